@@ -1,0 +1,63 @@
+# Needs Python 3.11 or newer, make and git. Everything else is put into .venv-* directories here; `make clean` removes them.
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN     := .venv/bin
+READY   := .venv/.ready
+CHECKED := $(wildcard src tests benchmarks)
+WORKERS ?= 2
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: help setup demo test check format nightly crash bench docs lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+
+setup: $(READY) ## make .venv from uv.lock
+
+demo: $(READY) ## the whole thing on a simulated agent: no key, no network
+	$(BIN)/bailiwick demo
+
+test: $(READY) ## all tests but those that take minutes
+	$(PYTEST) -m "not nightly" tests
+
+check: $(READY) ## style, format, types, import contracts, sizes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict $(CHECKED)
+	$(BIN)/lint-imports --no-logo
+	$(PYTEST) -q tests/architecture
+
+format: $(READY) ## bring the code into the one format
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+nightly: $(READY) ## the tests that take minutes, and the rest with more examples
+	$(PYTEST) --hypothesis-profile nightly -m nightly tests
+	$(PYTEST) --hypothesis-profile nightly -m "not nightly" tests
+
+crash: $(READY) ## kill the process at every point there is
+	$(PYTEST) --all-points tests/crash
+
+bench: .venv-bench/.ready ## figures side by side with other engines
+	.venv-bench/bin/python benchmarks/run.py
+
+docs: $(READY) ## write the generated pages of docs/
+	$(BIN)/python docs/generate.py
+
+lock: $(READY) ## bring uv.lock up to date with pyproject.toml
+	.venv-tools/bin/uv lock
+
+clean: ## remove environments, caches and builds
+	rm -rf .venv .venv-* dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests tools docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): uv.lock pyproject.toml tools/environment tools/find-python
+	tools/environment .venv
+	@touch $@
+
+.venv-bench/.ready: uv.lock pyproject.toml tools/environment tools/find-python
+	tools/environment .venv-bench --no-default-groups --group bench
+	@touch $@

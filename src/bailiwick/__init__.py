@@ -1,0 +1,3 @@
+"""Bailiwick."""
+
+__version__ = "0.1.0"
