@@ -1,0 +1,41 @@
+"""Checking a run's params against the workflow's `params:` before anything starts."""
+
+from __future__ import annotations
+
+import difflib
+
+from bailiwick.engine.graph import Graph
+from bailiwick.ids import Json
+
+
+def check_params(graph: Graph, params: dict[str, Json]) -> str:
+    """One sentence per problem, joined; empty when the params fit. Without `params:` any name is accepted."""
+    if graph.params is None:
+        return ""
+    problems = [_unknown(name, graph) for name in params if name not in graph.params and name not in graph.vars]
+    given = {**graph.vars, **params}
+    for name, schema in graph.params.items():
+        if name in given:
+            problems += _misfit(name, given[name], schema)
+        elif not (isinstance(schema, dict) and "default" in schema):
+            problems.append(f"param '{name}' is missing")
+    return "; ".join(problems)
+
+
+def defaults(graph: Graph) -> dict[str, Json]:
+    """Values that the `params:` schemas declare for names nobody gives."""
+    found = (graph.params or {}).items()
+    return {name: schema["default"] for name, schema in found if isinstance(schema, dict) and "default" in schema}
+
+
+def _unknown(name: str, graph: Graph) -> str:
+    near = difflib.get_close_matches(name, list(graph.params or {}), 1)
+    known = ", ".join(graph.params or {}) or "none"
+    return f"param '{name}' is not known" + (f", did you mean '{near[0]}'?" if near else f"; known: {known}")
+
+
+def _misfit(name: str, value: Json, schema: Json) -> list[str]:
+    import jsonschema_rs
+
+    validator = jsonschema_rs.validator_for(schema)
+    return [f"param '{name}': {error.message}" for error in validator.iter_errors(value)]
