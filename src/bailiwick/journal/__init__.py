@@ -1,0 +1,1 @@
+"""The journal: the only truth of a run. A port, its stores, and what they share."""

@@ -1,0 +1,50 @@
+"""How rows are written as columns and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from bailiwick.ids import Json
+from bailiwick.journal.rows import InboxRow, Owner, RunRow, SpendRow, WaitRow
+
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
+def encode(value: Json) -> str:
+    """The JSON text of a column: ASCII, no spaces, keys in the order given."""
+    return _encoder.encode(value)
+
+
+def decode(text: str | None) -> Json:
+    """The value of a JSON column; an absent one is null."""
+    return None if text is None else json.loads(text)
+
+
+def encode_owner(owner: Owner) -> str:
+    """An owner as a column."""
+    return encode([owner.host, owner.boot, owner.pidns, owner.pid, owner.start, owner.name])
+
+
+def run_row(columns: Sequence[Any]) -> RunRow:
+    """A run from the columns of `run.columns`."""
+    owner = decode(columns[6])
+    holder = Owner(*owner) if owner else None
+    return RunRow(*(*columns[:6], holder, *columns[7:19], bool(columns[19]), decode(columns[20])))
+
+
+def wait_row(columns: Sequence[Any]) -> WaitRow:
+    """A wait from the columns of `wait.listed`."""
+    return WaitRow(*(*columns[:6], decode(columns[6])))
+
+
+def inbox_row(columns: Sequence[Any]) -> InboxRow:
+    """A message from the columns of `inbox.read`."""
+    number, run_id, kind, body, at = columns
+    return InboxRow(number, run_id, kind, decode(body), at)
+
+
+def spend_row(columns: Sequence[Any]) -> SpendRow:
+    """A line of the ledger from the columns of `spend.read`."""
+    return SpendRow(*(*columns[:5], bool(columns[5])))

@@ -1,0 +1,193 @@
+"""The rows that cross the journal's port. Frozen; times are seconds since the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bailiwick.ids import Json
+
+Status = Literal["ready", "stopped", "failed", "done"]
+"""`ready` is every run that is not over: walking, sleeping until `wake_at`, or parked with no `wake_at`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a lease: one process of one boot of one host. `start` is the process's start time in clock ticks."""
+
+    host: str
+    boot: str
+    pidns: str
+    pid: int
+    start: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run to create. `generation` counts `--fresh` starts; `parent` is the run that called it."""
+
+    id: str
+    workflow: str
+    run_key: str
+    definition: str
+    root_id: str
+    created_at: float
+    source: str = ""
+    runs_dir: str = ""
+    parent: str | None = None
+    generation: int = 0
+    priority: int = 0
+    min_reader: int = 1
+    first: tuple[EncodedEvent, ...] = ()
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    summary: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """The hot row, with the few cold facts that lists need."""
+
+    id: str
+    workflow: str
+    run_key: str
+    status: Status
+    seq: int
+    epoch: int
+    owner: Owner | None
+    lease_until: float
+    wake_at: float | None
+    priority: int
+    root_id: str
+    host: str | None
+    definition: str
+    min_reader: int
+    source: str
+    runs_dir: str
+    parent: str | None
+    generation: int
+    created_at: float
+    archived: bool
+    summary: Json
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedEvent:
+    """An event as it is stored: body is JSON text; values over 4 KiB are `{"$blob": digest}`."""
+
+    type: str
+    version: int
+    body: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event with its place in the journal; the first one of a run is 1."""
+
+    seq: int
+    type: str
+    version: int
+    body: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRow:
+    """An open wait: an index over the journal."""
+
+    run_id: str
+    id: str
+    scope: str
+    node: str
+    kind: str
+    due_at: float | None
+    body: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message for a run's inbox; a second one with the same `dedupe` is dropped."""
+
+    run_id: str
+    kind: str
+    dedupe: str
+    body: Json
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """A message that waits for the holder."""
+
+    id: int
+    run_id: str
+    kind: str
+    body: Json
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Part of a budget set aside with `started`. Fits iff settled + reserved + amount <= limit in its scope."""
+
+    scope: str
+    key: str
+    unit: str
+    amount: float
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a reservation came to, with `finished`; `known` False keeps it as unknown at `amount`."""
+
+    scope: str
+    key: str
+    unit: str
+    amount: float
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SpendRow:
+    """One line of the ledger."""
+
+    scope: str
+    key: str
+    unit: str
+    reserved: float
+    settled: float | None
+    known: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One transaction of the holder. `after` is the seq it builds on; `status` None leaves it; `release` lets go."""
+
+    after: int
+    events: tuple[EncodedEvent, ...] = ()
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    consumed: tuple[int, ...] = ()
+    waits_opened: tuple[WaitRow, ...] = ()
+    waits_closed: tuple[str, ...] = ()
+    children: tuple[NewRun, ...] = ()
+    messages: tuple[Message, ...] = ()
+    reserve: tuple[Reservation, ...] = ()
+    settle: tuple[Settlement, ...] = ()
+    summary: Json = None
+    status: Status | None = None
+    wake_at: float | None = None
+    definition: str | None = None
+    min_reader: int | None = None
+    host: str | None = None
+    release: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFilter:
+    """Which runs a claim may take: one, one tree, or any. `dead` are (run id, epoch) pairs with owners proved dead."""
+
+    run_id: str | None = None
+    root_id: str | None = None
+    dead: tuple[tuple[str, int], ...] = ()

@@ -1,0 +1,148 @@
+"""The life of a run's row: created, claimed, renewed, let go, archived, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bailiwick.errors import NotFound, UsageError
+from bailiwick.journal import ledger
+from bailiwick.journal.blobs import keep_blobs, note_uses
+from bailiwick.journal.columns import decode, encode, encode_owner, run_row
+from bailiwick.journal.queries import runs_where
+from bailiwick.journal.rows import ClaimFilter, EncodedEvent, NewRun, Owner, RunRow
+from bailiwick.journal.transaction import Transaction
+
+
+def create(tx: Transaction, new: NewRun) -> RunRow:
+    """Create a run and give it back, or the one that has its id, or its name and key, already."""
+    names = {"workflow": new.workflow, "run_key": new.run_key}
+    known = tx.db.execute(runs_where("run.by_name"), names).fetchall()
+    if known:
+        return run_row(known[0])
+    if add(tx, new):
+        tx.points.append("run.created")
+    return load(tx, new.id)
+
+
+def add(tx: Transaction, new: NewRun) -> bool:
+    """Add a run with its first events; False when it exists already, and then it stays as it is."""
+    columns = {
+        "id": new.id,
+        "workflow": new.workflow,
+        "run_key": new.run_key,
+        "seq": len(new.first),
+        "created_at": new.created_at,
+        "priority": new.priority,
+        "root_id": new.root_id,
+        "definition": new.definition,
+        "min_reader": new.min_reader,
+    }
+    if tx.one("run.insert", columns) is None:
+        return False
+    cold = {"source": new.source, "runs_dir": new.runs_dir, "parent": new.parent, "generation": new.generation}
+    tx.do("run.insert_fact", {"id": new.id, "created_at": new.created_at, **cold})
+    if new.summary is not None:
+        tx.do("run.summarise", (new.id, encode(new.summary)))
+    keep_blobs(tx, new.id, new.blobs)
+    write_events(tx, new.id, 0, new.first)
+    return True
+
+
+def write_events(tx: Transaction, run_id: str, after: int, events: Sequence[EncodedEvent]) -> None:
+    """Write events behind `after`, with the notes that deletion needs: blobs they use, a run they were forked from."""
+    if not events:
+        return
+    rows = [(run_id, seq, one.type, one.version, one.body, one.at) for seq, one in enumerate(events, after + 1)]
+    tx.do_each("event.insert", rows)
+    note_uses(tx, run_id, (one.body for one in events))
+    for one in events:
+        if one.type == "Forked":
+            origin = decode(one.body).get("run")
+            if isinstance(origin, str):
+                tx.do("run.refer", (run_id, origin))
+
+
+def load(tx: Transaction, run_id: str) -> RunRow:
+    """A run that is known to exist, as this transaction sees it."""
+    return run_row(tx.db.execute(runs_where("run.by_id"), {"id": run_id}).fetchall()[0])
+
+
+def claim(tx: Transaction, owner: Owner, times: tuple[float, float], reader: int, which: ClaimFilter) -> RunRow | None:
+    """Take the first run that may be taken; `times` are now and the end of the lease."""
+    now, lease_until = times
+    row = tx.one(
+        "run.claim",
+        {
+            "owner": encode_owner(owner),
+            "lease_until": lease_until,
+            "now": now,
+            "reader": reader,
+            "host": owner.host,
+            "run_id": which.run_id,
+            "root_id": which.root_id,
+            "dead": encode(which.dead),
+        },
+    )
+    if row is None:
+        return None
+    tx.points.append("claim.taken")
+    return load(tx, row[0])
+
+
+def renew(tx: Transaction, run_id: str, epoch: int, lease_until: float) -> bool:
+    """Move the end of a lease that is still ours."""
+    return tx.one("run.renew", (lease_until, run_id, epoch)) is not None
+
+
+def release(tx: Transaction, run_id: str, epoch: int, wake_at: float | None) -> bool:
+    """Let go of a lease that is still ours; a message that came meanwhile wakes the run, whatever `wake_at` says."""
+    if tx.one("run.release", (wake_at, run_id, epoch)) is None:
+        return False
+    tx.do("run.wake_for_inbox", {"id": run_id})
+    tx.points.append("claim.released")
+    return True
+
+
+def archive(tx: Transaction, run_id: str) -> None:
+    """Set an ended run aside."""
+    _require_ended(run_id, _standing(tx, run_id), "archived")
+    tx.do("run.archive", (run_id,))
+
+
+def delete(tx: Transaction, run_id: str) -> None:
+    """Remove an ended run, the runs it called, and the blobs that no other run uses."""
+    _standing(tx, run_id)
+    rows = tx.all("run.tree", {"id": run_id})
+    for member, status in rows:
+        _require_ended(member, status, "deleted")
+    members = [member for member, _ in rows]
+    tree = encode(members)
+    leaning = tx.one("run.referred", {"tree": tree})
+    if leaning:
+        raise UsageError(
+            f"run {leaning[1]} can't be deleted: run {leaning[0]} was forked from it and reads its journal",
+            hint=f"delete run {leaning[0]} first",
+            code="BW232",
+        )
+    digests = encode([digest for (digest,) in tx.all("blob.used_by", {"tree": tree})])
+    ledger.forget(tx, members)
+    tx.do("run.delete", {"tree": tree})
+    for digest, is_file in tx.all("blob.drop_unused", {"digests": digests}):
+        if is_file:
+            tx.discarded.append(digest)
+
+
+def _standing(tx: Transaction, run_id: str) -> str:
+    row = tx.one("run.standing", (run_id,))
+    if row is None:
+        raise NotFound(f"there is no run {run_id}", hint="bailiwick runs")
+    return str(row[0])
+
+
+def _require_ended(run_id: str, status: str, what: str) -> None:
+    if status == "ready":
+        raise UsageError(
+            f"run {run_id} can't be {what}: it is not over",
+            hint=f"bailiwick stop {run_id}",
+            code="BW231",
+        )

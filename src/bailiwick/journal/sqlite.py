@@ -1,0 +1,147 @@
+"""The SQLite store: one file, one writer thread per process, readers that never hold it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bailiwick.errors import JournalCorrupt
+from bailiwick.ids import Json
+from bailiwick.journal import appends, inbox, runs
+from bailiwick.journal.blobs import checked, missing, read_file
+from bailiwick.journal.columns import decode, encode, inbox_row, run_row, spend_row, wait_row
+from bailiwick.journal.connection import Reader, translate
+from bailiwick.journal.port import Store
+from bailiwick.journal.queries import query, runs_where
+from bailiwick.journal.rows import (
+    Batch,
+    ClaimFilter,
+    InboxRow,
+    Message,
+    NewRun,
+    Owner,
+    RunRow,
+    SpendRow,
+    StoredEvent,
+    WaitRow,
+)
+from bailiwick.journal.writer import Writer
+
+BUSY_TIMEOUT = 5.0
+"""Seconds to wait for other processes before a write counts as failed; below what a lease leaves for renewing."""
+
+END = 2**63 - 1
+
+
+class SqliteStore(Store):
+    """Keeps journals in a SQLite file. Writes go to the writer thread, reads happen at once on the caller's."""
+
+    def __init__(self, path: Path, writer: Writer, reader: Reader) -> None:
+        self.path = path
+        self._writer = writer
+        self._reader = reader
+
+    @classmethod
+    async def open(cls, path: Path, *, now: Callable[[], float], busy_timeout: float = BUSY_TIMEOUT) -> SqliteStore:
+        """Open the store of this file and make it if it is not there; `now` dates the changes of its schema."""
+        writer = Writer(path, busy_timeout=busy_timeout, now=now)
+        try:
+            await writer.do(lambda _: None)
+        except BaseException:
+            await writer.close()
+            raise
+        return cls(path, writer, Reader(path, busy_timeout))
+
+    async def create(self, run: NewRun) -> RunRow:
+        return await self._writer.do(lambda tx: runs.create(tx, run))
+
+    async def run(self, run_id: str) -> RunRow | None:
+        rows = self._reader.rows(runs_where("run.by_id"), {"id": run_id})
+        return run_row(rows[0]) if rows else None
+
+    async def find(self, workflow: str, run_key: str) -> RunRow | None:
+        rows = self._reader.rows(runs_where("run.by_name"), {"workflow": workflow, "run_key": run_key})
+        return run_row(rows[0]) if rows else None
+
+    async def runs(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        root_id: str | None = None,
+        archived: bool = False,
+    ) -> list[RunRow]:
+        bindings = {"status": status, "workflow": workflow, "root_id": root_id, "archived": int(archived)}
+        return [run_row(row) for row in self._reader.rows(runs_where("run.listed"), bindings)]
+
+    async def claim(
+        self, owner: Owner, now: float, lease_until: float, reader: int, which: ClaimFilter
+    ) -> RunRow | None:
+        return await self._writer.do(lambda tx: runs.claim(tx, owner, (now, lease_until), reader, which))
+
+    async def held(self, now: float, which: ClaimFilter) -> list[RunRow]:
+        bindings = {"now": now, "run_id": which.run_id, "root_id": which.root_id}
+        return [run_row(row) for row in self._reader.rows(runs_where("run.held"), bindings)]
+
+    async def renew(self, run_id: str, epoch: int, lease_until: float) -> bool:
+        return await self._writer.do(lambda tx: runs.renew(tx, run_id, epoch, lease_until))
+
+    async def release(self, run_id: str, epoch: int, wake_at: float | None) -> bool:
+        return await self._writer.do(lambda tx: runs.release(tx, run_id, epoch, wake_at))
+
+    async def append(self, run_id: str, epoch: int, batch: Batch) -> int:
+        return await self._writer.do(lambda tx: appends.append(tx, run_id, epoch, batch))
+
+    async def read(self, run_id: str, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
+        bindings = (run_id, after, END if upto is None else upto)
+        return [StoredEvent(*row) for row in self._reader.rows(query("event.read"), bindings)]
+
+    def blob(self, digest: str) -> bytes:
+        rows = self._reader.rows(query("blob.read"), (digest,))
+        if not rows:
+            raise missing(digest)
+        if rows[0][0] is not None:
+            return checked(digest, rows[0][0])
+        try:
+            return checked(digest, read_file(self.path.parent, digest))
+        except OSError as error:
+            raise translate(error, self.path) from error
+
+    async def send(self, message: Message) -> bool:
+        return await self._writer.do(lambda tx: inbox.send(tx, message))
+
+    async def inbox(self, run_id: str) -> list[InboxRow]:
+        return [inbox_row(row) for row in self._reader.rows(query("inbox.read"), (run_id,))]
+
+    async def define(self, digest: str, body: Json) -> None:
+        if not self._reader.rows(query("definition.read"), (digest,)):
+            await self._writer.do(lambda tx: tx.do("definition.keep", (digest, encode(body))))
+
+    async def definition(self, digest: str) -> Json:
+        rows = self._reader.rows(query("definition.read"), (digest,))
+        if not rows:
+            raise JournalCorrupt(f"definition {digest} is gone", hint="restore the state directory from a backup")
+        return decode(rows[0][0])
+
+    async def waits(self, run_id: str | None = None) -> list[WaitRow]:
+        return [wait_row(row) for row in self._reader.rows(query("wait.listed"), {"run_id": run_id})]
+
+    async def spend(self, scope: str) -> list[SpendRow]:
+        return [spend_row(row) for row in self._reader.rows(query("spend.read"), (scope,))]
+
+    async def archive(self, run_id: str) -> None:
+        await self._writer.do(lambda tx: runs.archive(tx, run_id))
+
+    async def delete(self, run_id: str) -> None:
+        await self._writer.do(lambda tx: runs.delete(tx, run_id))
+
+    async def next_wake(self) -> float | None:
+        found: float | None = self._reader.rows(query("run.next_wake"))[0][0]
+        return found
+
+    def changed(self) -> bool:
+        return self._writer.changed()
+
+    async def close(self) -> None:
+        self._reader.close()
+        await self._writer.close()

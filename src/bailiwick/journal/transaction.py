@@ -1,0 +1,40 @@
+"""What an operation of the writer works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bailiwick.journal.queries import query
+
+if TYPE_CHECKING:
+    import apsw
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An open write transaction. `points` are reached once it is durable, then `discarded` blob files are removed."""
+
+    db: apsw.Connection
+    directory: Path
+    points: list[str] = field(default_factory=list)
+    discarded: list[str] = field(default_factory=list)
+
+    def do(self, name: str, bindings: Any = None) -> None:
+        """Carry out a named query that gives nothing back."""
+        self.db.execute(query(name), bindings)
+
+    def do_each(self, name: str, bindings: Iterable[tuple[Any, ...]]) -> None:
+        """Carry out a named query once for each set of bindings."""
+        self.db.executemany(query(name), bindings)
+
+    def one(self, name: str, bindings: Any = None) -> tuple[Any, ...] | None:
+        """The first row of a named query, which is finished; None when it has none."""
+        rows = self.db.execute(query(name), bindings).fetchall()
+        return rows[0] if rows else None
+
+    def all(self, name: str, bindings: Any = None) -> list[tuple[Any, ...]]:
+        """Every row of a named query."""
+        return self.db.execute(query(name), bindings).fetchall()

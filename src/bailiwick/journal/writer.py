@@ -1,0 +1,217 @@
+"""The one writer of a process: a thread that puts what is queued into one transaction, so that many pay one fsync."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import apsw
+
+from bailiwick.crashpoints import reach
+from bailiwick.errors import StoreError
+from bailiwick.journal.blobs import remove_file
+from bailiwick.journal.connection import DAMAGE, MEDIUM, STILL_GOOD, connect, prepare, refuse_newer, translate
+from bailiwick.journal.queries import query
+from bailiwick.journal.transaction import Transaction
+
+T = TypeVar("T")
+
+GROUP = 256
+"""The most operations in one transaction."""
+
+
+Operation = Callable[[Transaction], T]
+
+
+@dataclass(slots=True)
+class _Job:
+    operation: Operation[Any]
+    future: asyncio.Future[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    result: Any = None
+    error: Exception | None = None
+
+
+class Writer:
+    """Carries out operations in the order they came; each is atomic, and one that raises takes only itself back."""
+
+    def __init__(self, path: Path, *, busy_timeout: float, now: Callable[[], float]) -> None:
+        self._path = path
+        self._busy_timeout = busy_timeout
+        self._now = now
+        self._db: apsw.Connection | None = None
+        self._prepared = False
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._guard = threading.Lock()
+        self._closed = False
+        self._version = 0
+        self._foreign = 0
+        self._noticed = 0
+        self._thread = threading.Thread(target=self._serve, name="bailiwick-journal", daemon=True)
+        self._thread.start()
+
+    async def do(self, operation: Operation[T]) -> T:
+        """Carry out one operation; durable when this returns. A caller that is cancelled does not take it back."""
+        if self._closed:
+            raise StoreError(f"{self._path}: the store is closed")
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(_Job(operation, future))
+        return await future
+
+    def changed(self) -> bool:
+        """Whether another connection than the writer's has committed since the last call."""
+        if self._guard.acquire(blocking=False):
+            try:
+                if self._db is not None:
+                    self._notice(self._db)
+            except apsw.Error as error:
+                raise translate(error, self._path) from error
+            finally:
+                self._guard.release()
+        before, self._noticed = self._noticed, self._foreign
+        return before != self._noticed
+
+    async def close(self) -> None:
+        """Carry out what is queued, then end the thread and close the file."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _serve(self) -> None:
+        while (first := self._queue.get()) is not None:
+            jobs = [first]
+            ended = False
+            while len(jobs) < GROUP and not self._queue.empty():
+                job = self._queue.get()
+                if job is None:
+                    ended = True
+                    break
+                jobs.append(job)
+            _answer(jobs, self._carry_out(jobs))
+            if ended:
+                break
+        self._drop()
+
+    def _carry_out(self, jobs: Sequence[_Job]) -> list[_Outcome]:
+        """One transaction for all jobs. An error of the medium is the answer to each of them."""
+        with self._guard:
+            try:
+                transaction = Transaction(self._connection(), self._path.parent)
+                outcomes = self._commit(transaction, jobs)
+            except Exception as error:  # noqa: BLE001 - not swallowed: it is every caller's answer
+                self._recover(error)
+                return [_Outcome(error=translate(error, self._path)) for _ in jobs]
+            for point in transaction.points:
+                reach(point)
+            self._discard(transaction)
+            return outcomes
+
+    def _commit(self, transaction: Transaction, jobs: Sequence[_Job]) -> list[_Outcome]:
+        db = transaction.db
+        db.execute("BEGIN IMMEDIATE")
+        refuse_newer(db, self._path)
+        self._notice(db)
+        outcomes = [self._attempt(transaction, job.operation) for job in jobs]
+        if "append.after_commit" in transaction.points:
+            reach("append.before_commit")
+        db.execute("COMMIT")
+        return outcomes
+
+    def _attempt(self, transaction: Transaction, operation: Operation[Any]) -> _Outcome:
+        db, points, discarded = transaction.db, len(transaction.points), len(transaction.discarded)
+        db.execute("SAVEPOINT operation")
+        try:
+            result = operation(transaction)
+        except Exception as error:
+            if _ends_transaction(error) or not db.in_transaction:
+                raise
+            db.execute("ROLLBACK TO operation")
+            db.execute("RELEASE operation")
+            del transaction.points[points:], transaction.discarded[discarded:]
+            return _Outcome(error=translate(error, self._path))
+        db.execute("RELEASE operation")
+        return _Outcome(result)
+
+    def _connection(self) -> apsw.Connection:
+        if self._db is None:
+            if self._prepared:
+                self._db = connect(self._path, self._busy_timeout)
+                self._foreign += 1
+            else:
+                self._db = prepare(self._path, self._busy_timeout, self._now)
+                self._prepared = True
+            self._version = self._db.pragma("data_version")
+        return self._db
+
+    def _recover(self, error: Exception) -> None:
+        """Leave a connection that works: roll back, or let go so that the next transaction opens a new one."""
+        if self._db is None:
+            return
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except apsw.Error:
+            self._drop()
+        if isinstance(error, MEDIUM + DAMAGE) and not isinstance(error, STILL_GOOD):
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._db is not None:
+            with contextlib.suppress(apsw.Error):
+                self._db.close(True)
+            self._db = None
+
+    def _notice(self, db: apsw.Connection) -> None:
+        version = db.pragma("data_version")
+        if version != self._version:
+            self._version = version
+            self._foreign += 1
+
+    def _discard(self, transaction: Transaction) -> None:
+        """Remove files of deleted blobs, unless one came back meanwhile. What can't be removed is only space."""
+        if not transaction.discarded:
+            return
+        db = transaction.db
+        with contextlib.suppress(apsw.Error, OSError):
+            db.execute("BEGIN IMMEDIATE")
+            for digest in transaction.discarded:
+                if db.execute(query("blob.known"), (digest,)).fetchone() is None:
+                    remove_file(transaction.directory, digest)
+        with contextlib.suppress(apsw.Error):
+            if db.in_transaction:
+                db.execute("COMMIT")
+
+
+def _ends_transaction(error: Exception) -> bool:
+    """Whether the database, not just this operation, is in trouble; a failed blob file concerns its batch alone."""
+    return isinstance(error, MEDIUM + DAMAGE) and not isinstance(error, OSError)
+
+
+def _answer(jobs: Sequence[_Job], outcomes: Sequence[_Outcome]) -> None:
+    """Wake each event loop once, with all its answers."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        by_loop.setdefault(job.future.get_loop(), []).append((job.future, outcome))
+    for loop, answers in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_resolve, answers)
+
+
+def _resolve(answers: Sequence[tuple[asyncio.Future[Any], _Outcome]]) -> None:
+    for future, outcome in answers:
+        if future.done():
+            continue
+        if outcome.error is not None:
+            future.set_exception(outcome.error)
+        else:
+            future.set_result(outcome.result)

@@ -1,0 +1,145 @@
+# ruff: noqa: S101 - a conformance suite asserts
+"""Promises about the ledger: no limit is passed, no spending is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bailiwick.errors import BudgetExceeded
+from bailiwick.journal.port import Store
+from bailiwick.journal.rows import Batch, Reservation, Settlement, SpendRow
+from bailiwick.testing.store_conformance.stage import Stage, event, held_run
+
+
+def _reserve(key: str, amount: float, limit: float | None = 10.0, unit: str = "usd") -> Batch:
+    return Batch(after=0, reserve=(Reservation("run:r1", key, unit, amount, limit),))
+
+
+def _settle(key: str, amount: float, *, known: bool = True) -> Batch:
+    return Batch(after=0, settle=(Settlement("run:r1", key, "usd", amount, known),))
+
+
+class MoneyPromises(Stage):
+    """What is promised about reservations and settlements."""
+
+    def test_a_reservation_up_to_the_limit_fits_and_one_above_does_not(self, tmp_path: Path) -> None:
+        """The limit itself may be spent; nothing may be promised beyond it."""
+
+        async def scene(store: Store) -> None:
+            await held_run(store)
+            await store.append("r1", 1, _reserve("a", 6))
+            await store.append("r1", 1, _reserve("b", 4))
+            with pytest.raises(BudgetExceeded, match="run:r1"):
+                await store.append("r1", 1, _reserve("c", 0.01))
+            assert [(row.key, row.reserved, row.settled) for row in await store.spend("run:r1")] == [
+                ("a", 6, None),
+                ("b", 4, None),
+            ]
+
+        self.play(tmp_path, scene)
+
+    def test_decimal_fractions_fill_a_limit_exactly(self, tmp_path: Path) -> None:
+        """Ten cents and twenty are thirty, whatever binary fractions make of it."""
+
+        async def scene(store: Store) -> None:
+            await held_run(store)
+            await store.append("r1", 1, _reserve("a", 0.1, 0.3))
+            await store.append("r1", 1, _reserve("b", 0.2, 0.3))
+            with pytest.raises(BudgetExceeded):
+                await store.append("r1", 1, _reserve("more", 0.0001, 0.3))
+
+        self.play(tmp_path, scene)
+
+    def test_what_was_not_spent_is_free_again(self, tmp_path: Path) -> None:
+        """A settlement below its reservation gives the difference back, above it takes more."""
+
+        async def scene(store: Store) -> None:
+            await held_run(store)
+            await store.append("r1", 1, _reserve("a", 10))
+            await store.append("r1", 1, _settle("a", 2))
+            await store.append("r1", 1, _reserve("b", 8))
+            await store.append("r1", 1, _settle("b", 9))
+            with pytest.raises(BudgetExceeded):
+                await store.append("r1", 1, _reserve("c", 0.5))
+            spent = [(row.key, row.reserved, row.settled, row.known) for row in await store.spend("run:r1")]
+            assert spent == [("a", 0, 2, True), ("b", 0, 9, True)]
+
+        self.play(tmp_path, scene)
+
+    def test_a_batch_settles_before_it_reserves(self, tmp_path: Path) -> None:
+        """The end of one effect and the start of the next are one batch; the first pays for the second."""
+
+        async def scene(store: Store) -> None:
+            await held_run(store)
+            await store.append("r1", 1, _reserve("a", 10))
+            both = Batch(
+                after=0,
+                events=(event(),),
+                settle=(Settlement("run:r1", "a", "usd", 1),),
+                reserve=(Reservation("run:r1", "b", "usd", 9, 10),),
+            )
+            assert await store.append("r1", 1, both) == 1
+
+        self.play(tmp_path, scene)
+
+    def test_a_further_attempt_under_the_same_key_adds_to_it(self, tmp_path: Path) -> None:
+        """An effect keeps its key over attempts; what the first one cost is still gone, and unknown stays unknown."""
+
+        async def scene(store: Store) -> None:
+            await held_run(store)
+            await store.append("r1", 1, _reserve("a", 4))
+            await store.append("r1", 1, _settle("a", 4, known=False))
+            await store.append("r1", 1, _reserve("a", 4))
+            with pytest.raises(BudgetExceeded):
+                await store.append("r1", 1, _reserve("b", 3))
+            await store.append("r1", 1, _settle("a", 1))
+            assert await store.spend("run:r1") == [SpendRow("run:r1", "a", "usd", 0, 5, known=False)]
+
+        self.play(tmp_path, scene)
+
+    def test_spending_that_was_never_reserved_counts(self, tmp_path: Path) -> None:
+        """A bill that nobody announced is still a bill."""
+
+        async def scene(store: Store) -> None:
+            await held_run(store)
+            await store.append("r1", 1, _settle("surprise", 9))
+            with pytest.raises(BudgetExceeded):
+                await store.append("r1", 1, _reserve("a", 2))
+
+        self.play(tmp_path, scene)
+
+    def test_scopes_and_units_do_not_mix(self, tmp_path: Path) -> None:
+        """Tokens are no dollars, and a credential's limit is not the run's."""
+
+        async def scene(store: Store) -> None:
+            await held_run(store)
+            await store.append("r1", 1, _reserve("a", 10))
+            await store.append("r1", 1, _reserve("a", 10, unit="tokens"))
+            other = Batch(after=0, reserve=(Reservation("credential:x", "a", "usd", 10, 10),))
+            await store.append("r1", 1, other)
+            await store.append("r1", 1, _reserve("no limit", 1e6, None))
+            assert len(await store.spend("run:r1")) == 3
+            assert await store.spend("credential:y") == []
+
+        self.play(tmp_path, scene)
+
+    def test_a_limit_holds_against_everybody_at_once(self, tmp_path: Path) -> None:
+        """A hundred branches asking in the same moment must not pass what one of them could not."""
+
+        async def scene(first: Store, second: Store) -> None:
+            for number in range(20):
+                await held_run(first, f"r{number}")
+            asks = [
+                store.append(
+                    f"r{number}", 1, Batch(after=0, reserve=(Reservation("day:1", f"k{number}", "usd", 3, 10),))
+                )
+                for number, store in enumerate([first, second] * 10)
+            ]
+            answers = await asyncio.gather(*asks, return_exceptions=True)
+            assert sum(isinstance(one, BudgetExceeded) for one in answers) == 17
+            assert [row.reserved for row in await second.spend("day:1")] == [3, 3, 3]
+
+        self.play_pair(tmp_path, scene)

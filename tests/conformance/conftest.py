@@ -1,0 +1,7 @@
+"""Makes the failures of the shipped suites as readable as those of ordinary tests."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.register_assert_rewrite("bailiwick.testing.store_conformance")
