@@ -1,0 +1,1 @@
+"""The runtime: carries out what the engine decides, and journals what happened."""

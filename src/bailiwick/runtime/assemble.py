@@ -1,0 +1,160 @@
+"""Putting a walk together: the state directory's store, pins and projector, and what a run needs of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bailiwick import __version__
+from bailiwick.clock import Clock
+from bailiwick.engine.decide import Rules
+from bailiwick.engine.graph import Definition
+from bailiwick.engine.state import State
+from bailiwick.journal.port import Store
+from bailiwick.journal.rows import Owner, RunRow
+from bailiwick.lang.templates import Templates
+from bailiwick.runtime.effects import Effects, KindTable, Surroundings
+from bailiwick.runtime.family import Family
+from bailiwick.runtime.history import Entry, Library
+from bailiwick.runtime.kinds import Kind
+from bailiwick.runtime.owner import shown
+from bailiwick.runtime.pins import Pins
+from bailiwick.runtime.projector import Projector
+from bailiwick.runtime.supervise import Supervisor
+from bailiwick.runtime.upgrade import Installed
+from bailiwick.runtime.walker import Outfit, Tools, Walker
+
+
+def _script() -> Kind:
+    from bailiwick.runtime.script import ScriptKind
+
+    return ScriptKind()
+
+
+def _poll() -> Kind:
+    from bailiwick.runtime.script import PollKind
+
+    return PollKind()
+
+
+def _agent() -> Kind:
+    from bailiwick.runtime.agentless import AgentlessKind
+
+    return AgentlessKind()
+
+
+KINDS: dict[str, Callable[[], Kind]] = {"script": _script, "poll": _poll, "agent": _agent}
+
+
+@dataclass(slots=True)
+class Watch:
+    """What surfaces want to hear: durable events with the state after them, lines of running processes, trouble."""
+
+    durable: Callable[[RunRow, State, list[Entry]], None] = lambda _row, _state, _entries: None
+    line: Callable[[str, str, str, str], None] = lambda _run, _place, _stream, _text: None
+    trouble: Callable[[str, str], None] = lambda _run, _text: None
+
+
+@dataclass(slots=True)
+class Assembly:
+    """One process's view of a state directory."""
+
+    store: Store
+    clock: Clock
+    state_dir: Path
+    environment: Callable[[], dict[str, str]]
+    zone: str | None = None
+    kinds: KindTable = field(default_factory=lambda: KindTable(KINDS))
+    watch: Watch = field(default_factory=Watch)
+    nudge: Callable[[], None] = lambda: None
+    library: Library = field(init=False)
+    pins: Pins = field(init=False)
+    projector: Projector = field(init=False)
+    _installed: Installed = field(default_factory=Installed)
+
+    def __post_init__(self) -> None:
+        self.library = Library(self.store)
+        self.pins = Pins(self.state_dir / "pins")
+        self.projector = Projector(self.clock.monotonic)
+
+    def _sent(self) -> None:
+        """Another run of this process may have got something; its own commits wake nobody."""
+        self.nudge()
+
+    def on_trouble(self, run_id: str, text: str) -> None:
+        """Tell whoever watches."""
+        self.watch.trouble(run_id, text)
+
+    def replaced(self) -> bool:
+        """Whether the installed package changed under us."""
+        return self._installed.replaced()
+
+    def workspace(self, run_id: str) -> str:
+        """A run's own directory for its files."""
+        return str(self.state_dir / "workspaces" / run_id)
+
+    def run_dir(self, row: RunRow) -> Path:
+        """Where a run is projected to; a run that was set aside keeps its directory under a number."""
+        base = Path(row.runs_dir or self.state_dir / "runs")
+        return base / f"{row.workflow}-{row.run_key}"
+
+    async def walker(self, row: RunRow, owner: Owner, supervisor: Supervisor) -> Walker:
+        """A walker for a claimed run, its state read from the journal."""
+        history = await self.library.history(row.id)
+        state = self.library.replay(history)
+        Path(state.workspace).mkdir(parents=True, exist_ok=True)
+        wake = asyncio.Event()
+
+        async def refit(state: State) -> Outfit:
+            return await self._outfit(row, state)
+
+        walker = Walker(
+            tools=self._tools(row), row=row, state=state, history=history, outfit=await refit(state), refit=refit,
+            effects=Effects(self.kinds, supervisor, self.clock, self.environment, wake, self._liner(row)),
+            wake=wake, owner=shown(owner), seq=row.seq,
+        )  # fmt: skip
+        self.projector.open(row, self.run_dir(row), self.library, history)
+        return walker
+
+    async def _outfit(self, row: RunRow, state: State) -> Outfit:
+        definition = self.library.definitions.get(state.definition)
+        renderer = Templates(self.pins.path(state.definition), strict=definition.graph.strict)
+        rules = Rules(renderer, self.kinds.preparer(renderer))
+        return Outfit(rules, self._around(row, definition, state), await self._family(row, definition))
+
+    def _tools(self, row: RunRow) -> Tools:
+        def durable(state: State, entries: list[Entry]) -> None:
+            self.projector.submit(row.id, entries)
+            self.watch.durable(row, state, entries)
+
+        return Tools(self.store, self.library, self.clock, self.zone, __version__, durable, self._sent, self.on_trouble)
+
+    def _liner(self, row: RunRow) -> Callable[[str, str, str], None]:
+        return lambda place, stream, text: self.watch.line(row.id, place, stream, text)
+
+    def _around(self, row: RunRow, definition: Definition, state: State) -> Surroundings:
+        pinned = self.pins.path(state.definition)
+        live = Path(row.source) if row.source and Path(row.source).is_dir() else pinned
+        return Surroundings(row.id, row.root_id, row.epoch, pinned, live, Path(state.workspace), definition)
+
+    async def _family(self, row: RunRow, definition: Definition) -> Family:
+        ceilings: dict[str, float | None] = {}
+        if row.root_id != row.id:
+            root = await self.store.run(row.root_id)
+            if root is not None:
+                await self.library.define(root.definition)
+                budget = self.library.definitions.graph(root.definition).budget
+                raised = (root.summary or {}).get("limits", {})
+                ceilings = {"agent_calls": raised.get("agent_calls", budget.agent_calls)}
+        return Family(row, definition, self.library, self.workspace, __version__, ceilings)
+
+    async def settle(self) -> None:
+        """Finish projecting what is durable."""
+        await self.projector.drain()
+
+    async def close(self) -> None:
+        """Let go of the projector and the store."""
+        await self.projector.close()
+        await self.store.close()

@@ -1,0 +1,94 @@
+"""Parents and children: creating a called workflow's run, telling a parent of an end, and the budgets of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bailiwick.engine import events as ev
+from bailiwick.engine.commands import StartChild
+from bailiwick.engine.graph import Definition
+from bailiwick.engine.state import State
+from bailiwick.ids import Json, child_uid
+from bailiwick.journal.codec import encode
+from bailiwick.journal.rows import Message, NewRun, RunRow
+from bailiwick.lang.params import check_params
+from bailiwick.runtime.history import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child run to create, or why there is none."""
+
+    id: str
+    run: NewRun | None = None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Family:
+    """One run's place in its tree. `ceilings` are the limits of the root run for its children."""
+
+    row: RunRow
+    definition: Definition
+    library: Library
+    workspaces: Callable[[str], str]
+    app: str
+    ceilings: dict[str, float | None]
+
+    async def child(self, call: StartChild, state: State, now: float) -> Child:
+        """The child run of a call, with the same id each time; its params are checked first."""
+        uid = child_uid(call.key)
+        digest = self.definition.calls[call.workflow]
+        await self.library.define(digest)
+        graph = self.library.definitions.graph(digest)
+        problem = check_params(graph, call.params)
+        if problem:
+            return Child(uid, problem=problem)
+        key = f"{self.row.run_key[:48]}-{uid[:8]}"
+        created = ev.RunCreated(
+            uid, self.row.root_id, digest, {**graph.vars, **call.params}, call.params, key, graph.name,
+            self.workspaces(uid), self.row.id, state.depth + 1, self.app, state.sources,
+        )  # fmt: skip
+        first, blobs = encode(created, now)
+        run = NewRun(
+            id=uid, workflow=graph.name, run_key=key, definition=digest, root_id=self.row.root_id, created_at=now,
+            source=str(state.sources.get(digest, "")), runs_dir=self.row.runs_dir, parent=self.row.id,
+            priority=self.row.priority,
+            first=(first,), blobs=blobs,
+        )  # fmt: skip
+        return Child(uid, run)
+
+    def ended(self, state: State, now: float) -> list[Message]:
+        """What the parent hears when this run is over."""
+        if self.row.parent is None:
+            return []
+        outputs: dict[str, Json] = {}
+        if state.status == "done":
+            names = set(state.names(""))
+            outputs = {key: state.lookup("", key) for key in state.graph.returns if key in names}
+        result = {"status": state.status, "outputs": outputs, "reason": state.reason, "degraded": state.degraded}
+        dedupe = f"child:{self.row.id}:{state.ended_at}"
+        return [Message(self.row.parent, "child_ended", dedupe, {"child": self.row.id, "result": result}, now)]
+
+    def stop(self, child: str, now: float) -> Message:
+        """Tell a child to stop now."""
+        return Message(child, "stop", f"parent-stop:{self.row.epoch}:{now}", {"now": True, "by": "its parent"}, now)
+
+    def resume(self, child: str, now: float) -> Message:
+        """Tell a child to go on."""
+        return Message(child, "resume", f"parent-resume:{self.row.epoch}:{now}", {"by": "its parent"}, now)
+
+    def scopes(self) -> list[str]:
+        """The ledger scopes an effect of this run counts against."""
+        return [f"run:{scope}" for scope in dict.fromkeys((self.row.root_id, self.row.id))]
+
+    def limits(self, unit: str, own: float | None) -> list[tuple[str, float | None]]:
+        """Each scope with its ceiling: the root's, and this run's own as a further one."""
+        if self.row.root_id == self.row.id:
+            return [(f"run:{self.row.id}", own)]
+        return [(f"run:{self.row.root_id}", self.ceilings.get(unit)), (f"run:{self.row.id}", own)]
+
+    def tightest(self, unit: str, own: float | None) -> float:
+        """The lowest ceiling there is."""
+        return min((limit for _, limit in self.limits(unit, own) if limit is not None), default=0.0)

@@ -1,0 +1,96 @@
+"""The port of node kinds: one attempt in, one result out. What follows a failure is the engine's to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from bailiwick.engine.events import Failure
+from bailiwick.engine.graph import Node
+from bailiwick.engine.render import Lookup, Rendered, Renderer
+from bailiwick.ids import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One attempt: who asks, with which effect key, and what `prepare` made of the context."""
+
+    run: str
+    root: str
+    epoch: int
+    key: str
+    scope: str
+    node: Node
+    visit: int
+    ordinal: int
+    attempt: int
+    entry: int
+    prepared: Json
+    pinned: Path
+    live: Path
+    workspace: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The attempt succeeded. `log` is kept for people: stdout, stderr, command."""
+
+    outputs: dict[str, Json] = field(default_factory=dict)
+    log: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The attempt failed."""
+
+    failure: Failure
+    log: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A process to run: argv without a shell, its whole environment, where, for how long, how much output to keep."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    timeout: float | None = None
+    keep: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process ended. `code` is negative for a signal; output is capped, the rest was read and dropped."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    timed_out: bool = False
+    cancelled: bool = False
+    truncated: bool = False
+
+
+class Io(Protocol):
+    """What an attempt may do to the world."""
+
+    async def run(self, command: Command) -> Exit:
+        """Run a process of this effect to its end, its children included. Raises `OSError` when it can't be started."""
+
+    def environment(self) -> dict[str, str]:
+        """The operator's environment without Bailiwick's secrets, plus what marks the processes of this effect."""
+
+    def observe(self, data: dict[str, Json]) -> None:
+        """Journal what became known in the middle, with the next group commit."""
+
+
+class Kind(Protocol):
+    """A kind of node. `prepare` is pure; `attempt` never retries, sleeps or decides."""
+
+    def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
+        """What the attempt needs of the context, as JSON. Raises `RenderFailed`."""
+
+    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+        """Do it once."""

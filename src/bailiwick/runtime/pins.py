@@ -1,0 +1,138 @@
+"""Pins: the files a run was started with, materialised read-only once per digest. Scripts execute from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bailiwick import crashpoints
+from bailiwick.engine.graph import Definition, Graph, from_json, to_json
+from bailiwick.ids import Json, canonical, digest
+
+if TYPE_CHECKING:
+    from bailiwick.lang.load import Loaded
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A definition ready to be stored: its digest, stored form and the files it needs."""
+
+    digest: str
+    body: Json
+    files: dict[str, Path]
+    root: Path
+
+
+def pin_all(loaded: Loaded) -> tuple[str, list[Pinned]]:
+    """The definitions of a workflow and all that it calls; the first result is the digest of the workflow itself."""
+    reached = _reach(loaded)
+    bases = {key: _base(item) for key, item in reached.items()}
+    every = {key: sorted(bases[k] for k in _reach(item)) for key, item in reached.items()}
+    digests = {key: digest(canonical([bases[key], every[key]])) for key in reached}
+    out = []
+    for key, item in reached.items():
+        calls = {name: digests[str(child.root)] for name, child in item.calls.items()}
+        files = {name: digest(path.read_bytes()) for name, path in sorted(item.files.items())}
+        body = to_json(Definition(graph=item.graph, files=files, calls=calls))
+        out.append(Pinned(digests[key], body, dict(item.files), item.root))
+    return digests[str(loaded.root)], out
+
+
+def _reach(loaded: Loaded) -> dict[str, Loaded]:
+    found: dict[str, Loaded] = {}
+    stack = [loaded]
+    while stack:
+        item = stack.pop()
+        if str(item.root) not in found:
+            found[str(item.root)] = item
+            stack.extend(item.calls.values())
+    return found
+
+
+def _base(loaded: Loaded) -> str:
+    files = {name: digest(path.read_bytes()) for name, path in loaded.files.items()}
+    return digest(canonical([to_json(Definition(graph=loaded.graph, files=files)), sorted(loaded.calls)]))
+
+
+class Pins:
+    """The pin directory of a state directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, name: str) -> Path:
+        """Where a pin lies."""
+        return self.root / name
+
+    def materialise(self, pinned: Pinned) -> Path:
+        """Write a pin unless it is there: beside its place, synced, then renamed. Safe against a second writer."""
+        target = self.path(pinned.digest)
+        if target.is_dir():
+            return target
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        work = self.root / f".{pinned.digest}.{os.getpid()}"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(mode=0o700)
+        for name, source in pinned.files.items():
+            _copy(source, work / name)
+        _write(work / ".definition.json", json.dumps(pinned.body).encode())
+        _sync_dir(work)
+        try:
+            work.rename(target)
+        except OSError:
+            shutil.rmtree(work, ignore_errors=True)
+            if not target.is_dir():
+                raise
+        _sync_dir(self.root)
+        crashpoints.reach("pin.written")
+        return target
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _write(target, source.read_bytes())
+    target.chmod(0o555 if os.access(source, os.X_OK) else 0o444)
+
+
+def _write(target: Path, data: bytes) -> None:
+    with target.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_dir(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Definitions:
+    """Definitions read so far, by digest."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Definition] = {}
+
+    def add(self, name: str, body: Json) -> Definition:
+        """Keep a stored definition."""
+        if name not in self._known:
+            self._known[name] = from_json(body)
+        return self._known[name]
+
+    def has(self, name: str) -> bool:
+        """Whether it was read already."""
+        return name in self._known
+
+    def get(self, name: str) -> Definition:
+        """A definition that was added before."""
+        return self._known[name]
+
+    def graph(self, name: str) -> Graph:
+        """Its graph."""
+        return self._known[name].graph

@@ -1,0 +1,396 @@
+"""Walking one run: decide, append, act, wait. The holder of the lease and the only appender of the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from bailiwick import crashpoints
+from bailiwick.clock import Clock
+from bailiwick.engine import commands as co
+from bailiwick.engine import events as ev
+from bailiwick.engine.decide import Rules, decide
+from bailiwick.engine.evolve import rewound
+from bailiwick.engine.state import State
+from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
+from bailiwick.journal.port import Store
+from bailiwick.journal.rows import Reservation, RunRow, Settlement
+from bailiwick.runtime.children import end_children
+from bailiwick.runtime.effects import Effects, Surroundings
+from bailiwick.runtime.family import Family
+from bailiwick.runtime.history import Entry, Library
+from bailiwick.runtime.inbox import apply_message
+from bailiwick.runtime.kinds import Failed
+from bailiwick.runtime.record import Pending, record
+from bailiwick.runtime.supervise import wait_set
+from bailiwick.runtime.timing import due_at
+
+IN_PLACE = 5.0
+FLUSH_EVENTS = 500
+FLUSH_SECONDS = 0.1
+RETRY_STORE = 5.0
+
+Listener = Callable[[State, list[Entry]], None]
+
+
+@dataclass(slots=True)
+class Tools:
+    """What every walk of a process shares."""
+
+    store: Store
+    library: Library
+    clock: Clock
+    zone: str | None
+    app: str
+    on_durable: Listener
+    on_sent: Callable[[], None]
+    on_trouble: Callable[[str, str], None]
+
+
+@dataclass(slots=True)
+class Outfit:
+    """What a walk takes from the run's definition: rules, files, family. Made anew when a definition is adopted."""
+
+    rules: Rules
+    around: Surroundings
+    family: Family
+
+
+@dataclass(slots=True)
+class Walker:
+    """One claimed run. `walk` returns when the run is over, stopped, or sleeps so long that its slot is freed."""
+
+    tools: Tools
+    row: RunRow
+    state: State
+    history: list[Entry]
+    outfit: Outfit
+    refit: Callable[[State], Awaitable[Outfit]]
+    effects: Effects
+    wake: asyncio.Event
+    owner: str
+    seq: int = 0
+    pending: Pending = field(default_factory=Pending)
+    starting: list[co.StartEffect] = field(default_factory=list)
+    interrupt: str = ""
+    inbox_maybe: bool = True
+    suspended: bool = False
+    lost: bool = False
+    _last_flush: float = 0.0
+
+    async def walk(self) -> None:
+        """Go on until there is nothing to do here."""
+        self._record(ev.OwnerChanged(self.row.epoch, self.owner, self.tools.app))
+        await self._recover()
+        while True:
+            if self.lost:
+                raise Fenced(f"run {self.row.id} was taken over")
+            await self._turn()
+            leave, wake_at = self._leaving()
+            if leave and await self._flush(release=True, wake_at=wake_at):
+                return
+            if self.pending:
+                await self._flush()
+            await wait_set(self.wake, self._pause())
+
+    def _leaving(self) -> tuple[bool, float | None]:
+        """Whether this process has nothing more to do for the run, and when somebody has."""
+        if self.starting or self.state.running or self.effects.running or self.effects.finished:
+            return False, None
+        if self.interrupt:
+            return True, self._now() if self.state.status == "running" else None
+        if self.state.status != "running":
+            return True, None
+        if self.inbox_maybe or self.suspended:
+            return False, None
+        wake_at = self._next_due()
+        return wake_at is None or wake_at - self._now() > IN_PLACE, wake_at
+
+    async def attend(self) -> None:
+        """Only take what lies in the inbox and let go again: starts nothing, for commands on a run nobody walks."""
+        await self._recover()
+        await self._drain_inbox()
+        while self.state.stopping and await self._advance():
+            pass
+        ready = bool(decide(self.state, self.outfit.rules))
+        await self._flush(release=True, wake_at=self._now() if ready else self._next_due())
+
+    async def _turn(self) -> None:
+        """One turn: take what arrived and decide until nothing is left."""
+        await self._drain_inbox()
+        self._take_results()
+        self._close_due()
+        self._check_wall()
+        while await self._advance():
+            pass
+
+    def _now(self) -> float:
+        return self.tools.clock.now()
+
+    def _record(self, event: ev.Event) -> None:
+        at = self._now()
+        if isinstance(event, ev.Rewound):
+            self.state = rewound(self.state, [e for e in self.history if e[0] <= event.upto], event, at)
+            self.pending.note(self.state.run, event, at)
+        else:
+            record(self.state, self.pending, event, at)
+
+    async def _recover(self) -> None:
+        """Effects with only `started`: prove their processes gone, then let the engine decide again."""
+        flights = self.state.flights()
+        if not flights:
+            return
+        left = await end_children({"BAILIWICK_RUN": self.row.id})
+        if left:
+            pids = ", ".join(str(child.pid) for child in left)
+            raise StoreUnavailable(f"processes of an earlier owner will not end: {pids}", hint="end them, then go on")
+        for scope, flight in flights:
+            self._record(ev.EffectLost(scope.path, flight.key, "crash"))
+
+    async def _drain_inbox(self) -> None:
+        if not self.inbox_maybe:
+            return
+        self.inbox_maybe = False
+        for row in await self.tools.store.inbox(self.row.id):
+            graphs = {}
+            if row.kind == "reload":
+                name = str(row.body["definition"])
+                await self.tools.library.define(name)
+                graphs[name] = self.tools.library.definitions.graph(name)
+            before = self.state.waits() if row.kind == "rewind" else []
+            found = apply_message(self.state, row, graphs)
+            for event in found:
+                self._record(event)
+                self._family_follows(event)
+            if any(isinstance(e, ev.Rewound) for e in found):
+                self.pending.closed += [wait.id for _, wait in before]
+                self.pending.messages += [
+                    self.outfit.family.stop(w.id, self._now()) for _, w in before if w.kind == "child"
+                ]
+            if any(isinstance(e, ev.DefinitionAdopted) for e in found):
+                self.outfit = await self.refit(self.state)
+            self.pending.consumed.append(row.id)
+        if self.pending.consumed:
+            crashpoints.reach("inbox.drained")
+        if self.state.stopping == "now":
+            self.effects.cancel()
+
+    def _family_follows(self, event: ev.Event) -> None:
+        if isinstance(event, ev.RunResumed):
+            children = [wait.id for _, wait in self.state.waits() if wait.kind == "child"]
+            self.pending.messages += [self.outfit.family.resume(child, self._now()) for child in children]
+
+    def _take_results(self) -> None:
+        for scope, key, data in self.effects.observed:
+            self._record(ev.EffectObserved(scope, key, data))
+        self.effects.observed.clear()
+        for start, result, seconds in self.effects.finished:
+            if start.unit:
+                self.pending.settle += [Settlement(s, start.key, start.unit, 1) for s in self.outfit.family.scopes()]
+            cut = isinstance(result, Failed) and result.failure.kind == "cancelled"
+            if cut and (self.state.stopping == "now" or self.interrupt or self.suspended):
+                why = self.interrupt or ("lease" if self.suspended else "stopped")
+                self._record(ev.EffectLost(start.scope, start.key, why))
+                continue
+            failure = None
+            if isinstance(result, Failed):
+                failure = {
+                    "kind": result.failure.kind,
+                    "message": result.failure.message,
+                    "detail": result.failure.detail,
+                }
+            outputs = {} if isinstance(result, Failed) else result.outputs
+            self._record(ev.EffectFinished(start.scope, start.key, outputs, failure, result.log, seconds))
+            crashpoints.reach("effect.finished_before_commit")
+        self.effects.finished.clear()
+
+    def _close_due(self) -> None:
+        now = self._now()
+        for scope, wait in self.state.waits():
+            if wait.due_at is not None and wait.due_at <= now and self.state.status == "running":
+                self._record(ev.WaitClosed(scope.path, wait.id, "due"))
+
+    def _check_wall(self) -> None:
+        limit = self._limit("wall")
+        if limit is None or "wall" in self.state.reached or self.state.status != "running" or self.row.parent:
+            return
+        if self._wall_used() >= limit:
+            self._record(ev.BudgetReached("wall", limit))
+
+    def _wall_used(self) -> float:
+        idle = self.state.waits_for_person()
+        return self.state.wall + (0.0 if idle else max(0.0, self._now() - self.state.last_at))
+
+    def _limit(self, unit: str) -> float | None:
+        value: float | None = getattr(self.state.graph.budget, unit)
+        return self.state.limits.get(unit, value)
+
+    async def _advance(self) -> bool:
+        """Carry out one decision; flush when enough is pending. False when there is nothing to decide."""
+        if self.interrupt or self.suspended:
+            return False
+        actions = decide(self.state, self.outfit.rules)
+        for action in actions:
+            match action:
+                case co.StartEffect():
+                    self._start(action)
+                case co.OpenWait():
+                    self._open(action)
+                case co.StartChild():
+                    await self._call(action)
+                case co.CancelEffects():
+                    self.effects.cancel(action.keys)
+                case co.StopChild():
+                    self.pending.messages.append(self.outfit.family.stop(action.child, self._now()))
+                case _:
+                    self._decided(action)
+        count = len(self.pending.events)
+        if count >= FLUSH_EVENTS or (count >= 32 and self._now() - self._last_flush > FLUSH_SECONDS):
+            await self._flush()
+            await asyncio.sleep(0)
+        return bool(actions)
+
+    def _decided(self, event: ev.Event) -> None:
+        if isinstance(event, ev.RunStopped):
+            children = [wait.id for _, wait in self.state.waits() if wait.kind == "child"]
+            self.pending.messages += [self.outfit.family.stop(child, self._now()) for child in children]
+        self._record(event)
+        if isinstance(event, ev.RunFinished):
+            self.pending.messages += self.outfit.family.ended(self.state, self._now())
+        if isinstance(event, ev.StepDone) and event.node in self.state.scopes[event.scope].writes:
+            crashpoints.reach("scope.joined")
+
+    def _start(self, start: co.StartEffect) -> None:
+        self._record(
+            ev.EffectStarted(
+                start.scope, start.node, start.visit, start.ordinal, start.attempt, start.key, start.entry,
+                start.request, list(start.notes),
+            )
+        )  # fmt: skip
+        if start.unit:
+            limits = self.outfit.family.limits(start.unit, self._limit(start.unit))
+            self.pending.reserve += [Reservation(s, start.key, start.unit, 1, limit) for s, limit in limits]
+        self.starting.append(start)
+
+    def _open(self, wait: co.OpenWait) -> None:
+        now = self._now()
+        refused = ""
+        due = now + wait.seconds if wait.seconds is not None else None
+        if wait.until:
+            try:
+                due = due_at(wait.until, now, self.tools.zone)
+            except ValueError as error:
+                refused = str(error)
+        if due is not None and wait.latest is not None:
+            due = min(due, wait.latest)
+        self._record(
+            ev.WaitOpened(
+                wait.scope, wait.node, wait.visit, wait.id, wait.kind, wait.ordinal, due, wait.body, list(wait.notes)
+            )
+        )
+        if refused:
+            self._record(ev.WaitClosed(wait.scope, wait.id, "refused", refused))
+
+    async def _call(self, call: co.StartChild) -> None:
+        made = await self.outfit.family.child(call, self.state, self._now())
+        self._record(ev.ChildStarted(call.scope, call.node, call.visit, call.key, made.id, call.params))
+        if made.run is not None:
+            self.pending.children.append(made.run)
+        else:
+            result = {"status": "failed", "reason": made.problem}
+            self._record(ev.WaitClosed(call.scope, made.id, "child", result))
+
+    async def _flush(self, *, release: bool = False, wake_at: float | None = None) -> bool:
+        """Append what is pending, tell the listeners, begin what is durably started. False: over a budget."""
+        crashpoints.reach("effect.before_start_commit")
+        pending, starting = self.pending, self.starting
+        tried = False
+        while True:
+            batch = pending.batch(self.seq, self.state, release=release, wake_at=wake_at)
+            try:
+                self.seq = await self.tools.store.append(self.row.id, self.row.epoch, batch)
+                break
+            except StoreUnavailable as error:
+                tried = True
+                self.tools.on_trouble(self.row.id, f"{error.what}; nothing is lost, trying again every 5 s")
+                await asyncio.sleep(RETRY_STORE)
+            except JournalCorrupt:
+                if tried and await self._landed(pending):
+                    self.seq += len(pending.events)
+                    break
+                raise
+            except BudgetExceeded:
+                self._over_budget()
+                return False
+        self.pending, self.starting = Pending(), []
+        self._last_flush = self._now()
+        self._published(pending, starting)
+        return True
+
+    async def _landed(self, pending: Pending) -> bool:
+        """Whether an append that reported an error is in the journal after all."""
+        rows = await self.tools.store.read(self.row.id, self.seq)
+        batch = pending.batch(self.seq, self.state, release=False, wake_at=None)
+        return [(r.type, r.body) for r in rows] == [(e.type, e.body) for e in batch.events]
+
+    def _published(self, pending: Pending, starting: list[co.StartEffect]) -> None:
+        first = self.seq - len(pending.events) + 1
+        entries: list[Entry] = [(first + i, at, event) for i, (event, at) in enumerate(pending.events)]
+        self.history += entries
+        pending.reach_points()
+        self.tools.on_durable(self.state, entries)
+        if pending.messages or pending.children:
+            self.tools.on_sent()
+        for start in starting:
+            crashpoints.reach("effect.after_start_commit")
+            self.effects.start(start, self.outfit.around, self.state.graph.nodes[start.node])
+
+    def _over_budget(self) -> None:
+        """A reservation did not fit: take back the starts that count, keep everything else, and say so."""
+        kept = self.pending
+        refused = {s.key: s.unit for s in self.starting if s.unit}
+        self.state = self.tools.library.replay(list(self.history))
+        self.pending = Pending(
+            consumed=kept.consumed, children=kept.children, messages=kept.messages, settle=kept.settle
+        )
+        for event, at in kept.events:
+            if not (isinstance(event, ev.EffectStarted) and event.key in refused):
+                record(self.state, self.pending, event, at)
+        self.starting = [s for s in self.starting if not s.unit]
+        for unit in set(refused.values()):
+            self._record(ev.BudgetReached(unit, self.outfit.family.tightest(unit, self._limit(unit))))
+        self.wake.set()
+
+    def _next_due(self) -> float | None:
+        dues = [wait.due_at for _, wait in self.state.waits() if wait.due_at is not None]
+        return min(dues, default=None)
+
+    def _pause(self) -> float | None:
+        if self.effects.finished:
+            return 0.0
+        dues = [due for due in (self._next_due(), self._wall_due()) if due is not None]
+        return max(0.0, min(dues) - self._now()) if dues else None
+
+    def _wall_due(self) -> float | None:
+        limit = self._limit("wall")
+        if limit is None or "wall" in self.state.reached or self.state.waits_for_person():
+            return None
+        return self._now() + limit - self._wall_used()
+
+    def fence(self) -> None:
+        """The run is another's: end our children, append nothing."""
+        self.pending, self.starting = Pending(), []
+        self.effects.cancel()
+
+    def suspend(self) -> None:
+        """The lease could not be renewed in time: end the children and decide nothing until it is."""
+        self.suspended = True
+        self.effects.cancel()
+        self.wake.set()
+
+    def go_on(self) -> None:
+        """The lease is ours again."""
+        if self.suspended:
+            self.suspended = False
+            self.wake.set()

@@ -1,0 +1,224 @@
+"""A worker: claims ready runs, walks them side by side, keeps their leases, wakes them when something arrives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from bailiwick import crashpoints
+from bailiwick.errors import BailiwickError, Fenced, StoreUnavailable
+from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
+from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.layout import read_bookmark
+from bailiwick.runtime.owner import is_dead
+from bailiwick.runtime.supervise import Supervisor, wait_set
+from bailiwick.runtime.walker import Walker
+
+LEASE = 15.0
+RENEW = 5.0
+MARGIN = 10.0
+LOOK = 0.05
+DEAD_CHECK = 1.0
+READER = 1
+
+
+@dataclass(slots=True)
+class Held:
+    """A run this process walks."""
+
+    walker: Walker
+    lease_until: float
+
+
+@dataclass(slots=True)
+class Worker:
+    """Takes what `which` allows. `run` returns when `finished` says so and nothing is being walked."""
+
+    assembly: Assembly
+    owner: Owner
+    which: ClaimFilter
+    concurrency: int = 4
+    held: dict[str, Held] = field(default_factory=dict)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    draining: str = ""
+    problem: BaseException | None = None
+    _supervisor: Supervisor | None = None
+
+    async def run(self, finished: Callable[[], Awaitable[bool]]) -> None:
+        """Serve until `finished` (asked whenever nothing can be claimed) or until told to drain."""
+        self._supervisor = Supervisor(self._crashed)
+        self.assembly.nudge = self.nudge
+        self._supervisor.start(self._renew_forever(), "leases")
+        self._supervisor.start(self._look_forever(), "wake-ups")
+        try:
+            if self.which.root_id is not None:
+                await mend(self.assembly, self.which.root_id)
+            while self.problem is None:
+                claimed = not self.draining and await self._claim_some()
+                if self.draining and not self.held:
+                    return
+                if not claimed and not self.held and not self.draining and await finished():
+                    return
+                await wait_set(self.wake, await self._pause())
+            raise self.problem
+        finally:
+            await self._let_go()
+
+    def drain(self, why: str, *, now: bool) -> None:
+        """Start nothing new; with `now` end the running attempts too, to be entered again by the next owner."""
+        self.draining = why
+        for held in self.held.values():
+            held.walker.interrupt = why
+            if now:
+                held.walker.effects.cancel()
+            held.walker.wake.set()
+        self.wake.set()
+
+    def nudge(self) -> None:
+        """Something was sent from this very process."""
+        for held in self.held.values():
+            held.walker.inbox_maybe = True
+            held.walker.wake.set()
+        self.wake.set()
+
+    async def _claim_some(self) -> bool:
+        taken = False
+        while len(self.held) < self.concurrency and not self.draining:
+            row = await self._claim()
+            if row is None:
+                return taken
+            taken = True
+            try:
+                await self._begin(row)
+            except BailiwickError as error:
+                self._broken(row, error)
+        return taken
+
+    async def _claim(self) -> RunRow | None:
+        store, now = self.assembly.store, self.assembly.clock.now()
+        try:
+            row = await store.claim(self.owner, now, now + LEASE, READER, self.which)
+            if row is None:
+                stale = await store.held(now, self.which)
+                dead = tuple(
+                    (r.id, r.epoch) for r in stale if r.id not in self.held and r.owner and is_dead(r.owner, self.owner)
+                )
+                if dead:
+                    which = ClaimFilter(run_id=self.which.run_id, root_id=self.which.root_id, dead=dead)
+                    row = await store.claim(self.owner, now, now + LEASE, READER, which)
+        except StoreUnavailable as error:
+            self.assembly.on_trouble("", error.what)
+            return None
+        return row
+
+    async def _begin(self, row: RunRow) -> None:
+        walker = await self.assembly.walker(row, self.owner, self._supervised())
+        walker.interrupt = self.draining
+        self.held[row.id] = Held(walker, row.lease_until)
+        self._supervised().start(self._walk(walker), f"run {row.workflow} {row.run_key}")
+
+    def _supervised(self) -> Supervisor:
+        if self._supervisor is None:
+            raise RuntimeError("the worker is not running")
+        return self._supervisor
+
+    async def _walk(self, walker: Walker) -> None:
+        try:
+            await walker.walk()
+            crashpoints.reach("claim.released")
+        except Fenced as error:
+            await self._fenced(walker, error)
+        except StoreUnavailable as error:
+            self.assembly.on_trouble(walker.row.id, error.what)
+            walker.fence()
+            await walker.effects.drained()
+        except BailiwickError as error:
+            walker.fence()
+            await walker.effects.drained()
+            self._broken(walker.row, error)
+        finally:
+            self.held.pop(walker.row.id, None)
+            self.assembly.projector.forget(walker.row.id)
+            self.wake.set()
+
+    async def _fenced(self, walker: Walker, error: Fenced) -> None:
+        walker.fence()
+        await walker.effects.drained()
+        self._broken(walker.row, error)
+
+    def _broken(self, row: RunRow, error: BailiwickError) -> None:
+        """A run that can't be walked ends a worker that is there for it alone; others are served on."""
+        self.assembly.on_trouble(row.id, error.what)
+        if row.id in (self.which.run_id, self.which.root_id):
+            self.problem = error
+
+    async def _renew_forever(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW)
+            for run_id, held in list(self.held.items()):
+                await self._renew(run_id, held)
+
+    async def _renew(self, run_id: str, held: Held) -> None:
+        until = self.assembly.clock.now() + LEASE
+        try:
+            ours = await self.assembly.store.renew(run_id, held.walker.row.epoch, until)
+        except StoreUnavailable as error:
+            self.assembly.on_trouble(run_id, f"the lease could not be renewed: {error.what}")
+            if self.assembly.clock.now() >= held.lease_until - MARGIN:
+                held.walker.suspend()
+            return
+        if not ours:
+            held.walker.lost = True
+            held.walker.fence()
+            held.walker.wake.set()
+            return
+        held.lease_until = until
+        held.walker.go_on()
+
+    async def _look_forever(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK)
+            if self.assembly.store.changed():
+                self.nudge()
+            if not self.draining and self.assembly.replaced():
+                self.drain("upgrade", now=False)
+
+    async def _pause(self) -> float | None:
+        """How long nothing can become due: until the next wake_at; a second where an owner may have died."""
+        if self.draining or len(self.held) >= self.concurrency:
+            return None
+        now = self.assembly.clock.now()
+        due = await self._next_wake()
+        stale = [r for r in await self.assembly.store.held(now, self.which) if r.id not in self.held]
+        limits = [max(0.0, due - now) + 0.001] if due is not None else []
+        if stale or (due is not None and due <= now):
+            limits = [DEAD_CHECK]
+        return min(limits, default=None)
+
+    async def _next_wake(self) -> float | None:
+        if self.which.root_id is None:
+            return await self.assembly.store.next_wake()
+        tree = await self.assembly.store.runs(root_id=self.which.root_id, status="ready")
+        return min((r.wake_at for r in tree if r.wake_at is not None and r.owner is None), default=None)
+
+    def _crashed(self, name: str, error: BaseException) -> None:
+        self.problem = self.problem or error
+        self.assembly.on_trouble("", f"{name}: {type(error).__name__}: {error}")
+        self.wake.set()
+
+    async def _let_go(self) -> None:
+        for held in self.held.values():
+            held.walker.fence()
+        await self._supervised().close()
+        await self.assembly.settle()
+
+
+async def mend(assembly: Assembly, root_id: str) -> None:
+    """Bring the directories of a tree's ended runs up to date: whoever walked them may have died before writing them."""
+    for row in await assembly.store.runs(root_id=root_id):
+        mark = read_bookmark(assembly.run_dir(row))
+        if row.status in ("done", "failed") and (mark is None or (mark.uid, mark.seq) != (row.id, row.seq)):
+            history = await assembly.library.history(row.id)
+            assembly.projector.open(row, assembly.run_dir(row), assembly.library, history)
+            assembly.projector.submit(row.id, history[-1:])
