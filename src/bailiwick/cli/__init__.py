@@ -1,0 +1,1 @@
+"""The command line: a lazy root, output, and nothing that decides."""

@@ -1,0 +1,293 @@
+"""How commands speak: aligned columns, durations, times, few colours and symbols, JSON. What is shown is cleaned."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import NamedTuple, TextIO
+
+from bailiwick.config.environment import Environment
+from bailiwick.ids import Json
+
+_SEQUENCE = re.compile(
+    "\x1b\\[[0-?]*[ -/]*[@-~]|\x9b[0-?]*[ -/]*[@-~]"  # colours, cursor movements
+    "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"  # titles, links, clipboard
+    "|\x1b[ -/]+[0-~]|\x1b[0-Z\\\\`-~]"
+)
+_SPACE = re.compile("[\t\n\x0b\x0c\r\x85\u2028\u2029]+")
+_SPACE_IN_LINE = re.compile("[\t\x0b\x0c\r\x85\u2028\u2029]+")
+_HIDDEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_COLOURS = {"good": "32", "bad": "31", "wait": "33", "dim": "2", "strong": "1"}
+_SYMBOLS = {
+    "done": ("✓", "+"),
+    "failed": ("✗", "x"),
+    "waits": ("‖", "?"),
+    "sleeps": ("…", "~"),
+    "runs": ("▸", ">"),
+    "cut": ("✗", "x"),
+    "passed": ("·", "-"),
+    "warn": ("!", "!"),
+    "arrow": ("→", "->"),
+    "more": ("…", "..."),
+    "below": ("›", ">"),
+}
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+NARROW = 80
+
+
+class Styled(NamedTuple):
+    """A text and how it looks: good, bad, wait, dim, strong, or plain when empty."""
+
+    text: str
+    style: str = ""
+
+
+Part = str | Styled
+Line = tuple[Styled, ...]
+
+
+def clean(text: str, *, lines: bool = False) -> str:
+    """The text without terminal sequences, control, bidi and invisible characters; in one line unless `lines`."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SEQUENCE.sub("", text)
+    text = (_SPACE_IN_LINE if lines else _SPACE).sub(" ", text)
+    text = _HIDDEN.sub("", text)
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal a cleaned text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    wide = sum(1 for c in text if east_asian_width(c) in "WF")
+    none = sum(1 for c in text if category(c) in ("Mn", "Me", "Cf"))
+    return len(text) + wide - none
+
+
+def clip(text: str, width: int, more: str = "…") -> str:
+    """The text cut to a number of columns, with a mark where something is missing."""
+    if cells(text) <= width:
+        return text
+    room = width - cells(more)
+    if room <= 0:
+        return more[: max(width, 0)]
+    kept = text[:room]
+    while cells(kept) > room:
+        kept = kept[:-1]
+    return kept.rstrip() + more
+
+
+def duration(seconds: float) -> str:
+    """A span as people say it: `40 ms`, `3.2 s`, `41 s`, `6 m 48`, `2 h 03`, `3 d 04 h`."""
+    seconds = max(0.0, seconds)
+    if seconds < 0.0995:
+        return f"{round(seconds * 1000)} ms" if seconds >= 0.0005 else "0 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
+    whole = round(seconds)
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} m {whole % MINUTE:02}"
+    minutes = round(seconds / MINUTE)
+    if minutes < DAY // MINUTE:
+        return f"{minutes // 60} h {minutes % 60:02}"
+    hours = round(seconds / HOUR)
+    return f"{hours // 24} d {hours % 24:02} h"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people say it: `812 B`, `4.0 KiB`, `1.2 MiB`."""
+    if count < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("KiB", "MiB", "GiB"):
+        value /= 1024
+        if value < 1023.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1024:.1f} TiB"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def json_text(value: Json, *, indent: int | None = 2) -> str:
+    """A value as JSON in ASCII: no character of it can act on a terminal or fail to be encoded."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    return json.dumps(value, indent=indent, ensure_ascii=True, allow_nan=False, separators=separators)
+
+
+@dataclass(slots=True)
+class Printer:
+    """Writes lines for people, or JSON. `width` 0 cuts nothing; with `forgive` a reader that left is no error."""
+
+    json: bool = False
+    colour: bool = False
+    width: int = 0
+    unicode: bool = True
+    zone: tzinfo | None = None
+    out: TextIO | None = None
+    forgive: bool = False
+    gone: bool = False
+
+    @classmethod
+    def for_stdout(cls, *, json: bool = False, environment: Environment | None = None) -> Printer:
+        """A printer that fits standard output: colours and a width only on a terminal, symbols by its encoding."""
+        terminal = is_terminal(sys.stdout)
+        colour = terminal and (environment or Environment()).colour_wanted()
+        return cls(json, colour, terminal_width(sys.stdout) if terminal else 0, speaks_unicode(sys.stdout))
+
+    @property
+    def stream(self) -> TextIO:
+        """Where lines go: standard output as it is now, unless another stream was given."""
+        return self.out or sys.stdout
+
+    def symbol(self, name: str) -> str:
+        """A mark by its meaning, in ASCII where the output can show no other."""
+        pretty, ascii_only = _SYMBOLS[name]
+        return pretty if self.unicode else ascii_only
+
+    def clip(self, text: str, width: int) -> str:
+        """The text cut to a number of columns."""
+        return clip(text, width, self.symbol("more"))
+
+    def safe(self, text: str) -> str:
+        """The text as this output can show it."""
+        text = clean(text)
+        if self.unicode or text.isascii():
+            return text
+        encoding = getattr(self.stream, "encoding", None) or "ascii"
+        return text.encode(encoding, "replace").decode(encoding)
+
+    def paint(self, part: Part) -> str:
+        """A part as it is written: cleaned, and in its colour where there are colours."""
+        text, style = (part, "") if isinstance(part, str) else part
+        text = self.safe(text)
+        return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if self.colour and style and text else text
+
+    def line(self, *parts: Part) -> None:
+        """Write one line."""
+        self.write("".join(self.paint(part) for part in parts).rstrip(" ") + "\n")
+
+    def text(self, text: str) -> None:
+        """Write text of several lines, each cleaned."""
+        for line in clean(text, lines=True).split("\n"):
+            self.line(line)
+
+    def write(self, text: str) -> None:
+        """Write text as it is and flush it."""
+        if self.gone:
+            return
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):
+            if not self.forgive:
+                raise
+            self.gone = True
+            _drop(self.stream)
+
+    def emit_json(self, value: Json) -> None:
+        """Write one JSON document."""
+        self.write(json_text(value) + "\n")
+
+    def table(self, rows: Iterable[Sequence[Part]], header: Sequence[str] = (), right: Collection[int] = ()) -> None:
+        """Write rows in aligned columns, those of `right` to the right; the last one gives way on a narrow terminal."""
+        body = [[self._cell(part) for part in row] for row in rows]
+        if header:
+            body.insert(0, [Styled(self.safe(title), "dim") for title in header])
+        columns = range(max(map(len, body), default=0))
+        widths = [max(cells(row[i].text) for row in body if i < len(row)) for i in columns]
+        for row in body:
+            self.line(*self._aligned(row, widths, right))
+
+    def facts(self, pairs: Iterable[tuple[str, Part]]) -> None:
+        """Write labels and what they stand for, aligned."""
+        self.table([(Styled(label, "dim"), value) for label, value in pairs])
+
+    def _cell(self, part: Part) -> Styled:
+        text, style = (part, "") if isinstance(part, str) else part
+        return Styled(self.safe(text), style)
+
+    def _aligned(self, row: list[Styled], widths: list[int], right: Collection[int]) -> Iterable[Part]:
+        used = 0
+        for i, (text, style) in enumerate(row):
+            last = i == len(row) - 1
+            if last and self.width:
+                text = self.clip(text, max(self.width - used, 8))  # noqa: PLW2901  the cell as it fits
+            blank = " " * (widths[i] - cells(text))
+            yield blank if i in right else ""
+            yield Styled(text, style)
+            yield "" if i in right else blank
+            yield "  "
+            used += widths[i] + 2
+
+    def _at(self, at: float) -> datetime:
+        return datetime.fromtimestamp(at, UTC).astimezone(self.zone)
+
+    def clock(self, at: float) -> str:
+        """The local time of day."""
+        return self._at(at).strftime("%H:%M:%S")
+
+    def time(self, at: float, now: float | None = None) -> str:
+        """A local time with its offset; without the date when it is the day of `now`."""
+        there = self._at(at)
+        short = now is not None and there.date() == self._at(now).date()
+        return there.strftime("%H:%M:%S %z" if short else "%Y-%m-%d %H:%M:%S %z")
+
+    def relative(self, at: float, now: float) -> str:
+        """How far away a time is: `in 5 m 03`, `41 s ago`, `now`."""
+        if abs(at - now) < 0.5:
+            return "now"
+        return f"in {duration(at - now)}" if at > now else f"{duration(now - at)} ago"
+
+
+def emit_json(value: Json, out: TextIO | None = None) -> None:
+    """Write one JSON document to standard output."""
+    Printer(json=True, out=out).emit_json(value)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at a stream."""
+    with suppress(ValueError, AttributeError):
+        return bool(stream.isatty())
+    return False
+
+
+def terminal_width(stream: TextIO) -> int:
+    """The columns of a terminal."""
+    with suppress(OSError, ValueError, AttributeError):
+        return os.get_terminal_size(stream.fileno()).columns or NARROW
+    return NARROW
+
+
+def speaks_unicode(stream: TextIO) -> bool:
+    """Whether a stream can take every character."""
+    encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
+    return encoding.startswith("utf")
+
+
+def _drop(stream: TextIO) -> None:
+    """Let what is still buffered go nowhere, so that the interpreter's last flush doesn't complain."""
+    with suppress(OSError, ValueError, AttributeError):
+        descriptor = stream.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, descriptor)
+        finally:
+            os.close(nowhere)

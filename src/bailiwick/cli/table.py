@@ -1,0 +1,43 @@
+"""Which commands there are and where they live. One line each; nothing here is imported before it is called."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """Where a command lives and what it says of itself in the list."""
+
+    module: str
+    attribute: str
+    help: str
+    hidden: bool = False
+
+
+COMMANDS: dict[str, Entry] = {
+    "run": Entry("bailiwick.runs.cli_run", "run", "Run a workflow, or go on with it where it was."),
+    "status": Entry("bailiwick.runs.cli_query", "status", "What waits for you, what finished, failed or sleeps."),
+    "why": Entry("bailiwick.runs.cli_query", "why", "Why a run or node waits, stopped or went this way."),
+    "runs": Entry("bailiwick.runs.cli_group", "runs", "List, show, stop, resume, rewind, fork, answer, export runs."),
+    "stop": Entry("bailiwick.runs.cli_control", "stop", "Stop a run at the next node, or now."),
+    "resume": Entry("bailiwick.runs.cli_run", "resume", "Go on with a run that stopped or failed."),
+    "logs": Entry("bailiwick.runs.cli_query", "logs", "What a run did, line by line."),
+    "worker": Entry("bailiwick.runs.cli_run", "worker", "Take ready runs and walk them."),
+    "validate": Entry("bailiwick.workflows.cli", "validate", "Check a workflow and list every problem with its place."),
+    "graph": Entry("bailiwick.drawing.cli", "graph", "Draw a workflow as mermaid, dot, svg or text."),
+    "schema": Entry("bailiwick.workflows.cli", "schema", "Print a JSON Schema for editors."),
+    "new": Entry("bailiwick.workflows.cli", "new", "Make a commented workflow to start from."),
+    "demo": Entry("bailiwick.demo.cli", "demo", "See it work in under a minute: no key, no network."),
+    "doctor": Entry(
+        "bailiwick.doctor.cli", "doctor", "Check this machine; each problem with the command that fixes it."
+    ),
+    "config": Entry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
+    "completion": Entry("bailiwick.workflows.cli", "completion", "Print the completion script for your shell."),
+}
+
+GROUPS: dict[str, list[str]] = {
+    "Start": ["demo", "new", "run", "status"],
+    "Runs": ["runs", "why", "logs", "stop", "resume", "worker"],
+    "Workflows": ["validate", "graph", "schema"],
+    "Machine": ["doctor", "config", "completion"],
+}

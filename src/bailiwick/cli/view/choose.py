@@ -1,0 +1,47 @@
+"""Which view a command gets: by its flags, and by whether a person looks at a terminal that can be drawn on."""
+
+from __future__ import annotations
+
+import sys
+
+from bailiwick.cli import output
+from bailiwick.cli.output import Printer
+from bailiwick.cli.view.port import View
+from bailiwick.clock import Clock, SystemClock
+from bailiwick.config.environment import Environment
+from bailiwick.errors import UsageError
+
+
+def choose_view(
+    *,
+    json: bool = False,
+    events: bool = False,
+    is_terminal: bool | None = None,
+    printer: Printer | None = None,
+    clock: Clock | None = None,
+) -> View:
+    """The view for these flags; `is_terminal` None looks at standard output. Both flags at once are a `UsageError`."""
+    if json and events:
+        raise UsageError("--json and --events exclude each other", hint="the last line of --events has the exit code")
+    printer = printer or Printer.for_stdout(json=json)
+    printer.forgive = True
+    clock = clock or SystemClock()
+    if json:
+        from bailiwick.cli.view.document import DocumentView
+
+        return DocumentView(printer, clock)
+    if events:
+        from bailiwick.cli.view.events import EventsView
+
+        return EventsView(printer)
+    if _drawable() if is_terminal is None else is_terminal:
+        from bailiwick.cli.view.live import LiveView
+
+        return LiveView(printer, clock)
+    from bailiwick.cli.view.plain import PlainView
+
+    return PlainView(printer, clock)
+
+
+def _drawable() -> bool:
+    return output.is_terminal(sys.stdout) and Environment().text("TERM") not in (None, "dumb", "unknown")

@@ -1,0 +1,194 @@
+"""The last words of a command that walked a run: how it ended, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+from bailiwick.cli.output import Printer, Styled, counted, duration
+from bailiwick.cli.view.port import name_of, run_dir, told
+from bailiwick.cli.view.words import answer_command, short
+from bailiwick.engine.state import PERSON_WAITS, OpenWait, State
+from bailiwick.ids import Json, place
+from bailiwick.journal.rows import RunRow
+
+WORDS = {
+    0: "done",
+    1: "failed",
+    3: "waits for a person",
+    4: "done, but degraded",
+    5: "budget reached",
+    6: "gave up",
+    7: "waits for time",
+    129: "the terminal was closed",
+    130: "interrupted",
+    143: "terminated",
+}
+"""What an exit code says."""
+_LOOK = {0: "done", 1: "failed", 4: "warn", 6: "failed"}
+_STYLE = {"done": "good", "failed": "bad", "warn": "wait", "waits": "wait", "sleeps": "wait"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An open wait of a run of the tree; `due_at` in seconds since the epoch."""
+
+    run: str
+    id: str
+    node: str
+    kind: str
+    text: str = ""
+    choices: tuple[Json, ...] = ()
+    due_at: float | None = None
+
+    def command(self, others: int) -> str:
+        """The command that answers it, where `others` more are open in the same run."""
+        return answer_command(self.run, self.choices, self.id if others else "")
+
+
+@dataclass(slots=True)
+class Known:
+    """What a view learned of a tree while it was walked: rows and states by run id."""
+
+    states: dict[str, State] = field(default_factory=dict)
+    rows: dict[str, RunRow] = field(default_factory=dict)
+
+    def learn(self, row: RunRow, state: State) -> None:
+        """Keep what was heard last; a child that is over has nothing more to say."""
+        self.rows[row.id], self.states[row.id] = row, state
+        if row.parent is not None and state.status in ("done", "failed"):
+            del self.rows[row.id], self.states[row.id]
+
+    def questions(self, root: RunRow) -> list[Question]:
+        """Every open wait of the tree but those for children; from the summary when nothing was walked."""
+        found = [
+            _question(name_of(self.rows[run]), scope.path, scope.cursor, wait)
+            for run, state in self.states.items()
+            if state.status == "running"
+            for scope, wait in state.waits()
+            if wait.kind != "child"
+        ]
+        if found or root.status != "ready" or root.id in self.states:
+            return found
+        return _from_summary(root)
+
+
+def _question(run: str, scope: str, cursor: str, wait: OpenWait) -> Question:
+    choices = wait.body.get("choices")
+    node = "" if wait.kind == "budget" else place(scope, cursor)
+    text = str(wait.body.get("question", ""))
+    return Question(run, wait.id, node, wait.kind, text, tuple(choices or ()), wait.due_at)
+
+
+def _from_summary(row: RunRow) -> list[Question]:
+    question, due, node = told(row, "question"), told(row, "due_at"), str(told(row, "node") or "")
+    due_at = float(due) if isinstance(due, int | float) else None
+    if question is not None:
+        kind = "budget" if told(row, "budget") else "ask"
+        return [Question(name_of(row), str(told(row, "wait") or ""), node, kind, str(question), (), due_at)]
+    return [Question(name_of(row), "", node, "timer", due_at=due_at)] if due_at is not None else []
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The last words: a symbol, one sentence, and labelled commands."""
+
+    symbol: str
+    sentence: str
+    next: tuple[tuple[str, str], ...]
+
+    def show(self, printer: Printer) -> None:
+        """Write it."""
+        printer.line()
+        mark = printer.symbol(self.symbol)
+        printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(self.sentence, "strong"))
+        for label, value in self.next:
+            printer.line(Styled(f"{label:<8}", "dim"), value)
+
+    def commands(self) -> list[str]:
+        """The commands among what is next."""
+        return [value for _, value in self.next if value.startswith("bailiwick ")]
+
+
+def ending(row: RunRow, code: int, known: Known, printer: Printer, now: float) -> Ending:
+    """How a command ends that leaves with `code`."""
+    questions = known.questions(row)
+    symbol = _LOOK.get(code, "sleeps" if code == 7 else "waits")
+    following = _next(row, code, known, questions)
+    if files := run_dir(row):
+        following.append(("files", files))
+    return Ending(symbol, _sentence(row, code, known, printer, now), tuple(following))
+
+
+def _sentence(row: RunRow, code: int, known: Known, printer: Printer, now: float) -> str:
+    state = known.states.get(row.id)
+    match code:
+        case 0 | 4:
+            return _done(row, state, degraded=code == 4)
+        case 1:
+            node, reason = str(told(row, "node") or ""), short(told(row, "reason") or "no reason was given")
+            return f"Failed at '{node}': {reason}"
+        case 5:
+            asked = next((q.text for q in known.questions(row) if q.kind == "budget"), "")
+            return f"Budget reached: {short(asked)}" if asked else "Budget reached."
+        case 7:
+            dues = [q.due_at for q in known.questions(row) if q.due_at is not None]
+            return f"Sleeps until {printer.time(min(dues), now)}." if dues else "Waits for time."
+        case 3 if row.status == "stopped":
+            return f"Stopped after {_steps(row)}; nothing is lost."
+        case 3:
+            asked = next((q.text for q in known.questions(row) if q.kind in PERSON_WAITS), "")
+            return f"Waiting for you: {short(asked)}" if asked else "Waiting for you."
+        case _:
+            word = WORDS.get(code, f"left with code {code}")
+            return f"{word[0].upper()}{word[1:]} after {_steps(row)}; nothing is lost."
+
+
+def _steps(row: RunRow) -> str:
+    steps = told(row, "steps")
+    return counted(steps if isinstance(steps, int) else 0, "step")
+
+
+def _done(row: RunRow, state: State | None, *, degraded: bool) -> str:
+    end = told(row, "ended_at")
+    total = state.wall if state else (float(end) - row.created_at if isinstance(end, int | float) else None)
+    again = told(row, "reentered")
+    parts = [f"Done in {duration(total)}" if total is not None else "Done", _steps(row)]
+    if isinstance(again, int) and again:
+        parts.append(f"{again} re-entered")
+    text = ", ".join(parts)
+    if not degraded:
+        return text + "."
+    names = told(row, "degraded")
+    nodes = ", ".join(f"'{short(n, 80)}'" for n in names[:6]) if isinstance(names, list) and names else "a node"
+    return f"{text}, but degraded: {nodes} used a default."
+
+
+def _next(row: RunRow, code: int, known: Known, questions: list[Question]) -> list[tuple[str, str]]:
+    name = name_of(row)
+    go_on = ("go on", f"bailiwick resume {name}")
+    why = ("why", f"bailiwick why {name}")
+    state = known.states.get(row.id)
+    match code:
+        case 0:
+            return []
+        case 1:
+            return [why, _fresh(row) if state is not None and state.ended else go_on]
+        case 4 | 6:
+            return [why]
+        case 3 | 5 if row.status != "stopped":
+            return _answers(questions) or [why]
+        case 7:
+            return [go_on, why]
+        case _:
+            return [go_on]
+
+
+def _answers(questions: list[Question]) -> list[tuple[str, str]]:
+    asked = [q for q in questions if q.kind in PERSON_WAITS]
+    return [("answer", q.command(sum(1 for o in asked if o.run == q.run) - 1)) for q in asked[:6]]
+
+
+def _fresh(row: RunRow) -> tuple[str, str]:
+    key = "" if row.run_key == "default" else f" --run-id {row.run_key}"
+    return ("anew", f"bailiwick run {shlex.quote(row.source or row.workflow)}{key} --fresh")

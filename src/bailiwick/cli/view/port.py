@@ -1,0 +1,83 @@
+"""The port of views: what a command tells them, and what they hear of a walk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from bailiwick.engine.events import Event
+from bailiwick.engine.state import State
+from bailiwick.journal.rows import RunRow
+
+if TYPE_CHECKING:
+    from bailiwick.runtime.assemble import Watch
+
+Entry = tuple[int, float, Event]
+
+
+class View(Protocol):
+    """Shows a walk. A reader that goes away silences a view; it never disturbs the walk."""
+
+    def watch(self) -> Watch:
+        """What the walk has to call."""
+
+    def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
+        """This run is the one that is shown; whatever else is heard of belongs to its tree."""
+
+    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+        """The command leaves with this code; `state` tells what a run came to that was not walked here."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was; any number of times."""
+
+    def pause(self) -> None:
+        """Somebody else is about to write to the terminal."""
+
+    def resume(self) -> None:
+        """The terminal is the view's again."""
+
+
+class Listener:
+    """Hears everything and does nothing with it: the base of views."""
+
+    def watch(self) -> Watch:
+        from bailiwick.runtime.assemble import Watch
+
+        return Watch(self.durable, self.line, self.trouble)
+
+    def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
+        """Events of a run became durable; `state` is the one after them."""
+
+    def line(self, run: str, where: str, stream: str, text: str) -> None:
+        """A running process said something."""
+
+    def trouble(self, run: str, text: str) -> None:
+        """Something is wrong that the walk waits out."""
+
+    def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
+        """Nothing to say."""
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def pause(self) -> None:
+        """Nothing is drawn."""
+
+    def resume(self) -> None:
+        """Nothing is drawn."""
+
+
+def name_of(row: RunRow) -> str:
+    """How a run is called: `<workflow>-<run id>`."""
+    return f"{row.workflow}-{row.run_key}"
+
+
+def run_dir(row: RunRow) -> str:
+    """Where the run's files are; empty where only the state directory knows."""
+    return str(Path(row.runs_dir) / name_of(row)) if row.runs_dir else ""
+
+
+def told(row: RunRow, name: str) -> object:
+    """A fact of a run's summary; None where it has none."""
+    return row.summary.get(name) if isinstance(row.summary, dict) else None

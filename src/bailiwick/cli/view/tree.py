@@ -1,0 +1,184 @@
+"""The picture of the live view: a header and the visits as a tree, within the height and width of a terminal. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bailiwick.cli.output import Line, Printer, Styled, cells, counted, duration
+from bailiwick.cli.view.visits import Lane, Stand, Track, Visit
+from bailiwick.cli.view.words import STYLE, phrase, question_of, short
+from bailiwick.engine.graph import Graph
+from bailiwick.engine.state import State
+
+CONSTRUCT_LINES = 12
+"""Lines below a construct or a call, at most."""
+DEEPEST = 6
+_LABEL = 12
+_LABEL_LIMIT = 28
+
+
+@dataclass(slots=True)
+class Run:
+    """A run of the tree: its visits, and what the state said when they became durable."""
+
+    track: Track = field(default_factory=Track)
+    graph: Graph = field(default_factory=lambda: Graph(name="", start="", nodes={}))
+    state: str = "running"
+    steps: int = 0
+    wall: float = 0.0
+    at: float = 0.0
+    over: bool = False
+
+    def learn(self, state: State, shown: str) -> None:
+        """Copy what the picture needs: the state itself goes on changing."""
+        self.graph, self.state, self.steps = state.graph, shown, state.steps
+        self.wall, self.at, self.over = state.wall, state.last_at, state.status not in ("running", "new")
+
+    def elapsed(self, now: float) -> float:
+        """Time spent so far; it stands still while only a person is waited for."""
+        counts = not self.over and self.state != "waiting"
+        return self.wall + (max(0.0, now - self.at) if counts and self.at else 0.0)
+
+
+class Picture:
+    """Draws a run and its children. `name` is the run's name; children are found by run id in `runs`."""
+
+    def __init__(self, printer: Printer, name: str, runs: dict[str, Run], root: str) -> None:
+        self._printer = printer
+        self._name = name
+        self._runs = runs
+        self._root = root
+
+    def lines(self, width: int, height: int, now: float, trouble: str = "") -> list[Line]:
+        """The header and as much of the tree as fits, the newest visits first; `height` lines at most."""
+        run = self._runs.get(self._root) or Run()
+        tail = [(Styled(f"{self._printer.symbol('warn')} {short(trouble)}", "wait"),)] if trouble else []
+        body = self._body(run, max(1, height - 1 - len(tail)), now)
+        return [self._fit(line, width) for line in [self._header(run, now), *body, *tail]][: max(1, height)]
+
+    def body(self, width: int, height: int, now: float) -> list[Line]:
+        """The tree without the header."""
+        run = self._runs.get(self._root) or Run()
+        return [self._fit(line, width) for line in self._body(run, height, now)]
+
+    def _header(self, run: Run, now: float) -> Line:
+        waits = sum(1 for r in self._runs.values() for v in r.track.under_way() if v.stand is Stand.WAITS)
+        waits += sum(1 for r in self._runs.values() if r.track.budget is not None)
+        parts = [duration(int(run.elapsed(now))), counted(run.steps, "step")]
+        if waits:
+            parts.append(f"{waits} waiting for you")
+        return (Styled(self._name, "strong"), Styled(f"  {run.state}  "), Styled(", ".join(parts), "dim"))
+
+    def _body(self, run: Run, room: int, now: float) -> list[Line]:
+        blocks = [self._block(run, visit, now, 0) for visit in run.track.root.visits]
+        if run.track.budget is not None:
+            blocks.append([self._budget(run)])
+        earlier = run.track.root.earlier
+        kept: list[list[Line]] = []
+        for block in reversed(blocks):
+            left = room - sum(map(len, kept))
+            more = earlier > 0 or len(kept) + 1 < len(blocks)
+            if kept and len(block) > left - (1 if more else 0):
+                break
+            kept.append(block[: max(1, left - (1 if more else 0))])
+        earlier += len(blocks) - len(kept)
+        lines = [line for block in reversed(kept) for line in block]
+        if not earlier:
+            return lines
+        return [self._dim(f"{self._printer.symbol('more')} {counted(earlier, 'earlier step')}"), *lines][:room]
+
+    def _budget(self, run: Run) -> Line:
+        mark = Styled(f"{self._printer.symbol('waits')} ", "wait")
+        return (mark, Styled(f"{'budget':<{_LABEL}}  waiting for you: {question_of(run.track.budget)}"))
+
+    def _block(self, run: Run, visit: Visit, now: float, depth: int) -> list[Line]:
+        """A visit's own line and, below it, what is under way or failed inside it."""
+        below = self._below(run, visit, now, depth + 1) if depth < DEEPEST else []
+        return [self._row(run, visit, now, depth), *below]
+
+    def _below(self, run: Run, visit: Visit, now: float, depth: int) -> list[Line]:
+        blocks = [self._member(run, lane, now, depth) for lane in _failed_first(visit)]
+        child = self._runs.get(visit.child) if visit.child and visit.live else None
+        if child is not None:
+            blocks += [self._block(child, last, now, depth) for last in child.track.root.visits[-1:]]
+        lines: list[Line] = []
+        hidden = 0
+        for block in filter(None, blocks):
+            room = CONSTRUCT_LINES - 1 - len(lines)
+            if len(block) <= room or not lines:
+                lines += block[:room]
+            else:
+                hidden += 1
+        rest = _rest(visit, hidden)
+        return [*lines, self._dim(f"{'  ' * depth}{self._printer.symbol('more')} {rest}")] if rest else lines
+
+    def _member(self, run: Run, lane: Lane, now: float, depth: int) -> list[Line]:
+        """A member's step under way, or why it failed."""
+        indent = "  " * depth
+        name = lane.path.rpartition("/")[2]
+        if lane.status == "failed":
+            where = f"{name}/{lane.last.label}" if lane.last is not None else name
+            mark = Styled(f"{indent}{self._printer.symbol('failed')} ", "bad")
+            return [(mark, Styled(f"{where:<{self._column(run)}}  {short(lane.error or 'failed')}"))]
+        visit = lane.last
+        if visit is None or not visit.live:
+            return []
+        first, *rest = self._block(run, visit, now, depth)
+        mark, label, *others = first
+        where = f"{name}/{label.text.rstrip()}"
+        return [(mark, Styled(f"{where:<{self._column(run)}}", label.style), *others), *rest]
+
+    def _column(self, run: Run) -> int:
+        return max(_LABEL, min(max(map(len, run.graph.nodes), default=0), _LABEL_LIMIT))
+
+    def _row(self, run: Run, visit: Visit, now: float, depth: int) -> Line:
+        """One visit: symbol, name, time, words, the last line its process wrote."""
+        passed = visit.stand is Stand.PASSED
+        seconds = None if passed else visit.seconds(now)
+        if seconds is not None and visit.live:
+            seconds = float(int(seconds))
+        time = duration(seconds) if seconds is not None else ""
+        words = phrase(visit, self._printer, run.graph, now)
+        said = short(visit.said, 200) if visit.stand is Stand.RUNS and visit.said else ""
+        mark = Styled(f"{'  ' * depth}{self._printer.symbol(visit.stand)} ", STYLE[visit.stand])
+        style = "dim" if passed else ""
+        text = "  ".join(part for part in (f"{time:>7}", words) if part)
+        return (
+            mark,
+            Styled(f"{visit.label:<{self._column(run)}}", style),
+            Styled(f" {text}", style),
+            Styled(f"  {said}" if said else "", "dim"),
+        )
+
+    def _dim(self, text: str) -> Line:
+        return (Styled(text, "dim"),)
+
+    def _fit(self, line: Line, width: int) -> Line:
+        """The line as this output can show it, cut to the width."""
+        out: list[Styled] = []
+        left = width
+        for text, style in line:
+            safe = self._printer.safe(text)
+            cut = self._printer.clip(safe, left)
+            if cut:
+                out.append(Styled(cut, style))
+            left -= cells(safe)
+            if left <= 0:
+                break
+        return tuple(out)
+
+
+def _failed_first(visit: Visit) -> list[Lane]:
+    return sorted(visit.lanes.values(), key=lambda lane: lane.status != "failed")
+
+
+def _rest(visit: Visit, hidden: int) -> str:
+    """What the lines below a visit don't show: members that ended, wait for a place, or found no room."""
+    parts = [f"{hidden} more"] if hidden else []
+    if visit.size and visit.live:
+        ended = sum(visit.over.values())
+        failed = sum(1 for lane in visit.lanes.values() if lane.status)
+        pending = visit.size - ended - (len(visit.lanes) - failed)
+        parts += [f"{ended - failed} ended"] if ended > failed else []
+        parts += [f"{pending} not begun"] if pending > 0 else []
+    return ", ".join(parts)

@@ -1,0 +1,157 @@
+"""Plain words for what happened to a visit or to a run, and the command that answers a question."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bailiwick.cli.output import Printer, clean, clip, counted, duration
+from bailiwick.cli.view.visits import Stand, Visit
+from bailiwick.engine import events as ev
+from bailiwick.engine.graph import Branch, Graph
+from bailiwick.ids import Json
+
+LONGEST = 500
+STYLE = {
+    Stand.DONE: "good",
+    Stand.FAILED: "bad",
+    Stand.CUT: "bad",
+    Stand.WAITS: "wait",
+    Stand.SLEEPS: "wait",
+    Stand.RUNS: "strong",
+    Stand.PASSED: "dim",
+}
+
+
+class Said(NamedTuple):
+    """Something about the run as a whole: the symbol it goes with and a sentence."""
+
+    symbol: str
+    text: str
+
+
+def short(value: Json, length: int = LONGEST) -> str:
+    """A value in one bounded line."""
+    text = value if isinstance(value, str) else str(value)
+    return clip(clean(text[: 4 * length]).strip(), length)
+
+
+def answer_command(name: str, choices: Sequence[Json], wait: str = "") -> str:
+    """The command that answers a question; `wait` names it where several are open."""
+    which = f" --wait {wait}" if wait else ""
+    values = " | ".join(shlex.quote(short(c, 80)) for c in choices) or "VALUE"
+    return f"bailiwick runs answer {name}{which} {values}"
+
+
+def phrase(visit: Visit, printer: Printer, graph: Graph, now: float) -> str:
+    """What there is to say of a visit besides its name and its time; may be empty."""
+    match visit.stand:
+        case Stand.PASSED:
+            return _passed(visit, printer, graph)
+        case Stand.FAILED:
+            return short(visit.reason or "failed") + _towards(visit, printer)
+        case Stand.WAITS:
+            return f"waiting for you: {question_of(visit.wait)}" + _until(visit, printer, now)
+        case Stand.SLEEPS:
+            return _sleeps(visit, printer, now)
+        case Stand.CUT:
+            return f"cut off ({short(visit.reason)}); it is entered again" if visit.reason else "cut off"
+        case Stand.RUNS:
+            return _runs(visit)
+        case Stand.DONE:
+            return _done(visit)
+
+
+def question_of(wait: ev.WaitOpened | None) -> str:
+    """What a wait asks the person."""
+    return short(wait.body.get("question", "")) if wait is not None else ""
+
+
+def _towards(visit: Visit, printer: Printer) -> str:
+    return f" {printer.symbol('arrow')} {visit.target}" if visit.target else ""
+
+
+def _passed(visit: Visit, printer: Printer, graph: Graph) -> str:
+    node = graph.nodes.get(visit.node)
+    if isinstance(node, Branch):
+        value = "no value" if visit.value is None else short(visit.value, 80)
+        return f"{node.path} = {value}{_towards(visit, printer)}"
+    names = ", ".join(visit.writes[:6]) + (f" and {len(visit.writes) - 6} more" if len(visit.writes) > 6 else "")
+    return f"sets {names}" if names else ""
+
+
+def _until(visit: Visit, printer: Printer, now: float) -> str:
+    due = visit.wait.due_at if visit.wait is not None else None
+    return f" (until {printer.time(due, now)})" if due is not None else ""
+
+
+def _sleeps(visit: Visit, printer: Printer, now: float) -> str:
+    wait = visit.wait
+    if wait is None or wait.due_at is None:
+        return "sleeps"
+    pause = duration(max(0.0, wait.due_at - now))
+    arrow = printer.symbol("arrow")
+    if wait.kind == "retry":
+        return f"{short(wait.body.get('failure') or 'failed')} {arrow} retry in {pause}"
+    if wait.kind == "poll":
+        return f"not yet {arrow} looks again in {pause}"
+    return f"resumes at {printer.time(wait.due_at, now)}"
+
+
+def _runs(visit: Visit) -> str:
+    parts = [f"attempt {visit.attempts}"] if visit.attempts > 1 and not visit.polled else []
+    if visit.size:
+        parts.append(members(visit))
+    return ", ".join(parts)
+
+
+def members(visit: Visit) -> str:
+    """How far the members of a construct are."""
+    over = sum(visit.over.values())
+    bad = [f"{visit.over[how]} {how}" for how in ("failed", "cancelled") if visit.over.get(how)]
+    return ", ".join([f"{over} of {visit.size} ended", *bad])
+
+
+def _done(visit: Visit) -> str:
+    parts = []
+    if visit.answer is not None:
+        parts.append(f'answered "{short(visit.answer, 80)}"' + (f" by {short(visit.by, 40)}" if visit.by else ""))
+    if visit.size:
+        bad = [f"{visit.over[how]} {how}" for how in ("failed", "cancelled") if visit.over.get(how)]
+        parts.append(", ".join([counted(visit.size, "member"), *bad]))
+    if visit.attempts > 1 and not visit.polled:
+        parts.append(f"on attempt {visit.attempts}")
+    if visit.defaulted:
+        parts.append("a default was used: the result is degraded")
+    return "; ".join(parts)
+
+
+def run_words(event: ev.Event) -> Said | None:
+    """What an event says of the run as a whole; None where a visit tells it, or nothing has to be told."""
+    match event:
+        case ev.StopRequested():
+            how = "stopping now" if event.now else "stopping at the next step"
+            return Said("waits", how + _by(event.by))
+        case ev.RunStopped():
+            return Said("waits", "stopped")
+        case ev.RunResumed():
+            return Said("passed", "goes on" + _by(event.by))
+        case ev.SignalRejected():
+            return Said("warn", f"refused: {short(event.kind, 40)}: {short(event.reason)}")
+        case ev.BudgetReached():
+            return Said("waits", f"the budget for {event.unit} ({event.limit:g}) is used up")
+        case ev.BudgetRaised():
+            return Said("passed", f"the budget for {event.unit} is now {event.limit:g}" + _by(event.by))
+        case ev.DefinitionAdopted():
+            return Said("passed", "adopted the files as they are now" + _by(event.by))
+        case ev.Rewound():
+            return Said("passed", f"went back to before '{event.node}', visit {event.visit}" + _by(event.by))
+        case ev.CancelRequested():
+            return Said("passed", f"ending {counted(len(event.keys), 'step')} because a sibling failed")
+        case _:
+            return None
+
+
+def _by(name: str) -> str:
+    return f" ({short(name, 40)})" if name else ""

@@ -1,0 +1,1 @@
+"""Runs: starting, finding, steering and explaining them."""

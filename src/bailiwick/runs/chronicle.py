@@ -1,0 +1,209 @@
+"""A journal told line by line in plain words, with the output that scripts left. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bailiwick.clock import local
+from bailiwick.engine import events as ev
+from bailiwick.engine.state import Deferred, Fetch
+from bailiwick.ids import Json, place
+from bailiwick.runs.visits import Entry
+
+OK, BAD, WAIT, STEP = "ok", "bad", "wait", ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that happened: when, where (empty: the run itself), in a few words, with the lines a script printed."""
+
+    seq: int
+    at: float
+    place: str
+    mark: str
+    text: str
+    output: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Chronicle:
+    """Tells events in order; it remembers which effect and wait belongs to which node."""
+
+    fetch: Fetch
+    _places: dict[str, str] = field(default_factory=dict)
+
+    def tell(self, entry: Entry) -> Line | None:
+        """The line of an event; None for one that says nothing to people."""
+        seq, at, event = entry
+        if isinstance(event, ev.EffectStarted):
+            self._places[event.key] = place(event.scope, event.node)
+        elif isinstance(event, ev.WaitOpened):
+            self._places[event.id] = place(event.scope, event.node)
+        elif isinstance(event, ev.ChildStarted):
+            self._places[event.child] = place(event.scope, event.node)
+        handler = _TELLERS.get(type(event))
+        told = handler(event, at) if handler else None
+        if told is None:
+            return None
+        mark, text = told
+        return Line(seq, at, self._place(event), mark, text, self._output(event))
+
+    def _place(self, event: ev.Event) -> str:
+        node = getattr(event, "node", None)
+        scope = getattr(event, "scope", "")
+        if isinstance(event, ev.RunFinished | ev.Rewound):
+            return ""
+        if node:
+            return place(scope, node)
+        name = getattr(event, "key", None) or getattr(event, "id", "")
+        return self._places.get(str(name), scope)
+
+    def _output(self, event: ev.Event) -> tuple[tuple[str, str], ...]:
+        if not isinstance(event, ev.EffectFinished):
+            return ()
+        out: list[tuple[str, str]] = []
+        for stream in ("stdout", "stderr"):
+            text = self._resolved(event.log.get(stream))
+            if isinstance(text, str):
+                out += [(stream, line) for line in text.splitlines()]
+        return tuple(out)
+
+    def _resolved(self, value: Json) -> Json:
+        return self.fetch(value.digest) if isinstance(value, Deferred) else value
+
+
+Told = tuple[str, str] | None
+
+
+def _created(e: ev.RunCreated, at: float) -> Told:
+    params = f" with {', '.join(sorted(e.params))}" if e.params else ""
+    return STEP, f"started: workflow {e.workflow}{params}"
+
+
+def _forked(e: ev.Forked, at: float) -> Told:
+    return STEP, f"forked from run {e.run} after its event {e.upto}"
+
+
+def _owner(e: ev.OwnerChanged, at: float) -> Told:
+    return STEP, f"walked by {e.owner}"
+
+
+def _passed(e: ev.StepPassed, at: float) -> Told:
+    notes = f" ({'; '.join(map(str, e.notes))})" if e.notes else ""
+    if e.writes:
+        return OK, f"sets {', '.join(e.writes)} → {e.next}{notes}"
+    value = "" if e.value is None and e.notes else f"{e.value!r} "
+    return OK, f"{value}→ {e.next}{notes}"
+
+
+def _started(e: ev.EffectStarted, at: float) -> Told:
+    more = [f"visit {e.visit}"] * (e.visit > 1) + [f"attempt {e.attempt}"] * (e.attempt > 1)
+    more += [f"look {e.ordinal}"] * (e.ordinal > 1) + ["entered again"] * (e.entry > 1)
+    missing = f"; not in the context: {', '.join(map(str, e.notes))}" if e.notes else ""
+    return STEP, "begins" + (f" ({', '.join(more)})" if more else "") + missing
+
+
+def _finished(e: ev.EffectFinished, at: float) -> Told:
+    if e.failure is None:
+        return OK, f"ended well after {e.seconds:g} s"
+    if e.failure.get("kind") == "not_yet":
+        return WAIT, "not yet"
+    return BAD, f"failed after {e.seconds:g} s: {e.failure.get('message', '')}"
+
+
+def _lost(e: ev.EffectLost, at: float) -> Told:
+    return BAD, f"was cut off ({e.why})"
+
+
+def _done(e: ev.StepDone, at: float) -> Told:
+    return OK, f"{'default used ' if e.defaulted else ''}→ {e.next}"
+
+
+def _failed(e: ev.StepFailed, at: float) -> Told:
+    return BAD, f"failed for good: {e.failure.get('message', '')}" + (f" → {e.next}" if e.next else "")
+
+
+def _opened(e: ev.WaitOpened, at: float) -> Told:
+    due = f" until {local(e.due_at)}" if e.due_at is not None else ""
+    question = e.body.get("question")
+    if question:
+        choices = ", ".join(map(str, e.body.get("choices") or ()))
+        return WAIT, f"waits for a person{due}: {question}" + (f" ({choices})" if choices else "")
+    words = {"retry": "is tried again after a pause", "poll": "looks again later", "timer": "sleeps"}
+    return WAIT, f"{words.get(e.kind, f'waits ({e.kind})')}{due}"
+
+
+def _closed(e: ev.WaitClosed, at: float) -> Told:
+    match e.how:
+        case "answered":
+            return OK, f"answered{f' by {e.by}' if e.by else ''}: {e.value!r}"
+        case "child":
+            status = e.value.get("status", "over") if isinstance(e.value, dict) else "over"
+            return STEP, f"the called run is {status}"
+        case "due":
+            return None
+        case _:
+            return STEP, f"the wait is over ({e.how})"
+
+
+def _scopes(e: ev.ScopesForked, at: float) -> Told:
+    return STEP, f"forks into {len(e.members)}"
+
+
+def _scope_ended(e: ev.ScopeEnded, at: float) -> Told:
+    message = (e.error or {}).get("message", "")
+    return (OK if e.status == "done" else BAD), f"is {e.status}" + (f": {message}" if message else "")
+
+
+def _child(e: ev.ChildStarted, at: float) -> Told:
+    return STEP, f"calls run {e.child}"
+
+
+def _stop(e: ev.StopRequested, at: float) -> Told:
+    return STEP, f"{e.by or 'somebody'} asks to stop{' now' if e.now else ''}"
+
+
+def _stopped(e: ev.RunStopped, at: float) -> Told:
+    return WAIT, "stopped"
+
+
+def _resumed(e: ev.RunResumed, at: float) -> Told:
+    return STEP, f"resumed{f' by {e.by}' if e.by else ''}"
+
+
+def _over(e: ev.RunFinished, at: float) -> Told:
+    reason = f": {e.reason}" if e.reason else ""
+    degraded = f", degraded by {', '.join(e.degraded)}" if e.degraded else ""
+    return (OK if e.status == "done" else BAD), f"{e.status} at {e.node}{reason}{degraded}"
+
+
+def _rejected(e: ev.SignalRejected, at: float) -> Told:
+    return STEP, f"refused '{e.kind}': {e.reason}"
+
+
+def _reached(e: ev.BudgetReached, at: float) -> Told:
+    return WAIT, f"the budget for {e.unit} ({e.limit:g}) is used up"
+
+
+def _raised(e: ev.BudgetRaised, at: float) -> Told:
+    return STEP, f"{e.by or 'somebody'} sets the budget for {e.unit} to {e.limit:g}"
+
+
+def _adopted(e: ev.DefinitionAdopted, at: float) -> Told:
+    return STEP, f"goes on under the definition {e.definition[:12]}"
+
+
+def _rewound(e: ev.Rewound, at: float) -> Told:
+    return STEP, f"{e.by or 'somebody'} goes back to {e.node}, visit {e.visit}"
+
+
+_TELLERS: dict[type[ev.Event], Callable[[Any, float], Told]] = {
+    ev.RunCreated: _created, ev.Forked: _forked, ev.OwnerChanged: _owner, ev.StepPassed: _passed,
+    ev.EffectStarted: _started, ev.EffectFinished: _finished, ev.EffectLost: _lost, ev.StepDone: _done,
+    ev.StepFailed: _failed, ev.WaitOpened: _opened, ev.WaitClosed: _closed, ev.ScopesForked: _scopes,
+    ev.ScopeEnded: _scope_ended, ev.ChildStarted: _child, ev.StopRequested: _stop, ev.RunStopped: _stopped,
+    ev.RunResumed: _resumed, ev.RunFinished: _over, ev.SignalRejected: _rejected, ev.BudgetReached: _reached,
+    ev.BudgetRaised: _raised, ev.DefinitionAdopted: _adopted, ev.Rewound: _rewound,
+}  # fmt: skip

@@ -1,0 +1,196 @@
+"""`run`, `resume` and `worker`: commands that walk runs in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from bailiwick.cli.session import Session, open_session
+from bailiwick.cli.view import View, choose_view
+from bailiwick.errors import UsageError
+from bailiwick.ids import Json
+from bailiwick.journal.rows import RunRow
+from bailiwick.lang.load import Loaded
+from bailiwick.runs.find import find_run
+from bailiwick.runs.hosting import Manners, host, serve
+from bailiwick.runs.limits import starting_limits
+from bailiwick.runs.params import read_params
+from bailiwick.runs.start import Wish, start
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The command line of `run`, read."""
+
+    workflow: str | None
+    key: str | None
+    params: dict[str, Json]
+    runs_dir: str | None
+    fresh: bool
+    strict: bool
+    manners: Manners
+
+
+def _flags(runs_dir: str | None) -> dict[str, Json]:
+    return {"runs_dir": runs_dir} if runs_dir else {}
+
+
+@click.command()
+@click.argument("workflow", required=False)
+@click.option("--workflow", "workflow_file", metavar="FILE", help="The workflow.yaml itself.")
+@click.option("--run-id", metavar="ID", help="The run's id; default: 'default', or a digest of the params.")
+@click.option("--params", metavar="JSON", help="Values for the context, as a JSON object; win over --params-file.")
+@click.option("--params-file", metavar="FILE", help="The same from a file.")
+@click.option("--runs-dir", metavar="DIR", help="Where run directories are written.")
+@click.option("--resume-run", metavar="RUN", help="Go on with this run: its directory or its name.")
+@click.option("--resume-latest", is_flag=True, help="Go on with the newest run that is not over.")
+@click.option("--fresh", is_flag=True, help="Set the old run of this name aside and start anew.")
+@click.option("--dry-run", is_flag=True, help="Walk the graph with stand-in answers; run nothing.")
+@click.option("--strict", is_flag=True, help="Warnings about unknown keys are errors.")
+@click.option("--detach", is_flag=True, help="Go on in the background; the command returns at once.")
+@click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
+@click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
+@click.option("--no-input", is_flag=True, help="Never ask on the terminal.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
+@click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
+def run(**given: object) -> int:
+    """Run WORKFLOW (a directory, a workflow.yaml or a name), or go on with it where it was.
+
+    \b
+    Examples:
+      bailiwick run my-workflow/
+      bailiwick run my-workflow/ --params '{"issue": "412"}'
+      bailiwick run my-workflow/ --dry-run
+    """
+    if given["wait"] and given["no_wait"]:
+        raise UsageError("--wait and --no-wait exclude each other")
+    workflow = given["workflow_file"] or given["workflow"]
+    manners = Manners(
+        wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), ask=not given["no_input"] and not given["as_json"]
+        and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
+    )  # fmt: skip
+    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]))
+    if given["resume_run"] or given["resume_latest"]:
+        reference = str(given["resume_run"]) if given["resume_run"] else None
+        return asyncio.run(_resume(reference, _text(given["runs_dir"]), manners, view))
+    params = read_params(_text(given["params"]), _text(given["params_file"]))
+    if given["dry_run"]:
+        return _dry_run(_text(workflow), params, as_json=bool(given["as_json"]), strict=bool(given["strict"]))
+    request = Request(
+        _text(workflow), _text(given["run_id"]), params, _text(given["runs_dir"]), bool(given["fresh"]),
+        bool(given["strict"]), manners,
+    )  # fmt: skip
+    return asyncio.run(_run(request, view))
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _load(workflow: str | None, *, strict: bool) -> Loaded | None:
+    from bailiwick.config.paths import find_paths
+    from bailiwick.workflows.service import load_workflow, named, shelves
+
+    person = find_paths().config
+    if workflow is None:
+        found = named(shelves(Path.cwd(), person))
+        if not found:
+            click.echo("No workflow here. Make one:  bailiwick new hello")
+        for name, (label, path) in sorted(found.items()):
+            click.echo(f"{name:24}  {label:10}  {path}")
+        return None
+    loaded = load_workflow(workflow, Path.cwd(), person, strict=strict)
+    for warning in loaded.warnings:
+        click.echo(str(warning), err=True)
+    return loaded
+
+
+def _dry_run(workflow: str | None, params: dict[str, Json], *, as_json: bool, strict: bool) -> int:
+    from bailiwick.dryrun.cli import report
+
+    loaded = _load(workflow, strict=strict)
+    return 2 if loaded is None else report(loaded, params, as_json=as_json)
+
+
+async def _run(request: Request, view: View) -> int:
+    loaded = _load(request.workflow, strict=request.strict)
+    if loaded is None:
+        return 2
+    _refuse_agents(loaded)
+    async with open_session(_flags(request.runs_dir), view.watch()) as session:
+        runs_dir = str(session.config.runs_dir)
+        limits = starting_limits(session.config, loaded.graph.budget)
+        wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits)
+        started = await start(session.assembly, wish)
+        return await host(session, started.row, view, request.manners, (*_notices(session), *started.notices))
+
+
+def _notices(session: Session) -> list[str]:
+    return [str(problem) for problem in session.config.notices]
+
+
+def _refuse_agents(loaded: Loaded) -> None:
+    from bailiwick.engine.graph import Work
+    from bailiwick.runtime.agentless import MESSAGE
+
+    agents = [n.id for n in loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
+    if agents:
+        raise UsageError(
+            f"{MESSAGE}; agent nodes: {', '.join(agents[:5])}",
+            hint="bailiwick run --dry-run walks it without one",
+            code="BW209",
+        )
+
+
+async def _resume(reference: str | None, runs_dir: str | None, manners: Manners, view: View) -> int:
+    async with open_session(_flags(runs_dir), view.watch()) as session:
+        row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
+        return await host(session, row, view, manners, ())
+
+
+async def _latest(session: Session) -> RunRow:
+    rows = [r for r in await session.assembly.store.runs() if r.parent is None and r.status != "done"]
+    if not rows:
+        raise UsageError("no run is unfinished", hint="bailiwick runs list")
+    return rows[0]
+
+
+@click.command()
+@click.argument("reference", metavar="RUN")
+@click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
+@click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
+@click.option("--detach", is_flag=True, help="Go on in the background.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
+@click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
+def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, as_json: bool, events: bool) -> int:
+    """Go on with RUN where it was.
+
+    \b
+    Example:  bailiwick resume hello-default
+    """
+    manners = Manners(wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach)
+    return asyncio.run(_resume(reference, None, manners, choose_view(json=as_json, events=events)))
+
+
+@click.command()
+@click.option("--concurrency", default=4, show_default=True, type=click.IntRange(1, 1000), help="Runs at once.")
+@click.option("--until-idle", is_flag=True, help="Leave when no run can go on now.")
+@click.option("--run", "reference", metavar="RUN", help="Only this run and its children.")
+@click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
+def worker(*, concurrency: int, until_idle: bool, reference: str | None, events: bool) -> int:
+    """Take ready runs and walk them until told to stop (SIGTERM, Ctrl-C).
+
+    \b
+    Example:  bailiwick worker --concurrency 2 --until-idle
+    """
+    return asyncio.run(_worker(concurrency, reference, choose_view(json=False, events=events), until_idle=until_idle))
+
+
+async def _worker(concurrency: int, reference: str | None, view: View, *, until_idle: bool) -> int:
+    async with open_session(None, view.watch()) as session:
+        root = (await find_run(session.assembly.store, reference)).root_id if reference else None
+        return await serve(session, concurrency, root, until_idle=until_idle)

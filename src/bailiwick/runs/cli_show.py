@@ -1,0 +1,174 @@
+"""`runs list`, `show` and `tree`: looking at runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from bailiwick.cli.output import Printer, Styled, duration
+from bailiwick.cli.session import Session, open_session
+from bailiwick.engine.state import State
+from bailiwick.journal.rows import RunRow
+from bailiwick.runs import documents as doc
+from bailiwick.runs.cli_query import JSON, STYLES, no_runs, walker
+from bailiwick.runs.disk import directories
+from bailiwick.runs.find import find_run, name_of
+from bailiwick.runs.query import Standing, questions, standing
+from bailiwick.runs.trees import Twig, grow
+from bailiwick.runs.visits import Visit, visits
+from bailiwick.runtime.owner import current_owner
+
+SHOWN_VISITS = 40
+STATES = ("running", "waiting", "sleeping", "stopped", "failed", "done")
+
+
+@click.command(name="list")
+@click.option("--status", "state", type=click.Choice(STATES), help="Only runs in this state.")
+@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--all", "every", is_flag=True, help="Called runs and archived ones too.")
+@JSON
+def list_(state: str | None, workflow: str | None, every: bool, as_json: bool) -> int:
+    """List runs, newest first.
+
+    \b
+    Example:  bailiwick runs list --status failed
+    """
+    return asyncio.run(_list(Printer.for_stdout(json=as_json), state, workflow, every=every))
+
+
+async def _list(out: Printer, state: str | None, workflow: str | None, *, every: bool) -> int:
+    async with open_session() as session:
+        now, me = session.assembly.clock.now(), current_owner("bailiwick")
+        rows = await session.assembly.store.runs(archived=every)
+    trees: dict[str, list[RunRow]] = {}
+    for row in rows:
+        trees.setdefault(row.root_id, []).append(row)
+    chosen = [row for row in rows if (every or row.parent is None) and workflow in (None, row.workflow)]
+    found = [standing(row, trees[row.root_id] if row.parent is None else [row], me, now) for row in chosen]
+    found = [one for one in found if state in (None, one.state)]
+    if out.json:
+        out.emit_json({"runs": [doc.standing_document(one) for one in found]})
+    elif not found:
+        out.line("No run fits." if rows else no_runs())
+    else:
+        lines = [_list_line(out, one, now) for one in found]
+        out.table(lines, ("run", "state", "node", "steps", "started", ""), right={3})
+    return 0
+
+
+def _list_line(out: Printer, found: Standing, now: float) -> tuple[str | Styled, ...]:
+    notes = ["archived"] * found.row.archived + ["degraded"] * bool(found.degraded) + [found.note] * bool(found.note)
+    started = out.relative(found.row.created_at, now)
+    note = Styled("; ".join(notes) or walker(found), "dim")
+    name = f"  {found.name}" if found.row.parent else found.name
+    return name, Styled(found.state, STYLES.get(found.state, "")), found.node, str(found.steps), started, note
+
+
+@click.command()
+@click.argument("run")
+@click.option("--all", "every", is_flag=True, help="Every visit, not only the last ones.")
+@JSON
+def show(run: str, every: bool, as_json: bool) -> int:
+    """Show one run: facts, what it waits for, and its visits.
+
+    \b
+    Example:  bailiwick runs show hello-default
+    """
+    return asyncio.run(_show(Printer.for_stdout(json=as_json), run, every=every))
+
+
+async def _show(out: Printer, text: str, *, every: bool) -> int:
+    async with open_session() as session:
+        assembly = session.assembly
+        row = await find_run(assembly.store, text)
+        tree = await assembly.store.runs(root_id=row.root_id, archived=True)
+        found = standing(row, tree if row.parent is None else [row], current_owner("bailiwick"), assembly.clock.now())
+        entries = await assembly.library.history(row.id)
+        state = assembly.library.replay(entries)
+        waits = await assembly.store.waits(row.id)
+        places = _places(session, row, state)
+    made = visits(entries)
+    if out.json:
+        extra = {"params": doc.plain(state.params), "definition": state.definition, "reentered": state.lost, **places}
+        lists = {"waits": [doc.wait_document(w) for w in waits], "visits": [doc.visit_document(v) for v in made]}
+        out.emit_json({**doc.standing_document(found), **extra, **lists})
+        return 0
+    _print_facts(out, found, state, places)
+    for asked in questions([row], waits):
+        out.line(f"{out.symbol('waits')} {asked.place}  {asked.text}")
+        out.line(f"    {asked.command}")
+    _print_visits(out, made if every else made[-SHOWN_VISITS:], len(made))
+    return 0
+
+
+def _places(session: Session, row: RunRow, state: State) -> dict[str, str | None]:
+    directory = next(map(str, directories(session.assembly, row)), None)
+    return {"directory": directory, "workspace": state.workspace, "source": row.source}
+
+
+def _print_facts(out: Printer, found: Standing, state: State, places: dict[str, str | None]) -> None:
+    pairs = [
+        ("run", found.name),
+        ("state", found.state),
+        ("at", found.node),
+        ("reason", found.note),
+        ("started", out.time(found.row.created_at)),
+        ("ended", out.time(found.ended_at) if found.ended_at else ""),
+        ("steps", str(state.steps)),
+        ("re-entered", str(state.lost or "")),
+        ("walked by", walker(found).removeprefix("by ")),
+        ("degraded by", ", ".join(found.degraded)),
+        ("called by", found.row.parent or ""),
+        *((name, value or "") for name, value in places.items()),
+    ]
+    out.facts([(label, value) for label, value in pairs if value])
+
+
+def _print_visits(out: Printer, made: list[Visit], total: int) -> None:
+    if len(made) < total:
+        out.line(f"{out.symbol('more')} {total - len(made)} earlier visits: --all")
+    lines = []
+    for visit in made:
+        took = duration(visit.seconds) if visit.seconds is not None else ""
+        result = Styled("taken back" if visit.undone else visit.result, STYLES.get(visit.result, ""))
+        tries = str(visit.attempts or "") + (f" +{visit.reentries}" if visit.reentries else "")
+        to = f"{out.symbol('arrow')} {visit.next}" if visit.next else ""
+        lines.append((visit.place, str(visit.visit), result, took, tries, f"{to} {visit.detail}".strip()))
+    if lines:
+        out.table(lines, ("node", "visit", "result", "took", "tries", ""), right={1, 3})
+
+
+@click.command()
+@click.argument("run")
+@JSON
+def tree(run: str, as_json: bool) -> int:
+    """Show a run with its branches, items and the runs it called.
+
+    \b
+    Example:  bailiwick runs tree hello-default
+    """
+    return asyncio.run(_tree(Printer.for_stdout(json=as_json), run))
+
+
+async def _tree(out: Printer, text: str) -> int:
+    async with open_session() as session:
+        row = await find_run(session.assembly.store, text)
+        rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
+        twig = await grow(session.assembly.library, row, rows)
+    parent = next((name_of(r) for r in rows if r.id == row.parent), None)
+    if out.json:
+        out.emit_json({"called_by": parent, **twig.document()})
+        return 0
+    if parent:
+        out.line(Styled(f"called by {parent}", "dim"))
+    _print_twig(out, twig, "", "")
+    return 0
+
+
+def _print_twig(out: Printer, twig: Twig, lead: str, below: str) -> None:
+    bar, turn, gap = ("├─ ", "└─ ", "│  ") if out.unicode else ("|- ", "`- ", "|  ")
+    out.line(f"{lead}{twig.label}  ", Styled(twig.state, STYLES.get(twig.state, "")), f"  {twig.note}")
+    for number, member in enumerate(twig.members, 1):
+        last = number == len(twig.members)
+        _print_twig(out, member, below + (turn if last else bar), below + ("   " if last else gap))

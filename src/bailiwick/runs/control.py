@@ -1,0 +1,185 @@
+"""Steering a run: every verb is a message; where nobody walks the run, this process attends to it for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from bailiwick.engine import events as ev
+from bailiwick.errors import HeldByAnother, UsageError
+from bailiwick.ids import Json, run_uid
+from bailiwick.journal.codec import decode, encode
+from bailiwick.journal.rows import ClaimFilter, Message, NewRun, Owner, RunRow
+from bailiwick.lang.load import Loaded
+from bailiwick.runs.find import name_of
+from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.history import Entry
+from bailiwick.runtime.owner import current_owner, is_dead, shown
+from bailiwick.runtime.pins import pin_all
+from bailiwick.runtime.supervise import Supervisor
+from bailiwick.runtime.worker import LEASE, READER
+
+PATIENCE = 20.0
+ENTERING = (ev.StepPassed, ev.EffectStarted, ev.WaitOpened, ev.ScopesForked, ev.ChildStarted, ev.StepFailed)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a message came to: the events it caused, or the reason it was refused."""
+
+    row: RunRow
+    events: tuple[ev.Event, ...]
+    refused: str = ""
+    taken: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A visit of a node, and the seq before it; `effects` finished after it and are not undone."""
+
+    node: str
+    visit: int
+    upto: int
+    effects: tuple[str, ...]
+
+
+class Control:
+    """The verbs. `by` names the person for the journal."""
+
+    def __init__(self, assembly: Assembly, by: str) -> None:
+        self._assembly = assembly
+        self._by = by
+
+    async def send(self, row: RunRow, kind: str, body: dict[str, Json]) -> Outcome:
+        """Send a message and wait until the holder has taken it; attend to it here when there is no holder."""
+        store, now = self._assembly.store, self._assembly.clock.now()
+        message = Message(row.id, kind, f"{kind}:{row.seq}:{now!r}", {**body, "by": self._by}, now)
+        await store.send(message)
+        owner = current_owner("bailiwick")
+        deadline = self._assembly.clock.monotonic() + PATIENCE
+        while await self._waits(row.id, now, kind):
+            if not await self._attend(row.id, owner):
+                if self._assembly.clock.monotonic() > deadline:
+                    return Outcome(row, (), taken=False)
+                await asyncio.sleep(0.05)
+        rows = await store.read(row.id, row.seq)
+        found = [decode(r) for r in rows]
+        refused = next((e.reason for e in found if isinstance(e, ev.SignalRejected) and e.kind == kind), "")
+        return Outcome(await self._fresh(row), tuple(found), refused)
+
+    async def _waits(self, run_id: str, at: float, kind: str) -> bool:
+        return any(r.kind == kind and r.at == at for r in await self._assembly.store.inbox(run_id))
+
+    async def _fresh(self, row: RunRow) -> RunRow:
+        return await self._assembly.store.run(row.id) or row
+
+    async def _attend(self, run_id: str, owner: Owner) -> bool:
+        """Take the run for a moment if nobody alive holds it."""
+        row = await self.claim(run_id, owner)
+        if row is None:
+            return False
+        supervisor = Supervisor(lambda name, error: self._assembly.on_trouble(run_id, f"{name}: {error}"))
+        walker = await self._assembly.walker(row, owner, supervisor)
+        await walker.attend()
+        await self._assembly.settle()
+        return True
+
+    async def claim(self, run_id: str, owner: Owner) -> RunRow | None:
+        """Claim one run, from a dead owner too."""
+        store, now = self._assembly.store, self._assembly.clock.now()
+        row = await store.claim(owner, now, now + LEASE, READER, ClaimFilter(run_id=run_id))
+        if row is None:
+            held = await store.held(now, ClaimFilter(run_id=run_id))
+            dead = tuple((r.id, r.epoch) for r in held if r.owner and is_dead(r.owner, owner))
+            if dead:
+                row = await store.claim(owner, now, now + LEASE, READER, ClaimFilter(run_id=run_id, dead=dead))
+        return row
+
+    async def stop(self, row: RunRow, *, now: bool) -> Outcome:
+        """Stop at the next node boundary, or now."""
+        return await self.send(row, "stop", {"now": now})
+
+    async def resume(self, row: RunRow) -> Outcome:
+        """Let a stopped or failed run go on; somebody has to walk it."""
+        return await self.send(row, "resume", {})
+
+    async def answer(self, row: RunRow, value: Json, wait: str = "") -> Outcome:
+        """Answer an open question. Refuses here what the question would refuse."""
+        body: dict[str, Json] = {"value": value}
+        return await self.send(row, "answer", {**body, "wait": wait} if wait else body)
+
+    async def raise_budget(self, row: RunRow, unit: str, limit: float) -> Outcome:
+        """Set a new ceiling."""
+        return await self.send(row, "budget", {"unit": unit, "limit": limit})
+
+    async def reload(self, row: RunRow, loaded: Loaded) -> Outcome:
+        """Adopt the files as they are now, if every live node still exists with its type."""
+        digest, pinned = pin_all(loaded)
+        for item in pinned:
+            self._assembly.pins.materialise(item)
+            await self._assembly.store.define(item.digest, item.body)
+        return await self.send(row, "reload", {"definition": digest})
+
+    async def point(self, row: RunRow, node: str, visit: int | None) -> Point:
+        """A visit in the run's own scope, the last one when no number is given."""
+        history = await self._assembly.library.history(row.id)
+        return find_point(history, node, visit, name_of(row))
+
+    async def rewind(self, row: RunRow, point: Point) -> Outcome:
+        """Go back to before a visit; what happened after it is not undone."""
+        body: dict[str, Json] = {"upto": point.upto, "node": point.node, "visit": point.visit}
+        return await self.send(row, "rewind", body)
+
+    async def fork(self, row: RunRow, point: Point, values: dict[str, Json], key: str) -> RunRow:
+        """A new run that shares this one's journal up to a visit."""
+        if point.upto < 1:
+            raise UsageError("that visit belongs to the run this one was forked from", hint="fork that run instead")
+        store, now = self._assembly.store, self._assembly.clock.now()
+        if await store.find(row.workflow, key) is not None:
+            raise UsageError(f"run '{row.workflow}-{key}' exists already", hint="choose another --run-id")
+        uid = run_uid(row.workflow, key, 0, f"fork:{row.id}:{now!r}")
+        forked = ev.Forked(row.id, point.upto, uid, values, key, self._assembly.workspace(uid))
+        first, blobs = encode(forked, now)
+        new = NewRun(
+            id=uid, workflow=row.workflow, run_key=key, definition=row.definition, root_id=uid, created_at=now,
+            source=row.source, runs_dir=row.runs_dir, first=(first,), blobs=blobs,
+            summary={"state": "running", "node": point.node, "steps": 0},
+        )  # fmt: skip
+        return await store.create(new)
+
+
+def find_point(history: list[Entry], node: str, visit: int | None, run: str) -> Point:
+    """The first event of a visit in the run's own scope."""
+    firsts: dict[int, int] = {}
+    inside = set()
+    for seq, _, event in history:
+        if isinstance(event, ENTERING) and event.node == node:
+            if event.scope:
+                inside.add(event.scope.split("/")[0].split("[")[0].split(".")[0])
+            else:
+                firsts.setdefault(event.visit, seq)
+    if not firsts:
+        if inside:
+            outer = ", ".join(sorted(inside))
+            raise UsageError(
+                f"'{node}' is inside {outer}", hint=f"only the whole construct can be gone back to: {outer}"
+            )
+        raise UsageError(f"run '{run}' has not visited '{node}'", hint=f"bailiwick runs show {run} lists the visits")
+    wanted = max(firsts) if visit is None else visit
+    if wanted not in firsts:
+        raise UsageError(f"'{node}' has no visit {wanted}", hint=f"visits: {', '.join(map(str, sorted(firsts)))}")
+    seq = firsts[wanted]
+    names = {
+        e.key: f"{e.scope}/{e.node}" if e.scope else e.node for _, _, e in history if isinstance(e, ev.EffectStarted)
+    }
+    later = [names[e.key] for s, _, e in history if isinstance(e, ev.EffectFinished) and s >= seq and not e.failure]
+    return Point(node, wanted, seq - 1, tuple(later))
+
+
+def refuse_if_held(row: RunRow, owner: Owner, now: float) -> None:
+    """Raise `HeldByAnother` when a live process walks the run."""
+    if row.owner is not None and row.lease_until > now and not is_dead(row.owner, owner):
+        raise HeldByAnother(
+            f"run '{name_of(row)}' is being walked by {shown(row.owner)}",
+            hint=f"bailiwick runs logs -f {name_of(row)}, or bailiwick runs stop {name_of(row)}",
+        )

@@ -1,0 +1,110 @@
+"""A foreground run: this process is the worker of one tree and stays for timers and children, not for people."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
+from bailiwick.runs.control import Control, refuse_if_held
+from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.worker import Worker
+
+DONE, FAILED, WAITS, DEGRADED, BUDGET, TIME, STOPPED = 0, 1, 3, 4, 5, 7, 130
+
+
+CONCURRENCY = 64
+
+
+class Interrupts(Protocol):
+    """Where signals of this process are heard."""
+
+    worker: Worker | None
+    caught: str
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the run goes on in the background."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a command that walks or waits for a run ends: the row as it is, and the exit code."""
+
+    row: RunRow
+    code: int
+
+
+def leaf_state(rows: list[RunRow]) -> str:
+    """What a whole tree does: its members' states, where a run that only waits for its children says what they say."""
+    states = [str((row.summary or {}).get("state", "running")) for row in rows if row.status == "ready"]
+    for state in ("sleeping", "waiting"):
+        if state in states:
+            return state
+    return "running" if states else "over"
+
+
+def exit_code(root: RunRow, tree: list[RunRow]) -> int:
+    """The code for a run as it is now."""
+    match root.status:
+        case "done":
+            return DEGRADED if (root.summary or {}).get("degraded") else DONE
+        case "failed":
+            return FAILED
+        case "stopped":
+            return STOPPED
+        case _:
+            if any((row.summary or {}).get("budget") for row in tree if row.status == "ready"):
+                return BUDGET
+            return TIME if leaf_state(tree) == "sleeping" else WAITS
+
+
+class Foreground:
+    """Walks one tree. With `wait` it stays for people too; with `no_wait` it leaves when only time is missing."""
+
+    def __init__(self, assembly: Assembly, owner: Owner, *, wait: bool = False, no_wait: bool = False) -> None:
+        self._assembly = assembly
+        self._owner = owner
+        self._wait = wait
+        self._no_wait = no_wait
+        self.replaced = False
+
+    async def prepare(self, row: RunRow, by: str) -> RunRow:
+        """Make a run walkable: refuse one that is held, resume one that stopped or failed."""
+        refuse_if_held(row, self._owner, self._assembly.clock.now())
+        if row.status == "stopped" or (row.status == "failed" and not await self._ended(row)):
+            await Control(self._assembly, by).resume(row)
+        return await self._assembly.store.run(row.id) or row
+
+    async def _ended(self, row: RunRow) -> bool:
+        return (await self._assembly.library.state(row.id)).ended
+
+    async def walk(self, row: RunRow, signals: Interrupts) -> Verdict:
+        """Walk the tree of a root run until it is over or waits for what we don't stay for."""
+        if row.status == "ready":
+            worker = Worker(self._assembly, self._owner, ClaimFilter(root_id=row.root_id), CONCURRENCY)
+            signals.worker = worker
+            await worker.run(self._finished_of(row.root_id))
+            self.replaced = worker.draining == "upgrade"
+        verdict = await self.verdict(row)
+        if signals.caught and not signals.hands_over and verdict.row.status == "ready":
+            await Control(self._assembly, signals.caught).stop(verdict.row, now=True)
+            return await self.verdict(row)
+        return verdict
+
+    def _finished_of(self, root_id: str) -> Callable[[], Awaitable[bool]]:
+        async def finished() -> bool:
+            tree = await self._assembly.store.runs(root_id=root_id)
+            state = leaf_state(tree)
+            if state == "waiting":
+                return not self._wait
+            return state == "over" or (state == "sleeping" and self._no_wait)
+
+        return finished
+
+    async def verdict(self, row: RunRow) -> Verdict:
+        """The run as it is, with the exit code that says so."""
+        tree = await self._assembly.store.runs(root_id=row.root_id)
+        fresh = await self._assembly.store.run(row.id) or row
+        return Verdict(fresh, exit_code(fresh, tree))

@@ -1,0 +1,187 @@
+"""Hosting walks in this process: signals, questions on the terminal, the background, becoming a new version."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Self
+
+from bailiwick.cli.session import Session
+from bailiwick.cli.view import View
+from bailiwick.journal.rows import ClaimFilter, Message, RunRow
+from bailiwick.runs.control import Control
+from bailiwick.runs.find import name_of
+from bailiwick.runs.foreground import WAITS, Foreground, Verdict
+from bailiwick.runtime.owner import current_owner
+from bailiwick.runtime.proc import become_subreaper
+from bailiwick.runtime.supervise import Supervisor
+from bailiwick.runtime.upgrade import execute_again
+from bailiwick.runtime.worker import Worker
+
+INTERRUPTED, TERMINATED = 130, 143
+CODES = {"SIGINT": INTERRUPTED, "SIGTERM": TERMINATED, "SIGHUP": 129}
+HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+DETACH = "detach"
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a foreground run behaves towards the person."""
+
+    wait: bool = False
+    no_wait: bool = False
+    ask: bool = False
+    detach: bool = False
+
+
+class Signals:
+    """Turns SIGINT, SIGTERM and SIGHUP into a drained worker. On a terminal the first Ctrl-C offers a choice."""
+
+    def __init__(self, session: Session, row: RunRow | None = None, view: View | None = None) -> None:
+        self._session = session
+        self._row = row
+        self._view = view
+        self._supervisor = Supervisor(lambda name, error: session.assembly.on_trouble("", f"{name}: {error}"))
+        self._asked = False
+        self.worker: Worker | None = None
+        self.caught = ""
+
+    def __enter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        for number in HEARD:
+            loop.add_signal_handler(number, self._on, number.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in HEARD:
+            loop.remove_signal_handler(number)
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the run goes on in the background: the terminal was closed, or the person chose so."""
+        return self.caught in ("SIGHUP", DETACH)
+
+    def _on(self, name: str) -> None:
+        if name == "SIGINT" and self._view is not None and not self._asked:
+            self._asked = True
+            self._supervisor.start(self._offer(self._view), "Ctrl-C")
+            return
+        self._leave(name, now=True)
+
+    def _leave(self, why: str, *, now: bool) -> None:
+        self.caught = self.caught or why
+        if self.worker is not None:
+            self.worker.drain(why, now=now)
+
+    async def _offer(self, view: View) -> None:
+        from bailiwick.cli.prompt import ask_interrupt
+
+        view.pause()
+        choice = await ask_interrupt()
+        view.resume()
+        self._asked = False
+        match choice:
+            case "node":
+                self.caught = "SIGINT"
+                await self._stop_after_node()
+            case "now":
+                self._leave("SIGINT", now=True)
+            case "detach":
+                self._leave(DETACH, now=False)
+            case _:
+                pass
+
+    async def _stop_after_node(self) -> None:
+        if self._row is None or self.worker is None:
+            return
+        now = self._session.assembly.clock.now()
+        body = {"now": False, "by": self._session.by}
+        await self._session.assembly.store.send(Message(self._row.id, "stop", f"ctrl-c:{now!r}", body, now))
+        self.worker.nudge()
+
+
+async def host(session: Session, row: RunRow, view: View, manners: Manners, notices: tuple[str, ...]) -> int:
+    """Walk a run in the foreground, with the person's questions; gives the exit code."""
+    owner = current_owner("bailiwick run")
+    foreground = Foreground(session.assembly, owner, wait=manners.wait, no_wait=manners.no_wait)
+    row = await foreground.prepare(row, session.by)
+    if manners.detach:
+        return _detach(row, view)
+    view.begin(row, notices)
+    settled = row.status != "ready"
+    become_subreaper()
+    with Signals(session, row, view if manners.ask else None) as signals:
+        while True:
+            verdict = await foreground.walk(row, signals)
+            if foreground.replaced:
+                view.close()
+                await session.assembly.close()
+                execute_again(again())
+            if verdict.code != WAITS or not manners.ask or signals.caught:
+                break
+            if not await _ask(session, verdict, view):
+                break
+            row = verdict.row
+    if signals.hands_over and verdict.row.status == "ready":
+        return _detach(row, view)
+    code = CODES.get(signals.caught, verdict.code) if verdict.row.status in ("ready", "stopped") else verdict.code
+    view.end(verdict.row, code, await session.assembly.library.state(row.id) if settled else None)
+    return code
+
+
+async def _ask(session: Session, verdict: Verdict, view: View) -> bool:
+    """Put an open question to the person at the terminal; False when there is none or they decline."""
+    from bailiwick.cli.prompt import ask_person
+
+    tree = await session.assembly.store.runs(root_id=verdict.row.root_id)
+    for row in tree:
+        for wait in await session.assembly.store.waits(row.id):
+            if isinstance(wait.body, dict) and "choices" in wait.body:
+                view.pause()
+                value = await ask_person(wait)
+                view.resume()
+                if value is None:
+                    return False
+                await Control(session.assembly, session.by).answer(row, value, wait.id)
+                return True
+    return False
+
+
+def again() -> list[str]:
+    """The command line to execute again: the same interpreter and arguments."""
+    return [sys.executable, "-m", "bailiwick", *sys.argv[1:]]
+
+
+def _detach(row: RunRow, view: View) -> int:
+    from bailiwick.runtime.detach import start_background
+
+    pid = start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
+    view.begin(row, (f"goes on in the background (pid {pid}): bailiwick runs logs -f {name_of(row)}",))
+    view.close()
+    return 0
+
+
+async def serve(session: Session, concurrency: int, root_id: str | None, *, until_idle: bool) -> int:
+    """Be a worker until told to stop, or until nothing can go on."""
+    owner = current_owner("bailiwick worker")
+    become_subreaper()
+    worker = Worker(session.assembly, owner, ClaimFilter(root_id=root_id), concurrency)
+
+    async def finished() -> bool:
+        if not until_idle:
+            return False
+        if root_id is None:
+            return await session.assembly.store.next_wake() is None
+        rows = await session.assembly.store.runs(root_id=root_id)
+        return not any(r.status == "ready" and r.wake_at is not None for r in rows)
+
+    with Signals(session) as signals:
+        signals.worker = worker
+        await worker.run(finished)
+    if worker.draining == "upgrade":
+        await session.assembly.close()
+        execute_again(again())
+    return CODES.get(signals.caught, 0) if until_idle else 0

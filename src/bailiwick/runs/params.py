@@ -1,0 +1,56 @@
+"""Reading `--params` and `--params-file`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bailiwick.errors import UsageError
+from bailiwick.ids import Json
+
+
+def read_params(inline: str | None, file: str | None) -> dict[str, Json]:
+    """The params of both sources, inline wins. Raises `UsageError` for what is not a JSON object."""
+    out: dict[str, Json] = {}
+    if file is not None:
+        try:
+            text = Path(file).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--params-file {file} can't be read: {error}", code="BW203") from error
+        out.update(_object(text, f"--params-file {file}"))
+    if inline is not None:
+        out.update(_object(inline, "--params"))
+    return out
+
+
+def _object(text: str, label: str) -> dict[str, Json]:
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_bounded)
+    except ValueError as error:
+        raise UsageError(
+            f"{label} is not valid JSON: {error}", hint='an object, such as {"name": "value"}', code="BW203"
+        ) from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{label} must be a JSON object", hint='such as {"name": "value"}', code="BW203")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise ValueError(f"key '{key}' stands twice")
+        out[key] = value
+    return out
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _bounded(text: str) -> int:
+    limit = 2**63
+    if len(text) > 20 or not -limit <= (number := int(text)) < limit:
+        raise ValueError("an integer is larger than 64 bits")
+    return number

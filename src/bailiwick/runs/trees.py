@@ -1,0 +1,65 @@
+"""A run as a tree: its branches and items, and the runs it called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from bailiwick.engine.state import Phase, Scope, State
+from bailiwick.ids import Json
+from bailiwick.journal.rows import RunRow
+from bailiwick.runs.find import name_of
+from bailiwick.runs.query import children_of, facts, state_of
+from bailiwick.runtime.history import Library
+
+MOST = 20
+"""So many members of one construct are shown one by one, those that are not over first; the rest is counted."""
+_WORDS = {Phase.PENDING: "pending", Phase.WAITING: "waiting", Phase.RUNNING: "running", Phase.FAILED: "failed"}
+
+
+@dataclass(slots=True)
+class Twig:
+    """A run or a scope with what is below it."""
+
+    label: str
+    state: str
+    note: str = ""
+    members: list[Twig] = field(default_factory=list)
+
+    def document(self) -> dict[str, Json]:
+        """The same as a JSON object."""
+        members = [member.document() for member in self.members]
+        return {"name": self.label, "state": self.state, "note": self.note, "members": members}
+
+
+async def grow(library: Library, row: RunRow, rows: list[RunRow]) -> Twig:
+    """The tree of a run; journals are read only of runs that are not over."""
+    known = facts(row)
+    twig = Twig(name_of(row), state_of(row), str(known.get("reason") or known.get("node") or ""))
+    if row.status in ("ready", "stopped"):
+        state = await library.state(row.id)
+        twig.members += _scopes(state, "")
+    for child in children_of(row, rows):
+        twig.members.append(await grow(library, child, rows))
+    return twig
+
+
+def _scopes(state: State, parent: str) -> list[Twig]:
+    here = [s for s in state.scopes.values() if s.parent is not None and s.parent.path == parent]
+    here.sort(key=lambda s: s.phase is Phase.ENDED)
+    shown = [Twig(s.path, _word(s), _note(s), _scopes(state, s.path)) for s in here[:MOST]]
+    if len(here) > MOST:
+        counts = Counter(_word(s) for s in here[MOST:])
+        words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+        shown.append(Twig(f"{len(here) - MOST} more", "", words))
+    return shown
+
+
+def _word(scope: Scope) -> str:
+    return scope.status or _WORDS.get(scope.phase, "running")
+
+
+def _note(scope: Scope) -> str:
+    if scope.error:
+        return str(scope.error.get("message") or "")
+    return "" if scope.status else f"at {scope.cursor}"

@@ -1,0 +1,1 @@
+"""Workflows on disk: finding, checking and making them."""

@@ -1,0 +1,128 @@
+"""A state directory with real runs: workflows written to disk, walked in this process, commands called as people do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bailiwick.cli.root import run as run_command
+from bailiwick.cli.session import Session, open_session
+from bailiwick.journal.rows import ClaimFilter, RunRow
+from bailiwick.lang.load import load
+from bailiwick.runs.control import Control
+from bailiwick.runs.find import find_run
+from bailiwick.runs.start import Wish, start
+from bailiwick.runtime.owner import current_owner
+from bailiwick.runtime.worker import Worker
+
+ASKS = """
+version: 1
+name: flow
+start: build
+nodes:
+  - {id: build, type: script, script: scripts/build.sh, outputs: [{key: count}], next: check}
+  - {id: check, type: branch, path: count, conditions: [{op: ">=", value: "10", next: ask}], default: done}
+  - {id: ask, type: ask, question: "Deploy {{ count }}?", choices: ["yes", "no"], next: pick}
+  - {id: pick, type: branch, path: ask, cases: {"yes": boom}, default: done}
+  - {id: boom, type: script, script: scripts/boom.sh, next: done}
+  - {id: done, type: terminal}
+"""
+SCRIPTS = {
+    "build.sh": 'echo "{\\"count\\": 12}"\n',
+    "boom.sh": "printf 'bad \\033[31mnews\\n' >&2\nexit 3\n",
+}
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output as the one JSON document it has to be."""
+        return json.loads(self.out)
+
+
+@dataclass(slots=True)
+class House:
+    """One person's machine."""
+
+    root: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def write(self, text: str = ASKS, name: str = "flow", scripts: dict[str, str] | None = None) -> Path:
+        """A workflow directory."""
+        folder = self.root / "work" / name
+        (folder / "scripts").mkdir(parents=True, exist_ok=True)
+        (folder / "workflow.yaml").write_text(text)
+        for file, body in (SCRIPTS if scripts is None else scripts).items():
+            (folder / "scripts" / file).write_text(body)
+        return folder
+
+    def start(self, folder: Path, key: str = "default", *, fresh: bool = False) -> RunRow:
+        """Create a run; nobody walks it yet."""
+
+        async def create(session: Session) -> RunRow:
+            wish = Wish(load(folder, _beside), {}, key, fresh=fresh)
+            return (await start(session.assembly, wish)).row
+
+        return self.inside(create)
+
+    def walk(self) -> None:
+        """Walk every run that is ready until none can go on."""
+
+        async def walk(session: Session) -> None:
+            worker = Worker(session.assembly, current_owner("test"), ClaimFilter(), 4)
+            await worker.run(_always)
+
+        self.inside(walk)
+
+    def resume(self, name: str) -> None:
+        """Let a stopped or failed run go on, and walk."""
+
+        async def resume(session: Session) -> None:
+            row = await find_run(session.assembly.store, name)
+            await Control(session.assembly, "test").resume(row)
+
+        self.inside(resume)
+        self.walk()
+
+    def run(self, folder: Path, key: str = "default") -> None:
+        """Create a run and walk it as far as it goes."""
+        self.start(folder, key)
+        self.walk()
+
+    def inside(self, act: Callable[[Session], Any]) -> Any:
+        """Do something with an open session."""
+
+        async def open_and_act() -> Any:
+            async with open_session() as session:
+                return await act(session)
+
+        return asyncio.run(open_and_act())
+
+    def say(self, *words: str) -> Answer:
+        """Call a command."""
+        self.capsys.readouterr()
+        code = run_command(list(words))
+        captured = self.capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+
+async def _always() -> bool:
+    return True
+
+
+def _beside(name: str, caller: Path) -> Path | None:
+    found = caller.parent / name
+    return found if found.is_dir() else None

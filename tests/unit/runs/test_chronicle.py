@@ -1,0 +1,69 @@
+"""The log in plain words."""
+
+from __future__ import annotations
+
+import pytest
+
+from bailiwick.engine import events as ev
+from bailiwick.engine.state import Deferred
+from bailiwick.ids import Json
+from bailiwick.runs.chronicle import Chronicle
+from tests.unit.runs.tales import NOW, Tale
+
+
+def _nothing(digest: str) -> Json:
+    raise KeyError(digest)
+
+
+def test_an_effect_is_told_with_what_its_script_printed() -> None:
+    """The kept output is why people open the log."""
+    chronicle = Chronicle(lambda digest: f"from {digest}\n")
+    chronicle.tell((2, NOW, ev.EffectStarted("fan.a", "left", 1, 1, 2, "k")))
+    log: dict[str, Json] = {"stdout": "one\ntwo\n", "stderr": Deferred("blob")}
+    line = chronicle.tell((3, NOW, ev.EffectFinished("fan.a", "k", log=log, seconds=1.5)))
+    assert line is not None
+    assert (line.place, line.text) == ("fan.a/left", "ended well after 1.5 s")
+    assert line.output == (("stdout", "one"), ("stdout", "two"), ("stderr", "from blob"))
+
+
+def test_a_further_attempt_and_a_re_entry_are_told_apart() -> None:
+    """Both begin a node again, for different reasons."""
+    chronicle = Chronicle(_nothing)
+    again = chronicle.tell((2, NOW, ev.EffectStarted("", "build", 1, 1, 2, "k")))
+    entered = chronicle.tell((3, NOW, ev.EffectStarted("", "build", 2, 1, 1, "k", 2)))
+    assert again is not None
+    assert entered is not None
+    assert (again.text, entered.text) == ("begins (attempt 2)", "begins (visit 2, entered again)")
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (
+            ev.WaitOpened("", "ask", 1, "w", "ask", body={"question": "Deploy?", "choices": ["a", "b"]}),
+            "Deploy? (a, b)",
+        ),
+        (ev.StepFailed("", "build", 1, {"message": "no"}, "fix"), "failed for good: no → fix"),
+        (ev.StepPassed("", "set", 1, "done", {"a": 1}), "sets a → done"),
+        (ev.SignalRejected("stop", "the run is done"), "refused 'stop': the run is done"),
+        (ev.RunFinished("done", "end", degraded=["ask"]), "done at end, degraded by ask"),
+        (ev.Rewound(3, "build", 1, "ann"), "ann goes back to build, visit 1"),
+    ],
+)
+def test_each_turn_has_its_words(event: ev.Event, words: str) -> None:
+    """A log of event names would be a log for us, not for people."""
+    line = Chronicle(_nothing).tell((2, NOW, event))
+    assert line is not None
+    assert words in line.text
+
+
+def test_a_timer_that_is_due_says_nothing() -> None:
+    """The step that follows says it."""
+    assert Chronicle(_nothing).tell((2, NOW, ev.WaitClosed("", "w", "due"))) is None
+
+
+def test_every_line_of_a_whole_run_is_in_order() -> None:
+    """The log follows the journal."""
+    tale = Tale().done("build", "done").tell(ev.RunFinished("done", "done"))
+    told = [Chronicle(_nothing).tell(entry) for entry in tale.entries]
+    assert [line.seq for line in told if line] == [1, 2, 3, 4, 5]
