@@ -1,0 +1,1 @@
+echo "round $1"

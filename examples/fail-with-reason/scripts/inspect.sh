@@ -1,0 +1,1 @@
+echo '{"found": {"file": "report.csv", "errors": 2}}'

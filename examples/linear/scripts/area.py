@@ -1,0 +1,4 @@
+import json
+import sys
+
+print(json.dumps({"area": int(sys.argv[1]) * int(sys.argv[2])}))

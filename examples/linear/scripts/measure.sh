@@ -1,0 +1,1 @@
+echo '{"width": 6, "height": 7}'

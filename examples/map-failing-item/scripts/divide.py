@@ -1,0 +1,4 @@
+import json
+import sys
+
+print(json.dumps({"quotient": 24 // int(sys.argv[1])}))

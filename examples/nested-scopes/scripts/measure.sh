@@ -1,0 +1,1 @@
+printf '{"letters": %d}\n' "${#1}"

@@ -1,0 +1,1 @@
+printf '{"line": "%s words, the longest has %s"}\n' "$1" "$2"

@@ -1,0 +1,2 @@
+echo "this goes wrong" >&2
+exit 9

@@ -1,0 +1,1 @@
+printf '{"repaired": "%s"}\n' "$1"

@@ -1,0 +1,1 @@
+printf '{"described": "%s %s %s"}\n' "$1" "$2" "$3"

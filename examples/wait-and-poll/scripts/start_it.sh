@@ -1,0 +1,1 @@
+rm -f "$BAILIWICK_WORKSPACE/looks"

@@ -1,0 +1,1 @@
+echo "$1" >> "$BAILIWICK_WORKSPACE/reports.txt"

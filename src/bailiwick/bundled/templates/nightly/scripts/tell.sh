@@ -1,0 +1,2 @@
+# Replace by what reaches you: a mail, a message, a ticket.
+echo "$1 failed: $2" >> "$BAILIWICK_WORKSPACE/failures.txt"

@@ -1,0 +1,1 @@
+"""The demonstration: everything real, in a temporary directory, in under a minute."""

@@ -1,0 +1,115 @@
+"""Runs the bundled workflow with the real command, kills it in the middle, runs it again, and says what was kept."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bailiwick.config.environment import child_environment
+from bailiwick.errors import InternalBug
+from bailiwick.ids import Json
+
+WORKFLOW = Path(__file__).parent.parent / "bundled" / "workflows" / "demo"
+KILL_IN = "report"
+Say = Callable[[str, str], None]
+
+
+@dataclass(slots=True)
+class Tale:
+    """What was seen: events of both walks, and what the scripts themselves wrote down."""
+
+    first: list[dict[str, Json]] = field(default_factory=list)
+    second: list[dict[str, Json]] = field(default_factory=list)
+    effects: Counter[str] = field(default_factory=Counter)
+    report: str = ""
+    code: int = 0
+
+    @property
+    def kept(self) -> int:
+        """Steps that were durable when the machine died."""
+        return sum(e["type"] in ("StepDone", "StepPassed") for e in self.first)
+
+    @property
+    def reentered(self) -> int:
+        """Effects that had only begun."""
+        return sum(e["type"] == "EffectLost" for e in self.second)
+
+    @property
+    def repeated(self) -> list[str]:
+        """Finished effects that ran again: must be empty."""
+        finished = {e["key"] for e in self.first if e["type"] == "EffectFinished" and not e.get("failure")}
+        again = {e["key"] for e in self.second if e["type"] == "EffectStarted"}
+        return sorted(finished & again)
+
+
+def play(home: Path, say: Say) -> Tale:
+    """Play the demonstration below `home`."""
+    tale = Tale()
+    command = [sys.executable, "-m", "bailiwick", "run", str(WORKFLOW), "--events"]
+    process = _start(command, home)
+    for event in _events(process):
+        tale.first.append(event)
+        _tell(event, say)
+        if event["type"] == "EffectStarted" and event["node"] == KILL_IN:
+            process.send_signal(signal.SIGKILL)
+    process.wait()
+    say("kill -9", f"our own worker (pid {process.pid}), in the middle of '{KILL_IN}'")
+    process = _start(command, home)
+    for event in _events(process):
+        tale.second.append(event)
+        _tell(event, say)
+    tale.code = process.wait()
+    _inspect(tale, home)
+    return tale
+
+
+def _start(command: list[str], home: Path) -> subprocess.Popen[str]:
+    env = child_environment({"BAILIWICK_HOME": str(home)})
+    return subprocess.Popen(
+        command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home
+    )
+
+
+def _events(process: subprocess.Popen[str]) -> Iterator[dict[str, Json]]:
+    if process.stdout is None:
+        raise InternalBug("the demonstration has no output to read")
+    for line in process.stdout:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            return
+        if isinstance(event, dict) and "type" in event:
+            yield event
+
+
+def _tell(event: dict[str, Json], say: Say) -> None:
+    """One line for what people care about."""
+    match event["type"]:
+        case "StepPassed" if event.get("value") is not None:
+            say("decides", f"{event['node']}: {event['value']} → {event['next']}")
+        case "ScopesForked":
+            say("fans out", f"{event['node']}: {len(event['members'])} at once, 2 places")
+        case "StepDone":
+            say("✓", f"{event['scope']}/{event['node']}" if event["scope"] else str(event["node"]))
+        case "WaitOpened":
+            kind = "tries again" if event["kind"] == "retry" else "waits"
+            say(kind, f"{event['node']}: {event.get('body', {}).get('failure') or 'durably, on disk'}")
+        case "EffectLost":
+            say("again", "the same command; what had only begun is entered again with the same key")
+        case _:
+            pass
+
+
+def _inspect(tale: Tale, home: Path) -> None:
+    """Read what the scripts wrote down in the workspace: the proof is theirs, not ours."""
+    logs = sorted((home / "state" / "workspaces").glob("*/effects.log"))
+    for log in logs:
+        tale.effects.update(line.split()[0] for line in log.read_text().splitlines())
+        report = log.with_name("report.txt")
+        tale.report = report.read_text().strip() if report.exists() else ""

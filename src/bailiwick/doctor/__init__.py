@@ -1,0 +1,1 @@
+"""The doctor: what this machine has, what is missing, what is not protected."""

@@ -1,0 +1,44 @@
+"""`bailiwick doctor`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from bailiwick.config.service import load_config
+from bailiwick.doctor.service import examine, stated_limits, unprotected
+
+NOT_READY = 8
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def doctor(*, as_json: bool) -> int:
+    """Check this machine: one line per thing, and the exact command that fixes it.
+
+    \b
+    Example:  bailiwick doctor
+    """
+    config = load_config(Path.cwd(), {})
+    findings = examine(config)
+    bad = any(not f.ok and f.needed for f in findings)
+    if as_json:
+        rows = [asdict(f) for f in findings]
+        click.echo(
+            json.dumps({"ok": not bad, "checks": rows, "unprotected": unprotected(), "limits": stated_limits(config)})
+        )
+        return NOT_READY if bad else 0
+    for finding in findings:
+        mark = "✓" if finding.ok else ("✗" if finding.needed else "!")
+        click.echo(f"{mark} {finding.name:<10} {finding.found}")
+        if not finding.ok and finding.fix:
+            click.echo(f"             fix: {finding.fix}")
+    click.echo("\nNot protected here:")
+    for line in unprotected():
+        click.echo(f"  - {line}")
+    for line in stated_limits(config):
+        click.echo(f"\nLimits ({line}); change them with: bailiwick config set budget.run.usd 5")
+    return NOT_READY if bad else 0

@@ -1,0 +1,114 @@
+"""Checks of this machine, each with the exact command that fixes it."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bailiwick import __version__
+from bailiwick.config.service import Config
+from bailiwick.errors import BailiwickError
+
+MIN_FREE = 5 * 1024**3
+PYTHON = (3, 11)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: what was looked at, whether it is well, what was found, how to fix it."""
+
+    name: str
+    ok: bool
+    found: str
+    fix: str = ""
+    needed: bool = True
+
+
+def examine(config: Config) -> list[Finding]:
+    """Every check, in the order a person would want them."""
+    checks: list[Callable[[Config], Finding]] = [_python, _sqlite, _state, _disk, _bash, _python3, _git, _processes]
+    return [check(config) for check in checks]
+
+
+def unprotected() -> list[str]:
+    """What is not protected here, in words."""
+    return [
+        "scripts of a workflow run with your rights and your network: they are your code, not an agent's",
+        "no agent backend is part of this version: agent nodes load and validate but do not run",
+        "anyone who can write your state directory can change what a run will do",
+    ]
+
+
+def stated_limits(config: Config) -> list[str]:
+    """The limits that hold with this configuration."""
+    run = config.get("budget.run")
+    parts = [f"{name} {value}" for name, value in run.items() if value is not None] if isinstance(run, dict) else []
+    return [f"a run: {', '.join(parts)}"] if parts else []
+
+
+def _python(_: Config) -> Finding:
+    version = platform.python_version()
+    good = sys.version_info >= PYTHON
+    return Finding("python", good, f"{version}, bailiwick {__version__}", "install Python 3.11 or newer")
+
+
+def _sqlite(_: Config) -> Finding:
+    try:
+        import apsw
+    except ImportError:
+        return Finding("sqlite", ok=False, found="the driver apsw is missing", fix="pip install apsw")
+    return Finding("sqlite", ok=True, found=f"{apsw.sqlite_lib_version()} (bundled)")
+
+
+def _state(config: Config) -> Finding:
+    from bailiwick.journal.mounts import network_filesystem
+
+    try:
+        path = config.paths.make_state()
+        kind = network_filesystem(_mounts(), path)
+    except BailiwickError as error:
+        return Finding("state", ok=False, found=error.what, fix=error.hint)
+    if kind:
+        return Finding("state", ok=False, found=f"{path} is on {kind}", fix="set BAILIWICK_HOME to a local directory")
+    return Finding("state", ok=True, found=f"{path}, mode 0700")
+
+
+def _mounts() -> str:
+    try:
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _disk(config: Config) -> Finding:
+    there = next(p for p in (config.paths.state, *config.paths.state.parents) if p.exists())
+    free = shutil.disk_usage(there).free
+    text = f"{free / 1024**3:.0f} GB free"
+    return Finding("disk", free >= MIN_FREE, text, "free some space: bailiwick runs prune", needed=False)
+
+
+def _tool(name: str, why: str, fix: str, *, needed: bool) -> Finding:
+    found = shutil.which(name)
+    return Finding(name, found is not None, found or f"not found: {why}", fix, needed)
+
+
+def _bash(_: Config) -> Finding:
+    return _tool("bash", "scripts named .sh need it", "apt-get install bash", needed=True)
+
+
+def _python3(_: Config) -> Finding:
+    return _tool("python3", "scripts named .py need it", "apt-get install python3", needed=True)
+
+
+def _git(_: Config) -> Finding:
+    return _tool("git", "repositories need it", "apt-get install git", needed=False)
+
+
+def _processes(_: Config) -> Finding:
+    good = Path("/proc/self/environ").exists()
+    found = "children of a dead worker are found and ended" if good else "no /proc: children can't be proved gone"
+    return Finding("processes", good, found, "use Linux, or a container", needed=False)
