@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,7 +44,7 @@ class Person:
 
     def runs(self, *args: str | Path, timeout: float = 60) -> Result:
         """Run a command to its end."""
-        done = subprocess.run(  # noqa: S603  the command under test
+        done = subprocess.run(
             [BAILIWICK, *args], cwd=self.cwd, env=self.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=timeout, check=False,
         )  # fmt: skip
@@ -54,7 +52,7 @@ class Person:
 
     def starts(self, *args: str | Path) -> subprocess.Popen[str]:
         """Start a command that somebody else will end."""
-        return subprocess.Popen(  # noqa: S603  the command under test
+        return subprocess.Popen(
             [BAILIWICK, *args], cwd=self.cwd, env=self.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -68,14 +66,6 @@ class Person:
             stem, _, suffix = key.rpartition("_")
             (folder / "scripts" / f"{stem}.{suffix}").write_text(body)
         return folder
-
-
-def until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait until something is so; a failure after that long."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come to that in time"
-        time.sleep(0.01)
 
 
 def end(process: subprocess.Popen[str]) -> None:

@@ -6,7 +6,8 @@ import json
 import signal
 from pathlib import Path
 
-from tests.acceptance.command import EXAMPLES, Person, end, until
+from bailiwick.testing.polling import until
+from tests.acceptance.command import EXAMPLES, Person, end
 
 SLOW = """version: 1
 name: slow
@@ -47,7 +48,9 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(person: Person) -> None:
     again = person.runs("run", flow, "--json")
     assert again.code == 0, again.err
     assert _log(person) == ["first", "second", "second", "third"]
-    keys = [line.split()[1] for line in next((person.home / "state" / "workspaces").glob("*/log")).read_text().splitlines()]
+    keys = [
+        line.split()[1] for line in next((person.home / "state" / "workspaces").glob("*/log")).read_text().splitlines()
+    ]
     assert keys[1] == keys[2]
     assert again.json()["reentered"] == 1
 
@@ -201,7 +204,9 @@ def test_reload_is_refused_when_a_live_node_is_gone(person: Person) -> None:
         until(lambda: "second" in _log(person))
     finally:
         end(process)
-    text = (flow / "workflow.yaml").read_text().replace("id: second", "id: other").replace("next: second", "next: other")
+    text = (
+        (flow / "workflow.yaml").read_text().replace("id: second", "id: other").replace("next: second", "next: other")
+    )
     (flow / "workflow.yaml").write_text(text)
     refused = person.runs("runs", "reload", "slow")
     assert refused.code != 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,10 +15,20 @@ TEXT_ENDINGS = {".py", ".md", ".toml", ".yaml", ".yml", ".sh", ".html", ".css", 
 SKIPPED_PARTS = {"__pycache__", "golden", "transcripts", "node_modules", "vendor"}
 
 
+@cache
+def _kept() -> tuple[Path, ...]:
+    """What git keeps or would keep; outside a checkout every file that no tool made."""
+    command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        return tuple(ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file())
+    return tuple(p for p in ROOT.rglob("*") if p.is_file() and not SKIPPED_PARTS.intersection(p.parts))
+
+
 def python_files(*folders: str) -> list[Path]:
     """Every Python file below these folders of the repository, in order."""
-    found = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-    return sorted(path for path in found if not SKIPPED_PARTS.intersection(path.parts))
+    tops = {ROOT / folder for folder in folders}
+    return sorted(p for p in _kept() if p.suffix == ".py" and tops.intersection(p.parents))
 
 
 def package_files() -> list[Path]:
@@ -27,10 +38,7 @@ def package_files() -> list[Path]:
 
 def text_files() -> list[Path]:
     """Every text file that people write here."""
-    tops = [path for path in ROOT.iterdir() if path.is_file() and path.name != "uv.lock"]
-    folders = (ROOT / name for name in (*CODE_FOLDERS, "examples", "deploy", ".ci"))
-    below = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return sorted(p for p in tops + below if p.suffix in TEXT_ENDINGS and not SKIPPED_PARTS.intersection(p.parts))
+    return sorted(p for p in _kept() if p.suffix in TEXT_ENDINGS and p.name != "uv.lock")
 
 
 def module_name(path: Path) -> str:

@@ -78,8 +78,7 @@ def run(argv: list[str]) -> int:
     try:
         result: Any = root.main(argv, prog_name="bailiwick", standalone_mode=False)
     except BailiwickError as error:
-        for problem in error.problems():
-            click.echo(str(problem), err=True)
+        _show(error)
         return error.exit_code
     except click.exceptions.Abort:
         return INTERRUPTED
@@ -94,6 +93,15 @@ def run(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001  the last line of defence: our bug, told as such
         return _own_bug(error)
     return result if isinstance(result, int) else 0
+
+
+def _show(error: BailiwickError) -> None:
+    """Print an error; what it quotes of files and answers is data, never a terminal escape."""
+    from bailiwick.cli.output import clean
+
+    for problem in error.problems():
+        for line in str(problem).split("\n"):
+            click.echo(clean(line), err=True)
 
 
 def _own_bug(error: Exception) -> int:

@@ -97,7 +97,8 @@ def load_config(
 
 def unknown_key(name: str) -> NotFound:
     """The error for a key that does not exist."""
-    hint = suggestion(name, (key.name for key in KEYS), "`bailiwick config show` lists them")
+    sections = {key.name.split(".")[0]: None for key in KEYS}
+    hint = suggestion(name, (*sections, *(key.name for key in KEYS)), "`bailiwick config show` lists them")
     return NotFound(f"there is no key {name!r}", hint=hint)
 
 

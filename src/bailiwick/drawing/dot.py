@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.drawing.model import Line, Picture, Shape, Stroke
+from bailiwick.drawing.model import Line, Picture, Shape, Stroke, visible
 
 _FORMS = {
     "branch": "diamond",
@@ -55,7 +55,7 @@ def _areas(drawn: Picture) -> list[str]:
             continue
         if number:
             area = drawn.areas[number]
-            title = label(f"{area.construct} / {area.member}")
+            title = label(area.title)
             out.append(f"{pad}subgraph cluster_{number} {{ style=dashed; label={title};")
             stack.append((-1, depth))
             pad += "  "
@@ -66,7 +66,7 @@ def _areas(drawn: Picture) -> list[str]:
 
 def _shape(shape: Shape) -> str:
     second = " ".join(part for part in (shape.kind, shape.detail) if part)
-    return f"{quoted(shape.id)} [label={label(shape.id, second)}, shape={_FORMS.get(shape.kind, 'box')}];"
+    return f"{quoted(shape.id)} [label={label(visible(shape.id, 64), second)}, shape={_FORMS.get(shape.kind, 'box')}];"
 
 
 def _line(line: Line) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bailiwick.drawing.model import Line, Picture, Shape, Stroke
+from bailiwick.drawing.model import Line, Picture, Shape, Stroke, visible
 
 _PLAIN = re.compile(r"[A-Za-z0-9 ]|[^\W\d_]|(?<=[A-Za-z0-9])[-._/](?=[A-Za-z0-9])|_")
 _FORMS = {
@@ -54,7 +54,7 @@ def _areas(drawn: Picture, names: dict[str, str]) -> list[str]:
             continue
         if number:
             area = drawn.areas[number]
-            out.append(f'{pad}subgraph g{number}["{escape(f"{area.construct} / {area.member}")}"]')
+            out.append(f'{pad}subgraph g{number}["{escape(area.title)}"]')
             stack.append((-1, depth))
             pad += "  "
         out += [f"{pad}{names[shape.id]}{_shape(shape)}" for shape in inside.get(number, [])]
@@ -65,7 +65,7 @@ def _areas(drawn: Picture, names: dict[str, str]) -> list[str]:
 def _shape(shape: Shape) -> str:
     opening, closing = _FORMS.get(shape.kind, ("[", "]"))
     second = " ".join(part for part in (shape.kind, shape.detail) if part)
-    return f'{opening}"{escape(shape.id)}<br/>{escape(second)}"{closing}'
+    return f'{opening}"{escape(visible(shape.id, 64))}<br/>{escape(second)}"{closing}'
 
 
 def _line(line: Line, names: dict[str, str]) -> str:

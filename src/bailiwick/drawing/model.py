@@ -51,6 +51,11 @@ class Area:
     entry: str
     join: str
 
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return visible(f"{self.construct} / {self.member}", 80)
+
 
 @dataclass(slots=True)
 class Picture:
@@ -94,7 +99,7 @@ class Picture:
 def picture(graph: Graph) -> Picture:
     """The picture of a graph."""
     areas, owner = _areas(graph)
-    made = Picture(graph.name, graph.start, visible(graph.description, 200), areas=areas)
+    made = Picture(visible(graph.name, 80), graph.start, visible(graph.description, 200), areas=areas)
     for node in graph.nodes.values():
         made.shapes[node.id] = Shape(node.id, kind_of(node), _detail(node), owner.get(node.id, 0))
         made.lines += _lines(node)

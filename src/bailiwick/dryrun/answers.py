@@ -13,8 +13,10 @@ from bailiwick.engine.graph import Ask, Branch, Call, Graph, Map, Output
 from bailiwick.ids import Json
 
 MOST_ITEMS = 8
+MOST_HEARD = 20
+"""How many branches on one value are asked where they want to go."""
 Wanted = dict[str, int]
-"""The way each branch should go, by the branch's id."""
+"""The way each branch should go, by the branch's id; the one that matters most comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,17 @@ class Answers:
 
     def _steered(self, made: Json, path: tuple[str, ...], branches: list[Branch], wanted: Wanted, schema: Json) -> Json:
         """The value with the part at `path` chosen so that as many branches as possible go the way they should."""
-        part = schema_at(schema, path)
-        values = [v for branch in branches for v in self.pool(branch, part).get(wanted[branch.id], [])]
-        values.sort(key=lambda v: -sum(way_of(branch, v) == wanted[branch.id] for branch in branches))
-        for value in values:
+        part, goal = schema_at(schema, path), next(iter(wanted), "")
+        heard = sorted(branches, key=lambda branch: branch.id != goal)[:MOST_HEARD]
+        values: dict[tuple[str, str], Json] = {}
+        for branch in heard:
+            for value in self.pool(branch, part).get(wanted[branch.id], []):
+                values.setdefault((type(value).__name__, str(value)), value)
+
+        def votes(value: Json) -> int:
+            return sum(MOST_HEARD if b.id == goal else 1 for b in heard if way_of(b, value) == wanted[b.id])
+
+        for value in sorted(values.values(), key=votes, reverse=True):
             changed = self._put(made, path, value, schema)
             if changed is not None:
                 return changed[0]

@@ -50,8 +50,10 @@ class Fit:
 def _checker(schema: Json) -> Any:
     import jsonschema_rs
 
+    from bailiwick.lang.schemas import validator_of
+
     try:
-        return jsonschema_rs.validator_for(schema)
+        return validator_of(schema)
     except (ValueError, jsonschema_rs.ReferencingError):
         return None
 

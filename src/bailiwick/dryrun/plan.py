@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from bailiwick.drawing.model import picture
+from bailiwick.dryrun.values import NONE
 from bailiwick.engine.graph import Branch, Call, End, Graph, Map, Node, Parallel, Work, edges
 
 Edge = tuple[str, int]
@@ -85,6 +86,9 @@ class Compass:
                     heapq.heappush(ahead, (distance + cost, source))
         return found
 
+    def _is_branch(self, name: str) -> bool:
+        return isinstance(self.graph.nodes[name], Branch)
+
     def _cost(self, node: Node, way: int) -> int:
         """1 for an ordinary way; more for `on_error`, so that nothing fails where success leads there as well."""
         return TROUBLE if node.on_error and way == len(self.ways[node.id]) - 1 else 1
@@ -94,7 +98,7 @@ class Compass:
         return isinstance(node, Parallel | Map) and target not in (node.join, node.on_error)
 
     def _course(self, distances: dict[str, int], through: Edge | None) -> Course:
-        wanted: dict[str, int] = {}
+        wanted: dict[str, int] = {through[0]: NONE} if through and self._is_branch(through[0]) else {}
         failing: set[str] = set()
         for node in self.graph.nodes.values():
             ways = self.ways[node.id]
@@ -109,7 +113,7 @@ class Compass:
                 continue
             fails = self._cost(node, best) > 1
             if isinstance(node, Branch):
-                wanted[node.id] = -1 if fails else best
+                wanted[node.id] = NONE if fails else best
             elif fails:
                 failing.update(self._culprits(node))
         return Course(wanted, frozenset(failing))

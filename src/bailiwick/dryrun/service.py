@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bailiwick.lang.load import Loaded
 
 MOST_PASSES = 200
-MOST_EVENTS = 20_000
-"""The events of one pass; all passes together may have five times as many."""
+MOST_EVENTS = 50_000
+"""The events of one pass; all passes together may have twice as many."""
 _TEXT_LIMIT = 1 << 20
 
 
@@ -57,7 +57,7 @@ class _Found:
 
     @property
     def full(self) -> bool:
-        return len(self.passes) >= MOST_PASSES or self.events >= 5 * MOST_EVENTS
+        return len(self.passes) >= MOST_PASSES or self.events >= 2 * MOST_EVENTS
 
 
 class _DryRun:
@@ -86,7 +86,8 @@ class _DryRun:
         ways = tuple(self._way(edge) for edge in self._in_file_order(every))
         nodes = {name: name in self.found.nodes for name in self.graph.nodes}
         warnings = [f"'{node}' reads '{name}', which had no value" for node, name in self.notes.missed]
-        limits = [f"stopped after {len(self.found.passes)} passes"] if self.found.full else []
+        spent = f"stopped after {len(self.found.passes)} passes with {self.found.events:,} events"
+        limits = [spent] if self.found.full else []
         return Report(
             self.graph.name, nodes, ways, tuple(self.found.passes), (*warnings, *self.answers.misfits), tuple(limits)
         )

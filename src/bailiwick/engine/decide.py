@@ -31,6 +31,8 @@ from bailiwick.ids import place as written
 
 PURE_LIMIT = 100_000
 DEPTH_LIMIT = 16
+MESSAGE = 2000
+"""The most characters of a failure's sentence."""
 Action = ev.Event | Command
 
 
@@ -248,7 +250,7 @@ def _fork_map(state: State, scope: Scope, node: Map, visit: int) -> ev.Event:
 def _fail(scope: Scope, node: Node, visit: int, kind: str, message: str) -> ev.StepFailed:
     """A failure in the engine itself goes the node's `on_error` way, but never past the visit limit or a pure loop."""
     target = None if kind in ("max_visits", "PureLoop") else node.on_error
-    return ev.StepFailed(scope.path, node.id, visit, asdict(ev.Failure(kind, message)), target)
+    return ev.StepFailed(scope.path, node.id, visit, asdict(ev.Failure(kind, message[:MESSAGE])), target)
 
 
 def _lost(state: State, rules: Rules, scope: Scope) -> list[Action]:

@@ -14,6 +14,8 @@ from bailiwick.journal.rows import EncodedEvent, StoredEvent
 INLINE = 4096
 _MARK = '"$blob"'
 _WHOLE = frozenset({"value", "request"})
+_INLINE = frozenset({"failure", "error"})
+"""Fields the engine itself reads: short by construction, never deferred."""
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -29,6 +31,8 @@ def encode(event: Event, at: float) -> tuple[EncodedEvent, dict[str, bytes]]:
 
 
 def _shrink(name: str, value: Json, blobs: dict[str, bytes]) -> Json:
+    if name in _INLINE:
+        return value
     if isinstance(value, dict) and name not in _WHOLE:
         return {key: _keep(item, blobs) for key, item in value.items()}
     return _keep(value, blobs) if name in _WHOLE else value
@@ -54,11 +58,15 @@ def decode(row: StoredEvent) -> Event:
     except ValueError as error:
         raise JournalCorrupt(f"event {row.seq} is not readable: {error}") from error
     if _MARK in row.body:
-        body = {name: _defer(value) if name in _WHOLE else _defer_entries(value) for name, value in body.items()}
+        body = {name: _defer_field(name, value) for name, value in body.items()}
     return from_body(row.type, row.version, body)
 
 
-def _defer_entries(value: Json) -> Json:
+def _defer_field(name: str, value: Json) -> Json:
+    if name in _INLINE:
+        return value
+    if name in _WHOLE:
+        return _defer(value)
     return {key: _defer(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 

@@ -73,7 +73,7 @@ class DataFlow:
             self._structure(node)
             self._inline(name, node, value, provided)
             self._files(name, node, value, provided)
-        self._unread()
+        self._unread(owners)
         self._schemas()
         _check_exports(self.compiled, owners, self.returns, self.found)
 
@@ -174,17 +174,23 @@ class DataFlow:
                 self.reads.update(inner.variables)
         return reading
 
-    def _unread(self) -> None:
+    def _unread(self, owners: Mapping[str, Scope]) -> None:
         """Outputs nobody reads; nothing is said where a template includes files by names that only the run knows."""
         if self.dynamic:
             return
+        read = {name for name in owners if self._read_through(name, owners)}
         for name, node in self.compiled.nodes.items():
             for index, output in enumerate(node.outputs if isinstance(node, Work | Wait) else ()):
-                if output.key not in self.reads:
+                if output.key not in self.reads and name not in read:
                     place = self.compiled.ids[name].at("outputs", index, "key")
                     what = f"no node reads the output {output.key!r} of node {name!r}"
                     hint = "use it, list it in `returns`, or remove it"
                     self.found.warn(codes.UNREAD_OUTPUT, what, place, hint)
+
+    def _read_through(self, name: str, owners: Mapping[str, Scope]) -> bool:
+        """Whether a construct around the node is read: its results hold what its members wrote."""
+        around = owners[name].construct
+        return bool(around) and (around in self.reads or self._read_through(around, owners))
 
     def _schemas(self) -> None:
         faults: dict[str, str] = {}

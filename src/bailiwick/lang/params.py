@@ -35,7 +35,6 @@ def _unknown(name: str, graph: Graph) -> str:
 
 
 def _misfit(name: str, value: Json, schema: Json) -> list[str]:
-    import jsonschema_rs
+    from bailiwick.lang.schemas import validator_of
 
-    validator = jsonschema_rs.validator_for(schema)
-    return [f"param '{name}': {error.message}" for error in validator.iter_errors(value)]
+    return [f"param '{name}': {error.message}" for error in validator_of(schema).iter_errors(value)]

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from bailiwick.ids import Json
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+
+def validator_of(schema: Json) -> jsonschema_rs.Validator:
+    """A validator that fetches nothing. Raises what the library raises for a schema that is none."""
+    import jsonschema_rs
+
+    return jsonschema_rs.validator_for(schema, retriever=_refuse)
 
 
 def schema_fault(schema: Json) -> str:
@@ -14,7 +24,7 @@ def schema_fault(schema: Json) -> str:
     import jsonschema_rs
 
     try:
-        jsonschema_rs.validator_for(schema, retriever=_refuse)
+        validator_of(schema)
     except jsonschema_rs.ValidationError as error:
         return error.message
     except (jsonschema_rs.ReferencingError, ValueError) as error:

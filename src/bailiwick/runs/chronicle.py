@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bailiwick.clock import local
@@ -13,6 +13,8 @@ from bailiwick.ids import Json, place
 from bailiwick.runs.visits import Entry
 
 OK, BAD, WAIT, STEP = "ok", "bad", "wait", ""
+LONGEST = 200
+_READ = ("value", "body", "failure", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Chronicle:
     def tell(self, entry: Entry) -> Line | None:
         """The line of an event; None for one that says nothing to people."""
         seq, at, event = entry
+        event = self._whole(event)
         if isinstance(event, ev.EffectStarted):
             self._places[event.key] = place(event.scope, event.node)
         elif isinstance(event, ev.WaitOpened):
@@ -49,6 +52,17 @@ class Chronicle:
             return None
         mark, text = told
         return Line(seq, at, self._place(event), mark, text, self._output(event))
+
+    def _whole(self, event: ev.Event) -> ev.Event:
+        """The event with the texts that people read fetched, where they are kept as blobs."""
+        changes: dict[str, Json] = {}
+        for name in _READ:
+            value = getattr(event, name, None)
+            parts = value.values() if isinstance(value, dict) else (value,)
+            if any(isinstance(part, Deferred) for part in parts):
+                whole = {key: self._resolved(part) for key, part in value.items()} if isinstance(value, dict) else None
+                changes[name] = self._resolved(value) if whole is None else whole
+        return replace(event, **changes) if changes else event
 
     def _place(self, event: ev.Event) -> str:
         node = getattr(event, "node", None)
@@ -77,6 +91,11 @@ class Chronicle:
 Told = tuple[str, str] | None
 
 
+def _short(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
 def _created(e: ev.RunCreated, at: float) -> Told:
     params = f" with {', '.join(sorted(e.params))}" if e.params else ""
     return STEP, f"started: workflow {e.workflow}{params}"
@@ -94,7 +113,7 @@ def _passed(e: ev.StepPassed, at: float) -> Told:
     notes = f" ({'; '.join(map(str, e.notes))})" if e.notes else ""
     if e.writes:
         return OK, f"sets {', '.join(e.writes)} → {e.next}{notes}"
-    value = "" if e.value is None and e.notes else f"{e.value!r} "
+    value = "" if e.value is None and e.notes else f"{_short(e.value)} "
     return OK, f"{value}→ {e.next}{notes}"
 
 
@@ -138,7 +157,7 @@ def _opened(e: ev.WaitOpened, at: float) -> Told:
 def _closed(e: ev.WaitClosed, at: float) -> Told:
     match e.how:
         case "answered":
-            return OK, f"answered{f' by {e.by}' if e.by else ''}: {e.value!r}"
+            return OK, f"answered{f' by {e.by}' if e.by else ''}: {_short(e.value)}"
         case "child":
             status = e.value.get("status", "over") if isinstance(e.value, dict) else "over"
             return STEP, f"the called run is {status}"

@@ -60,7 +60,7 @@ async def _list(out: Printer, state: str | None, workflow: str | None, *, every:
 def _list_line(out: Printer, found: Standing, now: float) -> tuple[str | Styled, ...]:
     notes = ["archived"] * found.row.archived + ["degraded"] * bool(found.degraded) + [found.note] * bool(found.note)
     started = out.relative(found.row.created_at, now)
-    note = Styled("; ".join(notes) or walker(found), "dim")
+    note = Styled("; ".join(notes) or walker(found).partition(":")[0], "dim")
     name = f"  {found.name}" if found.row.parent else found.name
     return name, Styled(found.state, STYLES.get(found.state, "")), found.node, str(found.steps), started, note
 

@@ -19,7 +19,7 @@ def name_of(row: RunRow) -> str:
 
 async def find_run(store: Store, text: str) -> RunRow:
     """The run meant by `text`. Raises `NotFound` with the nearest names, `UsageError` when several fit."""
-    rows = await store.runs()
+    rows = await store.runs(archived=True)
     directory = _uid_in(Path(text))
     tests: tuple[Callable[[RunRow], bool], ...] = (
         lambda r: r.id == directory,
@@ -30,7 +30,7 @@ async def find_run(store: Store, text: str) -> RunRow:
         lambda r: len(text) >= 3 and r.id.startswith(text),
     )
     for fits in tests:
-        found = [row for row in rows if fits(row)]
+        found = [row for row in rows if fits(row) and not row.archived] or [row for row in rows if fits(row)]
         if len(found) == 1:
             return found[0]
         if found:

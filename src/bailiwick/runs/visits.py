@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bailiwick.engine import events as ev
-from bailiwick.ids import place
+from bailiwick.engine.state import Deferred
+from bailiwick.ids import Json, place
 
 Entry = tuple[int, float, ev.Event]
 
@@ -89,7 +90,12 @@ def _finished(fold: _Fold, seq: int, at: float, e: ev.EffectFinished) -> None:
     visit = fold.keys.get(e.key)
     if visit is not None:
         visit.worked += e.seconds
-        visit.detail = str((e.failure or {}).get("message", ""))
+        visit.detail = _message(e.failure)
+
+
+def _message(failure: dict[str, Json] | None) -> str:
+    message = (failure or {}).get("message", "")
+    return "a long message, told by the logs" if isinstance(message, Deferred) else str(message)
 
 
 def _lost(fold: _Fold, seq: int, at: float, e: ev.EffectLost) -> None:
@@ -130,7 +136,7 @@ def _done(fold: _Fold, seq: int, at: float, e: ev.StepDone) -> None:
 def _failed(fold: _Fold, seq: int, at: float, e: ev.StepFailed) -> None:
     visit = fold.enter(seq, at, e)
     visit.result, visit.next, visit.ended = "failed", e.next or "", at
-    visit.detail = str(e.failure.get("message", ""))
+    visit.detail = _message(e.failure)
 
 
 def _over(fold: _Fold, seq: int, at: float, e: ev.RunFinished) -> None:

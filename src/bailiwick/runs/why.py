@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -57,7 +57,8 @@ def explain_node(story: Story, node: str) -> list[Reason]:
         out += _visit(story, visit)
     if len(found) > LAST:
         out.append(Reason("node", f"{len(found) - LAST} earlier visits: bailiwick runs show {story.name}"))
-    out += [_wait(scope, wait) for scope, wait in story.state.waits() if scope.cursor == node and wait.kind != "budget"]
+    own = [(s, w) for s, w in story.state.waits() if s.cursor == node and w.kind != "budget"]
+    out += [_wait(story.state, scope, wait) for scope, wait in own]
     return [*out, *_reentries(story, node), *_defaults(story, node)]
 
 
@@ -128,7 +129,7 @@ def _named(visit: Visit) -> str:
 def _left(story: Story, visit: Visit, suffix: str) -> Reason:
     for seq, at, event in story.entries:
         if seq == visit.seq and isinstance(event, ev.StepPassed):
-            node = _graph_at(story, seq).nodes.get(visit.node)
+            node = _graphs(story)(seq).nodes.get(visit.node)
             if isinstance(node, Branch):
                 return Reason("branch", branch_sentence(node, event) + suffix, at=at)
     to = f", then went to '{visit.next}'" if visit.next else ""
@@ -186,20 +187,25 @@ def _failure(story: Story, visit: Visit) -> Reason:
     if lines and isinstance(node, Work):
         lines.append(why_no_more(node, str(failed[-1].failure.get("kind", "")) if failed else ""))
     lines += last_words(story.entries, story.state, visit)
+    message = str(story.state.resolve(failed[-1].failure.get("message", ""))) if failed else visit.detail
     tries = f" after {visit.attempts} attempts" if visit.attempts > 1 else ""
     to = f"; its on_error led to '{visit.next}'" if visit.next else ""
-    return Reason("failed", f"{_named(visit)} failed{tries}: {visit.detail}{to}", tuple(lines), visit.ended)
+    return Reason("failed", f"{_named(visit)} failed{tries}: {message}{to}", tuple(lines), visit.ended)
 
 
 def _waits(story: Story) -> list[Reason]:
-    return [_wait(scope, wait) for scope, wait in story.state.waits()] if story.state.status == "running" else []
+    return (
+        [_wait(story.state, scope, wait) for scope, wait in story.state.waits()]
+        if story.state.status == "running"
+        else []
+    )
 
 
-def _wait(scope: Scope, wait: OpenWait) -> Reason:
+def _wait(state: State, scope: Scope, wait: OpenWait) -> Reason:
     where = place(scope.path, scope.cursor)
     due = local(wait.due_at) if wait.due_at is not None else ""
     since = f"since {local(wait.opened_at)}"
-    asked = str(wait.body.get("question", ""))
+    asked = str(state.resolve(wait.body.get("question", "")))
     choices = ", ".join(str(choice) for choice in wait.body.get("choices") or ())
     lines = tuple(line for line in (f"choices: {choices}" if choices else "", f"wait id: {wait.id}") if line)
     match wait.kind:
@@ -250,23 +256,26 @@ def _members(story: Story) -> list[Reason]:
 
 
 def _last_branch(story: Story) -> list[Reason]:
+    graph_at = _graphs(story)
     for seq, at, event in reversed(standing_entries(story.entries)):
         if isinstance(event, ev.StepPassed):
-            node = _graph_at(story, seq).nodes.get(event.node)
+            node = graph_at(seq).nodes.get(event.node)
             if isinstance(node, Branch):
                 return [Reason("branch", f"the last {branch_sentence(node, event)}", at=at)]
     return []
 
 
-def _graph_at(story: Story, seq: int) -> Graph:
-    """The graph that was in force at an event."""
-    graph = story.state.graph
-    for number, _, event in story.entries:
-        if number > seq:
-            break
-        if isinstance(event, ev.RunCreated | ev.DefinitionAdopted):
-            graph = story.state.graphs(event.definition)
-    return graph
+def _graphs(story: Story) -> Callable[[int], Graph]:
+    """Gives the graph that was in force at an event, by its seq."""
+    adopted = [
+        (seq, e.definition) for seq, _, e in story.entries if isinstance(e, ev.RunCreated | ev.DefinitionAdopted)
+    ]
+
+    def graph_at(seq: int) -> Graph:
+        before = [name for number, name in adopted if number <= seq]
+        return story.state.graphs(before[-1]) if before else story.state.graph
+
+    return graph_at
 
 
 def _reentries(story: Story, node: str | None = None) -> list[Reason]:

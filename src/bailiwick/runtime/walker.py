@@ -10,7 +10,7 @@ from bailiwick import crashpoints
 from bailiwick.clock import Clock
 from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
-from bailiwick.engine.decide import Rules, decide
+from bailiwick.engine.decide import MESSAGE, Rules, decide
 from bailiwick.engine.evolve import rewound
 from bailiwick.engine.state import State
 from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
@@ -197,7 +197,7 @@ class Walker:
             if isinstance(result, Failed):
                 failure = {
                     "kind": result.failure.kind,
-                    "message": result.failure.message,
+                    "message": result.failure.message[:MESSAGE],
                     "detail": result.failure.detail,
                 }
             outputs = {} if isinstance(result, Failed) else result.outputs

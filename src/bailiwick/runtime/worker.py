@@ -215,7 +215,7 @@ class Worker:
 
 
 async def mend(assembly: Assembly, root_id: str) -> None:
-    """Bring the directories of a tree's ended runs up to date: whoever walked them may have died before writing them."""
+    """Bring the directories of a tree's ended runs up to date: their walker may have died before writing them."""
     for row in await assembly.store.runs(root_id=root_id):
         mark = read_bookmark(assembly.run_dir(row))
         if row.status in ("done", "failed") and (mark is None or (mark.uid, mark.seq) != (row.id, row.seq)):

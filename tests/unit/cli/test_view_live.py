@@ -290,6 +290,21 @@ def test_a_prompt_gets_a_quiet_terminal_and_the_steps_so_far() -> None:
     ]
 
 
+def test_two_prompts_at_once_both_have_to_end_before_the_picture_returns() -> None:
+    """Ctrl-C offers a choice while a question may be open; the first answer must not draw over the second prompt."""
+    stage = Stage(graph(work("a", "end")))
+    screen = Screen(stage)
+    screen.view.begin(stage.row)
+    stage.happen(screen.view, stage.started("a"))
+    screen.view.pause()
+    screen.view.pause()
+    screen.view.resume()
+    screen.view.refresh()
+    assert screen.drawn.getvalue() == ""
+    screen.view.resume()
+    assert screen.picture()[1:] == ["▸ a                0 s"]
+
+
 def test_until_a_run_is_begun_there_are_lines() -> None:
     """A worker has no run of its own to draw."""
     stage = Stage(graph(work("a", "end")))

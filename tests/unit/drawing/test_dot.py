@@ -32,6 +32,7 @@ def test_a_value_cannot_leave_its_quotes(value: str) -> None:
     text = draw(graphs.hostile(value), "dot")
     assert _bare_words(text) <= BARE
     assert '"' not in QUOTED.sub("", text)
+    assert all(line.isprintable() for line in text.split("\n"))
 
 
 @given(st.text(max_size=40))
@@ -40,6 +41,7 @@ def test_no_value_can_leave_its_quotes(value: str) -> None:
     text = draw(graphs.hostile(value), "dot")
     assert _bare_words(text) <= BARE
     assert '"' not in QUOTED.sub("", text)
+    assert all(line.isprintable() for line in text.split("\n"))
 
 
 def test_entities_and_escapes_are_shown_as_written() -> None:

@@ -107,7 +107,7 @@ def test_effect_keys_are_never_shared(flow: Graph, seed: int) -> None:
     driver = _driver(flow, seed)
     driver.create()
     driver.run()
-    places = {}
+    places: dict[str, tuple[str, str, int, int]] = {}
     for e in driver.started:
         assert places.setdefault(e.key, (e.scope, e.node, e.visit, e.ordinal)) == (e.scope, e.node, e.visit, e.ordinal)
     assert len(places) == len(set(places.values()))

@@ -7,9 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from bailiwick.cli.root import run as run_command
 from bailiwick.cli.session import Session, open_session
@@ -20,6 +18,9 @@ from bailiwick.runs.find import find_run
 from bailiwick.runs.start import Wish, start
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
+
+if TYPE_CHECKING:
+    import pytest
 
 ASKS = """
 version: 1
@@ -76,7 +77,8 @@ class House:
             wish = Wish(load(folder, _beside), {}, key, fresh=fresh)
             return (await start(session.assembly, wish)).row
 
-        return self.inside(create)
+        row: RunRow = self.inside(create)
+        return row
 
     def walk(self) -> None:
         """Walk every run that is ready until none can go on."""

@@ -67,3 +67,18 @@ def test_every_line_of_a_whole_run_is_in_order() -> None:
     tale = Tale().done("build", "done").tell(ev.RunFinished("done", "done"))
     told = [Chronicle(_nothing).tell(entry) for entry in tale.entries]
     assert [line.seq for line in told if line] == [1, 2, 3, 4, 5]
+
+
+def test_a_long_text_that_is_kept_as_a_blob_is_told_all_the_same() -> None:
+    """Where a value lies is our business, not the reader's."""
+    chronicle = Chronicle({"q": "a long question", "v": "x" * 5000, "m": "a long message"}.__getitem__)
+    asked = chronicle.tell((2, NOW, ev.WaitOpened("", "ask", 1, "w", "ask", body={"question": Deferred("q")})))
+    answered = chronicle.tell((3, NOW, ev.WaitClosed("", "w", "answered", Deferred("v"), "ann")))
+    failed = chronicle.tell((4, NOW, ev.StepFailed("", "ask", 1, {"kind": "x", "message": Deferred("m")})))
+    assert asked is not None
+    assert answered is not None
+    assert failed is not None
+    assert "a long question" in asked.text
+    assert answered.text.startswith("answered by ann: 'xxx")
+    assert len(answered.text) < 300
+    assert failed.text == "failed for good: a long message"

@@ -52,7 +52,8 @@ class LiveView(Listener):
         self._timer: asyncio.TimerHandle | None = None
         self._drawn = 0.0
         self._trouble = ""
-        self._paused = False
+        self._paused = 0
+        self._closed = False
 
     def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
         self._lines.notices(notices)
@@ -94,7 +95,7 @@ class LiveView(Listener):
 
     def refresh(self) -> None:
         """Draw the picture as it is now."""
-        if self._picture is None or self._paused or self._printer.gone:
+        if self._picture is None or self._quiet():
             return
         try:
             live = self._live or self._start()
@@ -106,15 +107,15 @@ class LiveView(Listener):
         self._drawn = self._clock.monotonic()
 
     def pause(self) -> None:
-        self._paused = True
+        self._paused += 1
         self._stop()
         self._leave_summary()
         for run in self._runs.values():
             run.track.root.forget_finished()
 
     def resume(self) -> None:
-        self._paused = False
-        self._soon()
+        self._paused = max(0, self._paused - 1)
+        self._arm(SHORTEST)
 
     def end(self, row: RunRow, code: int, state: State | None = None) -> None:
         self.close()
@@ -124,7 +125,7 @@ class LiveView(Listener):
         ending(row, code, self._known, self._printer, self._clock.now()).show(self._printer)
 
     def close(self) -> None:
-        self._paused = True
+        self._closed = True
         self._stop()
 
     def _leave_summary(self) -> None:
@@ -173,6 +174,10 @@ class LiveView(Listener):
         with suppress(OSError, ValueError):
             live.stop()
 
+    def _quiet(self) -> bool:
+        """Whether the terminal is not ours to draw on; pauses nest."""
+        return self._closed or self._paused > 0 or self._printer.gone
+
     def _soon(self) -> None:
         """Draw when enough time has passed since the last picture."""
         if self._live is not None:
@@ -180,7 +185,7 @@ class LiveView(Listener):
 
     def _arm(self, delay: float) -> None:
         """See to it that a picture is drawn within `delay` seconds; without a loop nothing draws by itself."""
-        if self._paused or self._printer.gone:
+        if self._quiet():
             return
         try:
             loop = asyncio.get_running_loop()

@@ -1,0 +1,20 @@
+"""Waiting for another process: a condition and a deadline, never a guess at how long something takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from bailiwick.clock import SystemClock
+
+STEP = 0.01
+
+
+def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Return as soon as `holds`; an `AssertionError` when it does not in time."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + seconds
+    while not holds():
+        if clock.monotonic() > deadline:
+            raise AssertionError(f"it did not come to that within {seconds:g} s")
+        time.sleep(STEP)

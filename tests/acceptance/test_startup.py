@@ -1,0 +1,96 @@
+"""What a command does not load. Start-up time is a promise; what is not imported can't cost any."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.command import EXAMPLES, Person
+
+HEAVY = ("pydantic", "jinja2", "yaml", "rich", "apsw", "asyncio", "jsonschema_rs", "cronsim", "subprocess")
+PROBE = """
+import json, sys
+sys.argv = ["bailiwick", *json.loads(sys.argv[1])]
+from bailiwick.__main__ import main
+code = 0
+try:
+    main()
+except SystemExit as error:
+    code = error.code
+sys.stderr.write("\\n" + json.dumps(sorted(sys.modules)))
+"""
+
+
+def _loaded(person: Person, *args: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, json.dumps(args)],
+        cwd=person.cwd,
+        env=person.env(),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=True,
+    )
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def test_version_needs_nothing(person: Person) -> None:
+    """`--version` is answered before any import, of ours or of others."""
+    modules = _loaded(person, "--version")
+    assert {m for m in modules if m.startswith("bailiwick")} == {"bailiwick", "bailiwick.__main__"}
+    assert not modules & {*HEAVY, "click"}
+
+
+def test_help_loads_no_command(person: Person) -> None:
+    """The list of commands is a table; the commands themselves stay on disk."""
+    modules = _loaded(person, "--help")
+    ours = {m for m in modules if m.startswith("bailiwick.")}
+    assert ours <= {
+        "bailiwick.__main__",
+        "bailiwick.cli",
+        "bailiwick.cli.root",
+        "bailiwick.cli.table",
+        "bailiwick.errors",
+    }
+    assert not modules & set(HEAVY)
+
+
+@pytest.mark.parametrize("example", ["linear"])
+def test_a_run_off_a_terminal_loads_no_terminal_library(person: Person, example: str) -> None:
+    """Nothing on the way of a plain run needs a model library or a terminal one."""
+    modules = _loaded(person, "run", str(EXAMPLES / example))
+    assert not modules & {"pydantic", "rich", "cronsim"}
+
+
+def test_a_workflow_without_expressions_needs_no_template_engine(person: Person) -> None:
+    """A hello workflow pays for no template engine: simple names are looked up."""
+    flow = person.workflow(
+        "hello",
+        "version: 1\nstart: a\nvars: {who: you}\nnodes:\n"
+        '  - {id: a, type: script, script: scripts/a.sh, args: ["{{ who }}"], next: done}\n'
+        "  - {id: done, type: terminal}\n",
+        a_sh="echo hello $1\n",
+    )
+    modules = _loaded(person, "run", str(flow))
+    assert not modules & {"pydantic", "rich", "jinja2", "jsonschema_rs"}
+
+
+def test_going_on_with_a_run_needs_no_yaml(person: Person) -> None:
+    """The compiled definition is in the store: `resume` reads no workflow file."""
+    assert person.runs("run", EXAMPLES / "ask-choices").code == 3
+    assert person.runs("runs", "answer", "ask-choices", "green").code == 0
+    modules = _loaded(person, "resume", "ask-choices")
+    assert "yaml" not in modules
+
+
+def test_importing_the_package_does_nothing(tmp_path: Path) -> None:
+    """No file, no thread, no other module of ours."""
+    code = "import sys, bailiwick; print([m for m in sys.modules if m.startswith('bailiwick.')])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert list(tmp_path.iterdir()) == []
