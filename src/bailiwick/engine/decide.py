@@ -328,7 +328,7 @@ def _closed(state: State, rules: Rules, scope: Scope) -> list[Action]:
                 _fail(scope, node, scope.visit, "unknown", "cut off by a crash; a person chose not to run it again")
             ]
         case "child":
-            return [_child_ended(scope, node, wait)]
+            return [_child_ended(scope, node, state.resolve(wait.value))]
         case "ask":
             return [_answered(scope, node, wait)]
         case _:
@@ -347,8 +347,8 @@ def _answered(scope: Scope, node: Node, wait: Opened) -> ev.Event:
     return _fail(scope, node, scope.visit, "timeout", "nobody answered in time and there is no default")
 
 
-def _child_ended(scope: Scope, node: Node, wait: Opened) -> ev.Event:
-    result: dict[str, Json] = wait.value if isinstance(wait.value, dict) else {}
+def _child_ended(scope: Scope, node: Node, value: Json) -> ev.Event:
+    result: dict[str, Json] = value if isinstance(value, dict) else {}
     if result.get("status") == "done":
         tainted = bool(result.get("degraded"))
         return ev.StepDone(

@@ -113,13 +113,13 @@ def _dry_run(workflow: str | None, params: dict[str, Json], *, as_json: bool, st
     from bailiwick.dryrun.cli import report
 
     loaded = _load(workflow, strict=strict)
-    return 2 if loaded is None else report(loaded, params, as_json=as_json)
+    return 0 if loaded is None else report(loaded, params, as_json=as_json)
 
 
 async def _run(request: Request, view: View) -> int:
     loaded = _load(request.workflow, strict=request.strict)
     if loaded is None:
-        return 2
+        return 0
     _refuse_agents(loaded)
     async with open_session(_flags(request.runs_dir), view.watch()) as session:
         runs_dir = str(session.config.runs_dir)

@@ -13,7 +13,7 @@ from bailiwick.cli.view import View
 from bailiwick.journal.rows import ClaimFilter, Message, RunRow
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
-from bailiwick.runs.foreground import WAITS, Foreground, Verdict
+from bailiwick.runs.foreground import BUDGET, TIME, WAITS, Foreground, Verdict
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.proc import become_subreaper
 from bailiwick.runtime.supervise import Supervisor
@@ -45,6 +45,7 @@ class Signals:
         self._view = view
         self._supervisor = Supervisor(lambda name, error: session.assembly.on_trouble("", f"{name}: {error}"))
         self._asked = False
+        self.terminal = asyncio.Lock()
         self.worker: Worker | None = None
         self.caught = ""
 
@@ -79,9 +80,10 @@ class Signals:
     async def _offer(self, view: View) -> None:
         from bailiwick.cli.prompt import ask_interrupt
 
-        view.pause()
-        choice = await ask_interrupt()
-        view.resume()
+        async with self.terminal:
+            view.pause()
+            choice = await ask_interrupt()
+            view.resume()
         self._asked = False
         match choice:
             case "node":
@@ -111,6 +113,13 @@ async def host(session: Session, row: RunRow, view: View, manners: Manners, noti
     if manners.detach:
         return _detach(row, view)
     view.begin(row, notices)
+    try:
+        return await _walk(session, foreground, row, view, manners)
+    finally:
+        view.close()
+
+
+async def _walk(session: Session, foreground: Foreground, row: RunRow, view: View, manners: Manners) -> int:
     settled = row.status != "ready"
     become_subreaper()
     with Signals(session, row, view if manners.ask else None) as signals:
@@ -122,13 +131,16 @@ async def host(session: Session, row: RunRow, view: View, manners: Manners, noti
                 execute_again(again())
             if verdict.code != WAITS or not manners.ask or signals.caught:
                 break
-            if not await _ask(session, verdict, view):
+            async with signals.terminal:
+                answered = await _ask(session, verdict, view)
+            if not answered:
                 break
             row = verdict.row
     if signals.hands_over and verdict.row.status == "ready":
         return _detach(row, view)
     code = CODES.get(signals.caught, verdict.code) if verdict.row.status in ("ready", "stopped") else verdict.code
-    view.end(verdict.row, code, await session.assembly.library.state(row.id) if settled else None)
+    waits = verdict.code in (WAITS, BUDGET, TIME)
+    view.end(verdict.row, code, await session.assembly.library.state(row.id) if settled or waits else None)
     return code
 
 
@@ -160,7 +172,7 @@ def _detach(row: RunRow, view: View) -> int:
 
     pid = start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
     view.begin(row, (f"goes on in the background (pid {pid}): bailiwick runs logs -f {name_of(row)}",))
-    view.close()
+    view.end(row, 0)
     return 0
 
 

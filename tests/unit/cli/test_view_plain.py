@@ -156,6 +156,20 @@ def test_after_a_crash_the_first_line_says_what_is_kept() -> None:
     assert lines(out) == ["12:01:42  · resumed: 2 steps kept, 1 re-entered", "12:01:43  ✓ c             1 s"]
 
 
+def test_members_that_ended_before_a_crash_count_at_the_join() -> None:
+    """A join that says less than happened hides a failure."""
+    flow = graph(Map(id="fan", over="items", body="step", join="end"), work("step", "end"))
+    stage = Stage(flow, context={"items": [1, 2]})
+    stage.happen(None, ev.ScopesForked("", "fan", 1, ["0", "1"]), ev.ScopeStarted("fan[0]"), ev.ScopeStarted("fan[1]"))
+    stage.happen(None, ev.ScopeEnded("fan[0]", "failed", {"kind": "fail"}), stage.started("step", "fan[1]"))
+    view, out = watched(stage)
+    lost = ev.EffectLost("fan[1]", stage.key("step", "fan[1]"), "crash")
+    stage.happen(view, ev.OwnerChanged(2, "us"), lost, stage.started("step", "fan[1]", entry=2))
+    stage.happen(view, stage.finished("step", 1, "fan[1]"), ev.StepDone("fan[1]", "step", 1, "end"), after=1)
+    stage.happen(view, ev.ScopeEnded("fan[1]", "done"), ev.StepDone("", "fan", 1, "end"))
+    assert lines(out)[1:] == ["12:00:01  ✓ fan[1]/step   1 s", "12:00:01  ✓ fan           2 members, 1 failed"]
+
+
 def test_a_run_that_wakes_in_the_same_process_is_not_called_resumed() -> None:
     """The process lets a sleeping run go and takes it again; nothing happened that a person needs to know."""
     stage = Stage(graph(work("a", "nap"), Wait(id="nap", seconds="1h", next="end")))

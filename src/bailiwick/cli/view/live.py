@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.cli.output import NARROW, Line, Printer
 from bailiwick.cli.view.ending import Known, ending
-from bailiwick.cli.view.plain import PlainView
+from bailiwick.cli.view.plain import FIRST_OWN, PlainView
 from bailiwick.cli.view.port import Entry, Listener, name_of
 from bailiwick.cli.view.tree import Picture, Run
 from bailiwick.clock import Clock
@@ -71,7 +71,7 @@ class LiveView(Listener):
             run = self._runs[row.id] = Run()
             if self._live is None:
                 self._lines.meet(row, state, entries)
-            if entries and entries[0][0] > 2:
+            if entries and entries[0][0] > FIRST_OWN:
                 run.track.seed(state)
                 entries = []
         _fold(run, entries)

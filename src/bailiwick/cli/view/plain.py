@@ -18,6 +18,8 @@ from bailiwick.journal.rows import RunRow
 
 PURE_LINES = 20
 """Lines for pure steps of one batch; further ones are only counted."""
+FIRST_OWN = 2
+"""The first event that a walk appends; before it there is only the run's creation."""
 PARKED = 5.0
 """Seconds up to which a wait is slept in place."""
 _STEPS = (ev.StepPassed, ev.StepDone, ev.StepFailed)
@@ -52,10 +54,10 @@ class PlainView(Listener):
     def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
         if self.shown:
             self._known.learn(row, state)
-        track = self._tracks.get(row.id)
-        if track is None:
-            track = self._tracks[row.id] = Track()
+        track = self._tracks.get(row.id) or Track()
+        if row.id not in self._tracks:
             self.meet(row, state, entries)
+            self._tracks[row.id] = seeded(state) if entries and entries[0][0] > FIRST_OWN else track
         prefix = self._prefix(row)
         quiet = len([e for _, _, e in entries if isinstance(e, ev.StepPassed)]) - PURE_LINES
         skipped = max(0, quiet)
@@ -150,6 +152,13 @@ class PlainView(Listener):
         self._tracks.pop(row.id, None)
         self._callers.pop(row.id, None)
         self._met.discard(row.id)
+
+
+def seeded(state: State) -> Track:
+    """A track that begins in the middle of a run."""
+    track = Track()
+    track.seed(state)
+    return track
 
 
 def parked(state: State, now: float) -> bool:

@@ -160,9 +160,9 @@ class Track:
                 continue
             self._joined(scope.path)
             if scope.visit:
-                self._seed(scope)
+                self._seed(scope, state)
 
-    def _seed(self, scope: Scope) -> None:
+    def _seed(self, scope: Scope, state: State) -> None:
         visit = self._enter(scope.path, scope.cursor, scope.visit, 0.0)
         if scope.phase is Phase.RUNNING and scope.flight is not None:
             visit.since, visit.attempts = scope.flight.since, scope.flight.attempt
@@ -180,7 +180,9 @@ class Track:
             visit.stand = Stand.CUT
         elif scope.fork is not None:
             visit.size = len(scope.fork.members)
-            visit.over = {"over": scope.fork.ended} if scope.fork.ended else {}
+            for path in scope.fork.members:
+                if status := state.scopes[path].status:
+                    visit.over[status] = visit.over.get(status, 0) + 1
 
     def _lane(self, path: str) -> Lane:
         lane = self.lanes.get(path)
