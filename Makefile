@@ -17,7 +17,7 @@ help: ## show this list
 
 setup: $(READY) ## make .venv from uv.lock
 
-demo: $(READY) ## the whole thing on a simulated agent: no key, no network
+demo: $(READY) ## see it work: killed half way, nothing done twice
 	$(BIN)/bailiwick demo
 
 test: $(READY) ## all tests but those that take minutes
@@ -42,7 +42,7 @@ crash: $(READY) ## kill the process at every point there is
 	$(PYTEST) --all-points tests/crash
 
 bench: .venv-bench/.ready ## figures side by side with other engines
-	.venv-bench/bin/python benchmarks/run.py
+	.venv-bench/bin/python -m benchmarks.run $(BENCH)
 
 docs: $(READY) ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py

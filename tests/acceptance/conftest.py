@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from tests.acceptance.command import Person
 
 
 @pytest.fixture
-def person(tmp_path: Path) -> Person:
+def person(tmp_path: Path) -> Iterator[Person]:
     """Somebody with an empty home and an empty directory."""
     (tmp_path / "work").mkdir()
-    return Person(tmp_path / "home", tmp_path / "work")
+    yield Person(tmp_path / "home", tmp_path / "work")
+    for workspace in (tmp_path / "home" / "state" / "workspaces").glob("*"):
+        (workspace / "go").touch()  # scripts that wait for it end

@@ -39,9 +39,8 @@ async def open_session(flags: dict[str, Json] | None = None, watch: Watch | None
     clock = SystemClock()
     state = paths.make_state()
     store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
-    assembly = Assembly(
-        store, clock, state, lambda: environment.child_environment({}), environment.zone(), watch=watch or Watch()
-    )
+    zone = config.get("time.zone") or environment.zone()
+    assembly = Assembly(store, clock, state, lambda: environment.child_environment({}), zone, watch=watch or Watch())
     try:
         yield Session(config, assembly, person())
     finally:

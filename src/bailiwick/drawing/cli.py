@@ -44,7 +44,7 @@ def graph(*, workflow: str, wanted: str | None, file: str | None, plain: bool) -
             f"the picture can't be written: {error.strerror}",
             place=Place(file),
             hint="choose another -o FILE",
-            code="BW230",
+            code="BW233",
         ) from error
     return 0
 

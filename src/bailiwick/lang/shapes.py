@@ -65,6 +65,11 @@ class Scalar:
         return {"type": ["string", "number", "boolean"]}
 
 
+def _plain(number: float) -> str:
+    """A bound as people write it: no exponent, no needless fraction."""
+    return f"{number:,.0f}".replace(",", "") if number == int(number) else f"{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number from `low` to `high`; `whole` takes integers only."""
@@ -77,10 +82,10 @@ class Number:
     def expects(self) -> str:
         name = "a whole number" if self.whole else "a number"
         if self.low is not None and self.high is not None:
-            return f"{name} from {self.low:g} to {self.high:g}"
+            return f"{name} from {_plain(self.low)} to {_plain(self.high)}"
         if self.low is not None:
-            return f"{name} of at least {self.low:g}"
-        return name if self.high is None else f"{name} of at most {self.high:g}"
+            return f"{name} of at least {_plain(self.low)}"
+        return name if self.high is None else f"{name} of at most {_plain(self.high)}"
 
     def accepts(self, data: Json) -> bool:
         return isinstance(data, int if self.whole else (int, float)) and not isinstance(data, bool)
@@ -135,7 +140,7 @@ class Duration:
         if seconds is None:
             found.wrong(value, self.expects)
         elif seconds < self.low:
-            found.wrong(value, f"a duration of at least {self.low:g} s")
+            found.wrong(value, f"a duration of at least {_plain(self.low)} s")
             return None
         return seconds
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bailiwick.engine import events as ev
 from bailiwick.errors import HeldByAnother, UsageError
 from bailiwick.ids import Json, run_uid
 from bailiwick.journal.codec import decode, encode
 from bailiwick.journal.rows import ClaimFilter, Message, NewRun, Owner, RunRow
-from bailiwick.lang.load import Loaded
 from bailiwick.runs.find import name_of
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.history import Entry
@@ -18,6 +18,9 @@ from bailiwick.runtime.owner import current_owner, is_dead, shown
 from bailiwick.runtime.pins import pin_all
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.worker import LEASE, READER
+
+if TYPE_CHECKING:
+    from bailiwick.lang.load import Loaded
 
 PATIENCE = 20.0
 ENTERING = (ev.StepPassed, ev.EffectStarted, ev.WaitOpened, ev.ScopesForked, ev.ChildStarted, ev.StepFailed)

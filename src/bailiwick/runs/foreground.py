@@ -9,7 +9,7 @@ from typing import Protocol
 from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
 from bailiwick.runs.control import Control, refuse_if_held
 from bailiwick.runtime.assemble import Assembly
-from bailiwick.runtime.worker import Worker
+from bailiwick.runtime.worker import Worker, mend
 
 DONE, FAILED, WAITS, DEGRADED, BUDGET, TIME, STOPPED = 0, 1, 3, 4, 5, 7, 130
 
@@ -87,6 +87,8 @@ class Foreground:
             signals.worker = worker
             await worker.run(self._finished_of(row.root_id))
             self.replaced = worker.draining == "upgrade"
+        else:
+            await mend(self._assembly, row.root_id)
         verdict = await self.verdict(row)
         if signals.caught and not signals.hands_over and verdict.row.status == "ready":
             await Control(self._assembly, signals.caught).stop(verdict.row, now=True)

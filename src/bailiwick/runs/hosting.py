@@ -163,8 +163,8 @@ async def _ask(session: Session, verdict: Verdict, view: View) -> bool:
 
 
 def again() -> list[str]:
-    """The command line to execute again: the same interpreter and arguments."""
-    return [sys.executable, "-m", "bailiwick", *sys.argv[1:]]
+    """The command line to execute again: the same, but the run it began is not to be set aside."""
+    return [sys.executable, "-m", "bailiwick", *(word for word in sys.argv[1:] if word != "--fresh")]
 
 
 def _detach(row: RunRow, view: View) -> int:

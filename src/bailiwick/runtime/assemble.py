@@ -19,7 +19,7 @@ from bailiwick.runtime.effects import Effects, KindTable, Surroundings
 from bailiwick.runtime.family import Family
 from bailiwick.runtime.history import Entry, Library
 from bailiwick.runtime.kinds import Kind
-from bailiwick.runtime.owner import shown
+from bailiwick.runtime.owner import recorded
 from bailiwick.runtime.pins import Pins
 from bailiwick.runtime.projector import Projector
 from bailiwick.runtime.supervise import Supervisor
@@ -113,7 +113,7 @@ class Assembly:
         walker = Walker(
             tools=self._tools(row), row=row, state=state, history=history, outfit=await refit(state), refit=refit,
             effects=Effects(self.kinds, supervisor, self.clock, self.environment, wake, self._liner(row)),
-            wake=wake, owner=shown(owner), seq=row.seq,
+            wake=wake, owner=recorded(owner), seq=row.seq,
         )  # fmt: skip
         self.projector.open(row, self.run_dir(row), self.library, history)
         return walker

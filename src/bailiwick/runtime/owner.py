@@ -51,9 +51,14 @@ def is_dead(owner: Owner, me: Owner) -> bool | None:
 
 def shown(owner: Owner) -> str:
     """The owner as people read it in a message."""
-    host = "this host" if owner.host == host_id() else f"host {owner.host[:12]}"
+    text = recorded(owner)
+    return text.replace(f"on host {owner.host[:12]}", "on this host") if owner.host == host_id() else text
+
+
+def recorded(owner: Owner) -> str:
+    """The owner as the journal keeps it: the same words on every machine that reads them."""
     what = f" ({owner.name})" if owner.name else ""
-    return f"pid {owner.pid} on {host}{what}"
+    return f"pid {owner.pid} on host {owner.host[:12]}{what}"
 
 
 def _is_pid_free(pid: int) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick import crashpoints
 from bailiwick.engine.graph import Definition, Graph, from_json, to_json
+from bailiwick.errors import StoreUnavailable
 from bailiwick.ids import Json, canonical, digest
 
 if TYPE_CHECKING:
@@ -73,6 +74,17 @@ class Pins:
         target = self.path(pinned.digest)
         if target.is_dir():
             return target
+        try:
+            self._write(pinned, target)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the workflow's files can't be kept in {self.root}: {error.strerror}",
+                hint="free disk space or repair the mount, then run the same command again",
+            ) from error
+        crashpoints.reach("pin.written")
+        return target
+
+    def _write(self, pinned: Pinned, target: Path) -> None:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         work = self.root / f".{pinned.digest}.{os.getpid()}"
         shutil.rmtree(work, ignore_errors=True)
@@ -88,8 +100,6 @@ class Pins:
             if not target.is_dir():
                 raise
         _sync_dir(self.root)
-        crashpoints.reach("pin.written")
-        return target
 
 
 def _copy(source: Path, target: Path) -> None:

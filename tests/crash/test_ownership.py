@@ -1,0 +1,143 @@
+"""One holder at a time: a frozen one is fenced, a dead one replaced at once, a living one named; children go too."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from pathlib import Path
+
+from bailiwick.clock import SystemClock
+from bailiwick.journal.rows import RunRow
+from bailiwick.runtime.children import find_children
+from bailiwick.testing.harness import Case, Home, begin, look, opened, wait_until
+from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at
+from tests.crash.shapes import CHAIN, CLING, HOLD
+
+SHORT = {"LEASE": 1.0, "RENEW": 0.3, "MARGIN": 0.2}
+"""A lease that a test can sit out."""
+SOON = 30.0
+
+
+def row_of(case: Case) -> RunRow:
+    """The run's row, as any reader sees it."""
+    return asyncio.run(look(case.home.state))[case.root].row
+
+
+def test_a_holder_frozen_past_its_lease_appends_nothing_when_it_wakes(crowd: Crowd, tmp_path: Path) -> None:
+    """A laptop that slept, a container that was paused: somebody else has gone on, and the sleeper has to notice."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case, **SHORT)
+    wait_until(lambda: runs_at(case, "held"), what="the first holder's work")
+    first.send_signal(signal.SIGSTOP)
+    children = find_children({"BAILIWICK_RUN": case.root})
+    clock = SystemClock()
+    wait_until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
+    cut(case)
+    second = crowd.walk(case, **SHORT, name="the second")
+    wait_until(lambda: runs_at(case, "held", 2), what="the second holder's work")
+    assert set(children).isdisjoint(find_children({"BAILIWICK_RUN": case.root})), "children of the first were left"
+    first.send_signal(signal.SIGCONT)
+    _, words = first.communicate(timeout=SOON)
+    assert first.returncode == 8, words
+    assert "error[BW301]" in words, "it says that it was fenced"
+    let_go(case)
+    assert second.wait(timeout=SOON) == 0
+    assert judge(case) == []
+    owners = asyncio.run(look(case.home.state))[case.root].bodies("OwnerChanged")
+    assert len(owners) == 2
+    assert "the second" in owners[1]["owner"]
+
+
+def test_a_holder_frozen_within_its_lease_goes_on(crowd: Crowd, tmp_path: Path) -> None:
+    """A short sleep is no reason to start over."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case)
+    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    first.send_signal(signal.SIGSTOP)
+    let_go(case)
+    first.send_signal(signal.SIGCONT)
+    assert first.wait(timeout=SOON) == 0
+    assert judge(case) == []
+    assert len(asyncio.run(look(case.home.state))[case.root].bodies("OwnerChanged")) == 1
+
+
+def test_a_second_process_on_a_run_is_refused_with_the_holders_name(crowd: Crowd, tmp_path: Path) -> None:
+    """Two walks of one run would do everything twice; the person has to hear who is at it."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case, name="the first")
+    wait_until(lambda: runs_at(case, "held"), what="the first holder's work")
+    before = row_of(case)
+    second = crowd.command(case, "run", str(tmp_path / "flows" / "hold"), "--no-input")
+    _, words = second.communicate(timeout=SOON)
+    assert second.returncode == 8, words
+    assert f"pid {first.pid}" in words
+    assert "the first" in words
+    assert (row_of(case).epoch, row_of(case).seq) == (before.epoch, before.seq)
+    let_go(case)
+    assert first.wait(timeout=SOON) == 0
+    assert judge(case) == []
+
+
+def test_a_dead_holder_is_replaced_before_its_lease_ends(crowd: Crowd, tmp_path: Path) -> None:
+    """Its death can be proved here, so nobody has to sit out fifteen seconds."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case, LEASE=3600.0)
+    wait_until(lambda: runs_at(case, "held"), what="the first holder's work")
+    first.kill()
+    first.wait()
+    cut(case)
+    let_go(case)
+    assert go_on(case) == []
+    assert SystemClock().now() < case.cuts[0][case.root].row.lease_until
+
+
+def test_children_that_will_not_go_are_gone_before_re_entry(crowd: Crowd, tmp_path: Path) -> None:
+    """A script that ignores TERM, and one that left its process group: two of a kind at once would spoil the work."""
+    case = create(CLING, tmp_path)
+    first = crowd.walk(case)
+    pids = case.home.state / "workspaces" / case.root / "pids"
+    wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2, what="the clinging processes")
+    first.kill()
+    first.wait()
+    cut(case)
+    assert len(find_children({"BAILIWICK_RUN": case.root})) == 2
+    second = crowd.walk(case, GRACE=0.2)
+    _, words = second.communicate(timeout=SOON)
+    assert second.returncode == 0, words
+    assert judge(case) == []
+
+
+def test_a_terminated_command_leaves_a_run_that_goes_on(crowd: Crowd, tmp_path: Path) -> None:
+    """A reboot sends TERM: the children end, the code says so, and the next `run` takes up the interrupted node."""
+    case = create(HOLD, tmp_path)
+    first = crowd.command(case, "run", str(tmp_path / "flows" / "hold"), "--no-input")
+    wait_until(lambda: runs_at(case, "held"), what="the command's work")
+    first.terminate()
+    _, words = first.communicate(timeout=SOON)
+    assert first.returncode == 143, words
+    assert find_children({"BAILIWICK_RUN": case.root}) == []
+    cut(case)
+    let_go(case)
+    assert go_on(case) == []
+
+
+def test_four_processes_share_twenty_runs_without_doing_anything_twice(crowd: Crowd, tmp_path: Path) -> None:
+    """As many processes as a state directory is meant for: each effect once, each run walked to its end."""
+    home = Home(tmp_path)
+    home.state.mkdir()
+    asyncio.run(_many(home, CHAIN.write(tmp_path / "flows"), 20))
+    for worker in [crowd.start(command(home, "work")) for _ in range(4)]:
+        _, words = worker.communicate(timeout=60)
+        assert worker.returncode == 0, words
+    seen = asyncio.run(look(home.state))
+    assert Counter(one.row.status for one in seen.values()) == {"done": 20}
+    starts = Counter(line.key for line in home.lines() if line.word == "start")
+    assert (len(starts), set(starts.values())) == (60, {1})
+    assert judge(Case(home, next(iter(seen)), "done", CHAIN.context)) == []
+
+
+async def _many(home: Home, directory: Path, count: int) -> None:
+    async with opened(home.state) as assembly:
+        for number in range(count):
+            await begin(assembly, directory, f"run{number}")
