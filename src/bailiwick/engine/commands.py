@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bailiwick.engine.rungs import Plan
 from bailiwick.ids import Json
 
 
@@ -21,6 +22,7 @@ class StartEffect:
     request: Json = None
     notes: tuple[str, ...] = ()
     unit: str = ""
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class OpenWait:
     seconds: float | None = None
     until: str = ""
     latest: float | None = None
+    at: float | None = None
     body: dict[str, Json] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

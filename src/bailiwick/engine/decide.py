@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import assert_never
 
+from bailiwick.engine import effects
 from bailiwick.engine import events as ev
-from bailiwick.engine.commands import Command, OpenWait, StartChild, StartEffect
+from bailiwick.engine.commands import Command, OpenWait, StartChild
 from bailiwick.engine.compare import choose
-from bailiwick.engine.graph import (
-    Ask,
-    Branch,
-    Call,
-    End,
-    Map,
-    Node,
-    Parallel,
-    Set,
-    Wait,
-    Work,
-)
-from bailiwick.engine.ladder import Again, after_failure, after_poll
-from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
+from bailiwick.engine.graph import Ask, Branch, Call, End, Map, Node, Parallel, Set, Wait, Work
+from bailiwick.engine.render import Lookup, RenderFailed
+from bailiwick.engine.rules import Action, Rules, at_visit, fail
 from bailiwick.engine.scopes import step_fork
 from bailiwick.engine.state import OpenWait as Opened
 from bailiwick.engine.state import Phase, Scope, State, resolve_path
 from bailiwick.ids import Json, effect_key, wait_id
-from bailiwick.ids import place as written
 
 PURE_LIMIT = 100_000
 DEPTH_LIMIT = 16
-MESSAGE = 2000
-"""The most characters of a failure's sentence."""
-Action = ev.Event | Command
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What deciding needs besides the state: templates, how a request is made, which kinds count as agent calls."""
-
-    renderer: Renderer
-    prepare: Callable[[Node, Lookup], Rendered]
-    counted: frozenset[str] = frozenset({"agent"})
 
 
 def decide(state: State, rules: Rules) -> list[Action]:
@@ -50,7 +25,7 @@ def decide(state: State, rules: Rules) -> list[Action]:
     if state.status != "running":
         return []
     if state.stopping:
-        return _stop(state)
+        return _stop(state, rules)
     for path in state.todo:
         actions = _decide_scope(state, rules, state.scopes[path])
         if actions:
@@ -60,12 +35,12 @@ def decide(state: State, rules: Rules) -> list[Action]:
     return []
 
 
-def _stop(state: State) -> list[Action]:
+def _stop(state: State, rules: Rules) -> list[Action]:
     """Record what has finished; when nothing is in flight, stop."""
     for path in state.todo:
         scope = state.scopes[path]
         if scope.phase is Phase.FINISHED and not (scope.flight and scope.flight.failure):
-            done = _finished(state, scope)
+            done = effects.finished(state, rules, scope)
             if done and isinstance(done[0], ev.StepDone):
                 return done
     return [] if state.running else [ev.RunStopped()]
@@ -78,9 +53,9 @@ def _decide_scope(state: State, rules: Rules, scope: Scope) -> list[Action]:
         case Phase.READY:
             return _enter(state, rules, scope)
         case Phase.LOST:
-            return _lost(state, rules, scope)
+            return effects.lost(state, rules, scope)
         case Phase.FINISHED:
-            return _finished(state, scope)
+            return effects.finished(state, rules, scope)
         case Phase.CLOSED:
             return _closed(state, rules, scope)
         case Phase.FORKED:
@@ -121,19 +96,17 @@ def _enter(state: State, rules: Rules, scope: Scope) -> list[Action]:
             return [ev.ScopeEnded(scope.path, "done")]
     visit = scope.visits.get(node.id, 0) + 1
     if visit > node.max_visits:
-        return [
-            _fail(scope, node, visit, "max_visits", f"node '{node.id}' was visited {node.max_visits} times already")
-        ]
+        return [fail(scope, node, visit, "max_visits", f"node '{node.id}' was visited {node.max_visits} times already")]
     if state.pure_steps >= PURE_LIMIT:
-        return [_fail(scope, node, visit, "PureLoop", f"{PURE_LIMIT} steps in a row without any effect or wait")]
+        return [fail(scope, node, visit, "PureLoop", f"{PURE_LIMIT} steps in a row without any effect or wait")]
     try:
         return _step(state, rules, scope, node, visit)
     except RenderFailed as error:
-        return [_fail(scope, node, visit, "template", str(error))]
+        return [fail(scope, node, visit, "template", str(error))]
 
 
 def _step(state: State, rules: Rules, scope: Scope, node: Node, visit: int) -> list[Action]:
-    lookup = _at_visit(state, scope, node, visit)
+    lookup = at_visit(state, scope, node, visit)
     match node:
         case Branch():
             return [_branch(state, scope, node, visit)]
@@ -143,7 +116,7 @@ def _step(state: State, rules: Rules, scope: Scope, node: Node, visit: int) -> l
         case End():
             return [_end(rules, scope, node, lookup)]
         case Work():
-            return _start(state, rules, scope, node, visit, 1)
+            return effects.begin(state, rules, scope, node, visit, 1)
         case Wait():
             return _open_wait(state, rules, scope, node, visit)
         case Ask():
@@ -164,7 +137,7 @@ def _branch(state: State, scope: Scope, node: Branch, visit: int) -> ev.Event:
     except KeyError:
         if node.default is None:
             keys = ", ".join(state.names(scope.path)) or "none"
-            return _fail(
+            return fail(
                 scope, node, visit, "unresolved", f"path '{node.path}' is not in the context; keys there are: {keys}"
             )
         return ev.StepPassed(
@@ -173,7 +146,7 @@ def _branch(state: State, scope: Scope, node: Branch, visit: int) -> ev.Event:
     target = choose(node, value)
     shown = value if value is None or isinstance(value, bool | int | float) else str(value)[:200]
     if target is None:
-        return _fail(
+        return fail(
             scope, node, visit, "no_case", f"no case matches {shown!r} at '{node.path}' and there is no default"
         )
     return ev.StepPassed(scope.path, node.id, visit, target, value=shown)
@@ -189,29 +162,10 @@ def _end(rules: Rules, scope: Scope, node: End, lookup: Lookup) -> ev.Event:
     return ev.RunFinished("failed" if node.failed else "done", node.id, reason, scope.defaulted)
 
 
-def _start(state: State, rules: Rules, scope: Scope, node: Work | Wait, visit: int, ordinal: int) -> list[Action]:
-    """Begin an effect for the first time, unless a ceiling that it counts against was met."""
-    unit = "agent_calls" if isinstance(node, Work) and node.type in rules.counted else ""
-    if "wall" in state.reached or (unit and unit in state.reached):
-        return []
-    made = rules.prepare(node, _at_visit(state, scope, node, visit))
-    key = effect_key(state.run, scope.path, node.id, visit, ordinal)
-    return [StartEffect(scope.path, node.id, visit, ordinal, 1, key, request=made.value, notes=made.missing, unit=unit)]
-
-
-def _at_visit(state: State, scope: Scope, node: Node, visit: int) -> Lookup:
-    def lookup(name: str) -> Json:
-        return (
-            {"id": node.id, "visit": visit, "scope": scope.path} if name == "node" else state.lookup(scope.path, name)
-        )
-
-    return lookup
-
-
 def _open_wait(state: State, rules: Rules, scope: Scope, node: Wait, visit: int) -> list[Action]:
     if node.poll is not None:
-        return _start(state, rules, scope, node, visit, 1)
-    lookup = _at_visit(state, scope, node, visit)
+        return effects.begin(state, rules, scope, node, visit, 1)
+    lookup = at_visit(state, scope, node, visit)
     made = rules.renderer.text(node.until or node.seconds, lookup)
     text = str(made.value).strip()
     name = wait_id(scope.path, node.id, visit, 0)
@@ -228,7 +182,7 @@ def _ask(rules: Rules, scope: Scope, node: Ask, visit: int, lookup: Lookup) -> A
 
 def _call(state: State, rules: Rules, scope: Scope, node: Call, visit: int, lookup: Lookup) -> Action:
     if state.depth + 1 > DEPTH_LIMIT:
-        return _fail(scope, node, visit, "depth", f"calls are nested deeper than {DEPTH_LIMIT}")
+        return fail(scope, node, visit, "depth", f"calls are nested deeper than {DEPTH_LIMIT}")
     params = rules.renderer.value(node.params, lookup).value
     key = effect_key(state.run, scope.path, node.id, visit, 1)
     return StartChild(scope.path, node.id, visit, key, node.workflow, params)
@@ -239,76 +193,12 @@ def _fork_map(state: State, scope: Scope, node: Map, visit: int) -> ev.Event:
         items = resolve_path(lambda name: state.lookup(scope.path, name), node.over)
     except KeyError:
         keys = ", ".join(state.names(scope.path)) or "none"
-        return _fail(
+        return fail(
             scope, node, visit, "unresolved", f"path '{node.over}' is not in the context; keys there are: {keys}"
         )
     if not isinstance(items, list):
-        return _fail(scope, node, visit, "not_a_list", f"'{node.over}' is {type(items).__name__}, map needs a list")
+        return fail(scope, node, visit, "not_a_list", f"'{node.over}' is {type(items).__name__}, map needs a list")
     return ev.ScopesForked(scope.path, node.id, visit, [str(i) for i in range(len(items))])
-
-
-def _fail(scope: Scope, node: Node, visit: int, kind: str, message: str) -> ev.StepFailed:
-    """A failure in the engine itself goes the node's `on_error` way, but never past the visit limit or a pure loop."""
-    target = None if kind in ("max_visits", "PureLoop") else node.on_error
-    return ev.StepFailed(scope.path, node.id, visit, asdict(ev.Failure(kind, message[:MESSAGE])), target)
-
-
-def _lost(state: State, rules: Rules, scope: Scope) -> list[Action]:
-    """An effect that may or may not have happened: again with the same key, ask, or fail, as the node says."""
-    node, flight = state.graph.nodes[scope.cursor], scope.flight
-    if flight is None:
-        return []
-    policy = node.on_unknown if isinstance(node, Work) else "again"
-    if policy == "fail":
-        return [_fail(scope, node, scope.visit, "unknown", "cut off by a crash; it is not known whether it happened")]
-    if policy == "ask":
-        name = wait_id(scope.path, node.id, scope.visit, 1000 + flight.entry)
-        where = written(scope.path, node.id)
-        question = f"'{where}' was cut off; it may or may not have happened. Run it again?"
-        body: dict[str, Json] = {"question": question, "choices": ["again", "fail"]}
-        return [OpenWait(scope.path, node.id, scope.visit, name, "unknown", body=body)]
-    return [_again(state, rules, scope, flight.attempt, flight.entry + 1)]
-
-
-def _again(state: State, rules: Rules, scope: Scope, attempt: int, entry: int) -> Action:
-    """The same effect with the same key: a further attempt, or a re-entry of the last one."""
-    node, flight = state.graph.nodes[scope.cursor], scope.flight
-    if flight is None or not isinstance(node, Work | Wait):
-        return _fail(scope, node, scope.visit, "lost", "nothing to go on with")
-    try:
-        made = rules.prepare(node, _at_visit(state, scope, node, scope.visit))
-    except RenderFailed as error:
-        return _fail(scope, node, scope.visit, "template", str(error))
-    unit = "agent_calls" if isinstance(node, Work) and node.type in rules.counted else ""
-    return StartEffect(
-        scope.path, node.id, scope.visit, flight.ordinal, attempt, flight.key, entry, made.value, made.missing, unit
-    )
-
-
-def _finished(state: State, scope: Scope) -> list[Action]:
-    node, flight = state.graph.nodes[scope.cursor], scope.flight
-    if flight is None:
-        return []
-    if flight.failure is None:
-        return [ev.StepDone(scope.path, node.id, scope.visit, node.next or "")]
-    if isinstance(node, Wait) and node.poll is not None:
-        verdict = after_poll(flight, node.poll, scope.first_effect_at)
-    else:
-        verdict = after_failure(flight, node.retry if isinstance(node, Work) else None)
-    match verdict:
-        case Again():
-            name = wait_id(scope.path, node.id, scope.visit, 10_000 + flight.ordinal * 1000 + flight.attempt)
-            body: dict[str, Json] = {"after": flight.attempt, "failure": flight.failure.message}
-            return [
-                OpenWait(
-                    scope.path, node.id, scope.visit, name, verdict.kind, flight.ordinal,
-                    seconds=verdict.seconds, latest=verdict.latest, body=body,
-                )
-            ]  # fmt: skip
-        case ev.Failure() as failure:
-            return [ev.StepFailed(scope.path, node.id, scope.visit, asdict(failure), node.on_error)]
-        case never:
-            assert_never(never)
 
 
 def _closed(state: State, rules: Rules, scope: Scope) -> list[Action]:
@@ -316,24 +206,20 @@ def _closed(state: State, rules: Rules, scope: Scope) -> list[Action]:
     if wait is None:
         return []
     match wait.kind:
-        case "retry":
-            return [_again(state, rules, scope, (scope.flight.attempt if scope.flight else 0) + 1, 1)]
+        case "retry" | "cap" | "outage":
+            return effects.resumed(state, rules, scope)
+        case "unknown" | "auth" | "exhausted":
+            return effects.answered(state, rules, scope)
         case "poll":
             ordinal = (scope.flight.ordinal if scope.flight else 0) + 1
-            return _start(state, rules, scope, node, scope.visit, ordinal) if isinstance(node, Wait) else []
-        case "unknown":
-            if wait.value == "again" and scope.flight:
-                return [_again(state, rules, scope, scope.flight.attempt, scope.flight.entry + 1)]
-            return [
-                _fail(scope, node, scope.visit, "unknown", "cut off by a crash; a person chose not to run it again")
-            ]
+            return effects.begin(state, rules, scope, node, scope.visit, ordinal) if isinstance(node, Wait) else []
         case "child":
             return [_child_ended(scope, node, state.resolve(wait.value))]
         case "ask":
             return [_answered(scope, node, wait)]
         case _:
             if wait.how == "refused":
-                return [_fail(scope, node, scope.visit, "bad_value", str(wait.value))]
+                return [fail(scope, node, scope.visit, "bad_value", str(wait.value))]
             return [ev.StepDone(scope.path, node.id, scope.visit, node.next or "")]
 
 
@@ -344,7 +230,7 @@ def _answered(scope: Scope, node: Node, wait: Opened) -> ev.Event:
         return ev.StepDone(
             scope.path, node.id, scope.visit, node.next or "", {node.id: node.default}, True, node.accept_defaulted
         )
-    return _fail(scope, node, scope.visit, "timeout", "nobody answered in time and there is no default")
+    return fail(scope, node, scope.visit, "timeout", "nobody answered in time and there is no default")
 
 
 def _child_ended(scope: Scope, node: Node, value: Json) -> ev.Event:
@@ -355,7 +241,7 @@ def _child_ended(scope: Scope, node: Node, value: Json) -> ev.Event:
             scope.path, node.id, scope.visit, node.next or "", {node.id: result.get("outputs", {})}, defaulted=tainted
         )
     reason = str(result.get("reason") or "it ended without a reason")
-    return _fail(scope, node, scope.visit, "child_failed", f"the called workflow failed: {reason}")
+    return fail(scope, node, scope.visit, "child_failed", f"the called workflow failed: {reason}")
 
 
 def _budget_wait(state: State) -> Command:

@@ -91,6 +91,9 @@ class EffectStarted(Event):
     entry: int = 1
     request: Json = None
     notes: list[str] = field(default_factory=list)
+    rung: str = ""
+    model: int = 0
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bailiwick.engine import events as ev
+from bailiwick.engine.failures import Detail, Kind
 from bailiwick.engine.graph import Map, Parallel
+from bailiwick.engine.rungs import Try
 from bailiwick.engine.state import Construct, Fetch, Flight, Graphs, OpenWait, Phase, Scope, State, resolve_path
 from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json, scope_path
 
+_KINDS = {str(kind): kind for kind in Kind}
 _TODO = frozenset({Phase.READY, Phase.LOST, Phase.FINISHED, Phase.CLOSED, Phase.FAILED})
 
 
@@ -80,6 +83,7 @@ def _enter(scope: Scope, node: str, visit: int) -> None:
     if scope.visit != visit:
         scope.visit = scope.visits[node] = visit
         scope.first_effect_at = 0.0
+        scope.tries = []
 
 
 def _leave(state: State, scope: Scope, target: str) -> None:
@@ -126,14 +130,17 @@ def _on_started(state: State, e: ev.EffectStarted, at: float) -> None:
     scope = state.scopes[e.scope]
     _enter(scope, e.node, e.visit)
     scope.wait = None
-    scope.flight = Flight(e.key, e.ordinal, e.attempt, e.entry, at)
+    scope.flight = Flight(e.key, e.ordinal, e.attempt, e.entry, at, e.rung, e.model, e.level)
     scope.first_effect_at = scope.first_effect_at or at
     state.pure_steps = 0
     _phase(state, scope, Phase.RUNNING)
 
 
 def _on_observed(state: State, e: ev.EffectObserved, at: float) -> None:
-    """Kept for recovery and for people."""
+    """A session is remembered, so that an interrupted turn is resumed in it; the rest is for people."""
+    scope = state.scopes.get(e.scope)
+    if scope is not None and scope.flight is not None and scope.flight.key == e.key and "session" in e.data:
+        scope.flight.session = e.data["session"]
 
 
 def _flight(state: State, path: str, key: str) -> tuple[Scope, Flight]:
@@ -147,7 +154,15 @@ def _on_finished(state: State, e: ev.EffectFinished, at: float) -> None:
     scope, flight = _flight(state, e.scope, e.key)
     flight.outputs, flight.finished_at = e.outputs, at
     flight.failure = ev.Failure(**e.failure) if e.failure else None
+    if flight.failure is not None and flight.rung:
+        scope.tries.append(_try(flight, flight.failure, at))
     _phase(state, scope, Phase.FINISHED)
+
+
+def _try(flight: Flight, failure: ev.Failure, at: float) -> Try:
+    """A failed turn as the ladder counts it; a class this version does not know is a crash."""
+    kind = _KINDS.get(failure.kind, Kind.CRASH)
+    return Try(kind, flight.rung, flight.model, flight.level, flight.attempt, at, Detail.from_json(failure.detail))
 
 
 def _on_lost(state: State, e: ev.EffectLost, at: float) -> None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Poll, Retry
+from bailiwick.engine.rungs import backoff
 from bailiwick.engine.state import Flight
-from bailiwick.ids import digest
 
-MAX_BACKOFF = 3600.0
 FINAL = frozenset({"cancelled", "not_found", "no_backend"})
 """Failures that trying again can't help."""
 
@@ -29,13 +28,6 @@ def after_failure(flight: Flight, retry: Retry | None) -> Again | Failure:
     if retry is None or flight.attempt > retry.max or failure.kind in FINAL:
         return failure
     return Again("retry", backoff(retry.backoff, flight.attempt, flight.key))
-
-
-def backoff(base: float, attempt: int, key: str) -> float:
-    """The pause after an attempt: doubled each time, up to an hour; (key, attempt) fixes a jitter of a tenth."""
-    pause = min(base * float(2 ** min(attempt - 1, 32)), MAX_BACKOFF)
-    share = int(digest(f"{key}\0{attempt}")[:8], 16) / 0xFFFFFFFF
-    return round(pause * (0.9 + 0.2 * share), 3)
 
 
 def after_poll(flight: Flight, poll: Poll, since: float) -> Again | Failure:

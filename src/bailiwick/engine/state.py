@@ -8,9 +8,10 @@ from enum import StrEnum
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Graph
+from bailiwick.engine.rungs import Try
 from bailiwick.ids import Json
 
-PERSON_WAITS = frozenset({"ask", "approval", "budget", "unknown"})
+PERSON_WAITS = frozenset({"ask", "approval", "budget", "unknown", "auth", "exhausted"})
 """Kinds of waits that only a person can end."""
 
 
@@ -51,6 +52,10 @@ class Flight:
     attempt: int
     entry: int
     since: float
+    rung: str = ""
+    model: int = 0
+    level: int = 0
+    session: str | None = None
     cancelled: bool = False
     outputs: dict[str, Json] = field(default_factory=dict)
     failure: Failure | None = None
@@ -98,6 +103,7 @@ class Scope:
     phase: Phase = Phase.READY
     first_effect_at: float = 0.0
     flight: Flight | None = None
+    tries: list[Try] = field(default_factory=list)
     wait: OpenWait | None = None
     fork: Construct | None = None
     status: str = ""

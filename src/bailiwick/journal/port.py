@@ -99,6 +99,16 @@ class Store(Protocol):
     async def spend(self, scope: str) -> list[SpendRow]:
         """The ledger of one scope."""
 
+    async def bucket_take(self, name: str, now: float, patience: float) -> float:
+        """Ask to use a credential: 0 to go ahead, else the seconds to wait.
+
+        After a window that `bucket_report` closed, the first that asks goes ahead as its probe; the others wait for
+        what it reports, or `patience` seconds.
+        """
+
+    async def bucket_report(self, name: str, blocked_until: float | None) -> None:
+        """Close a credential until then after a limit; None opens it for everybody."""
+
     async def archive(self, run_id: str) -> None:
         """Set a finished run aside so that its name and key are free again."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json
-from bailiwick.journal import appends, inbox, runs
+from bailiwick.journal import appends, buckets, inbox, runs
 from bailiwick.journal.blobs import checked, missing, read_file
 from bailiwick.journal.columns import decode, encode, inbox_row, run_row, spend_row, wait_row
 from bailiwick.journal.connection import Reader, translate
@@ -128,6 +128,16 @@ class SqliteStore(Store):
 
     async def spend(self, scope: str) -> list[SpendRow]:
         return [spend_row(row) for row in self._reader.rows(query("spend.read"), (scope,))]
+
+    async def bucket_take(self, name: str, now: float, patience: float) -> float:
+        if not self._reader.rows(query("bucket.read"), (name,)):
+            return 0.0
+        return await self._writer.do(lambda tx: buckets.take(tx, name, now, patience))
+
+    async def bucket_report(self, name: str, blocked_until: float | None) -> None:
+        if blocked_until is None and not self._reader.rows(query("bucket.read"), (name,)):
+            return
+        await self._writer.do(lambda tx: buckets.report(tx, name, blocked_until))
 
     async def archive(self, run_id: str) -> None:
         await self._writer.do(lambda tx: runs.archive(tx, run_id))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bailiwick import __version__
 from bailiwick.clock import Clock
-from bailiwick.engine.decide import Rules
 from bailiwick.engine.graph import Definition
+from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow

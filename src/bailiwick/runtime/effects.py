@@ -98,7 +98,7 @@ class Effects:
         self._cancels[start.key] = cancel
         request = Request(
             around.run, around.root, around.epoch, start.key, start.scope, node, start.visit, start.ordinal,
-            start.attempt, start.entry, start.request, around.pinned, around.live, around.workspace,
+            start.attempt, start.entry, start.request, around.pinned, around.live, around.workspace, start.plan,
         )  # fmt: skip
         self.supervisor.start(self._attempt(start, request, cancel), f"effect {start.node}")
 

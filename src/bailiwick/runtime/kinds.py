@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Node
 from bailiwick.engine.render import Lookup, Rendered, Renderer
+from bailiwick.engine.rungs import Plan
 from bailiwick.ids import Json
 
 
@@ -31,6 +32,7 @@ class Request:
     pinned: Path
     live: Path
     workspace: Path
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,21 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A process to run: argv without a shell, its whole environment, where, for how long, how much output to keep."""
+    """A process to run: argv without a shell, its whole environment, where, for how long, how much output to keep.
+
+    `stdin` is written to it and then closed; without any its standard input is empty from the start.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
     timeout: float | None = None
     keep: int = 1 << 20
+    stdin: bytes = b""
+
+
+Why = Literal["exited", "silence", "total", "cancelled", "budget"]
+"""What ended a process: itself, one of the clocks, a person, or its money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,7 @@ class Exit:
     timed_out: bool = False
     cancelled: bool = False
     truncated: bool = False
+    why: Why = "exited"
 
 
 class Io(Protocol):

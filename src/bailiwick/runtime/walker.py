@@ -10,8 +10,10 @@ from bailiwick import crashpoints
 from bailiwick.clock import Clock
 from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
-from bailiwick.engine.decide import MESSAGE, Rules, decide
+from bailiwick.engine.decide import decide
 from bailiwick.engine.evolve import rewound
+from bailiwick.engine.rules import MESSAGE, Rules
+from bailiwick.engine.rungs import Plan
 from bailiwick.engine.state import State
 from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
 from bailiwick.journal.port import Store
@@ -30,6 +32,7 @@ IN_PLACE = 5.0
 FLUSH_EVENTS = 500
 FLUSH_SECONDS = 0.1
 RETRY_STORE = 5.0
+NO_PLAN = Plan("")
 
 Listener = Callable[[State, list[Entry]], None]
 
@@ -146,7 +149,13 @@ class Walker:
             pids = ", ".join(str(child.pid) for child in left)
             raise StoreUnavailable(f"processes of an earlier owner will not end: {pids}", hint="end them, then go on")
         for scope, flight in flights:
+            self._settle(flight.key, self.outfit.rules.unit(self.state.graph.nodes[scope.cursor]), known=False)
             self._record(ev.EffectLost(scope.path, flight.key, "crash"))
+
+    def _settle(self, key: str, unit: str, *, known: bool) -> None:
+        """Turn what was set aside for an effect into what it came to."""
+        if unit:
+            self.pending.settle += [Settlement(s, key, unit, 1, known) for s in self.outfit.family.scopes()]
 
     async def _drain_inbox(self) -> None:
         if not self.inbox_maybe:
@@ -186,8 +195,7 @@ class Walker:
             self._record(ev.EffectObserved(scope, key, data))
         self.effects.observed.clear()
         for start, result, seconds in self.effects.finished:
-            if start.unit:
-                self.pending.settle += [Settlement(s, start.key, start.unit, 1) for s in self.outfit.family.scopes()]
+            self._settle(start.key, start.unit, known=True)
             cut = isinstance(result, Failed) and result.failure.kind == "cancelled"
             if cut and (self.state.stopping == "now" or self.interrupt or self.suspended):
                 why = self.interrupt or ("lease" if self.suspended else "stopped")
@@ -262,10 +270,11 @@ class Walker:
             crashpoints.reach("scope.joined")
 
     def _start(self, start: co.StartEffect) -> None:
+        plan = start.plan or NO_PLAN
         self._record(
             ev.EffectStarted(
                 start.scope, start.node, start.visit, start.ordinal, start.attempt, start.key, start.entry,
-                start.request, list(start.notes),
+                start.request, list(start.notes), plan.rung, plan.model, plan.level,
             )
         )  # fmt: skip
         if start.unit:
@@ -276,7 +285,7 @@ class Walker:
     def _open(self, wait: co.OpenWait) -> None:
         now = self._now()
         refused = ""
-        due = now + wait.seconds if wait.seconds is not None else None
+        due = now + wait.seconds if wait.seconds is not None else wait.at
         if wait.until:
             try:
                 due = due_at(wait.until, now, self.tools.zone)

@@ -8,10 +8,11 @@ from typing import Any
 
 from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
-from bailiwick.engine.decide import Rules, decide
+from bailiwick.engine.decide import decide
 from bailiwick.engine.evolve import evolve, replay
 from bailiwick.engine.graph import Graph
 from bailiwick.engine.render import Rendered, Renderer
+from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
 

@@ -1,0 +1,64 @@
+"""The classes of a failed turn, and what an attempt tells the ladder about its failure. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+
+from bailiwick.ids import Json
+
+
+class Kind(StrEnum):
+    """Why a turn failed, in the order in which a turn is looked at: the first that fits is its class."""
+
+    SPAWN = "spawn"
+    AUTH = "auth"
+    BILLING = "billing"
+    CAP = "cap"
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    UNREACHABLE = "unreachable"
+    OVERFLOW = "overflow"
+    REFUSED = "refused"
+    TOOL_DENIED = "tool_denied"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    EMPTY = "empty"
+    BAD_OUTPUT = "bad_output"
+    BUDGET = "budget"
+    HELD = "held"
+
+
+ENDPOINT = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.UNREACHABLE})
+"""The endpoint is at fault: when retries are used up it is waited for, never worked around."""
+TRANSIENT = ENDPOINT | {Kind.TIMEOUT, Kind.EMPTY}
+"""Trying the same again may help."""
+FREE = frozenset({Kind.CAP, Kind.HELD, Kind.AUTH, Kind.BILLING})
+"""Failures that use up no retry: nothing was tried, or trying could not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is known of a failed turn besides its class. Times are seconds since the epoch, spans seconds."""
+
+    evidence: str = ""
+    resets_at: float | None = None
+    retry_after: float | None = None
+    session: str | None = None
+    can_compact: bool = False
+    can_resume: bool = False
+    transient: bool = False
+    problem: str = ""
+    backend: str = ""
+    model: str = ""
+    credential: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """Only what is said."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, "", False)}
+
+    @classmethod
+    def from_json(cls, data: Json) -> Detail:
+        """Read it back; names this version does not know are passed over."""
+        known = {f.name for f in fields(cls)}
+        return cls(**{k: v for k, v in data.items() if k in known}) if isinstance(data, dict) else cls()

@@ -1,0 +1,62 @@
+"""What deciding needs besides the state, and the few shapes that all decisions share. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from bailiwick.engine import events as ev
+from bailiwick.engine.commands import Command
+from bailiwick.engine.graph import Node, Work
+from bailiwick.engine.render import Lookup, Rendered, Renderer
+from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.state import Scope, State
+from bailiwick.ids import Json
+
+MESSAGE = 2000
+"""The most characters of a failure's sentence."""
+Action = ev.Event | Command
+
+
+def _plain_policy(_node: Work) -> LadderPolicy:
+    return LadderPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Templates, how a request is made, which kinds count as agent calls and climb the ladder, and with which knobs."""
+
+    renderer: Renderer
+    prepare: Callable[[Node, Lookup], Rendered]
+    counted: frozenset[str] = frozenset({"agent"})
+    policy: Callable[[Work], LadderPolicy] = _plain_policy
+
+    def climbs(self, node: Node) -> bool:
+        """Whether failed attempts of this node climb the agent's ladder."""
+        return isinstance(node, Work) and node.type in self.counted
+
+    def unit(self, node: Node) -> str:
+        """The budget an attempt of this node counts against, if any."""
+        return "agent_calls" if self.climbs(node) else ""
+
+
+def held_back(state: State, unit: str) -> bool:
+    """Whether a ceiling that was met keeps such an effect from starting."""
+    return "wall" in state.reached or bool(unit and unit in state.reached)
+
+
+def at_visit(state: State, scope: Scope, node: Node, visit: int) -> Lookup:
+    """The context as a visit of the node sees it."""
+
+    def lookup(name: str) -> Json:
+        if name == "node":
+            return {"id": node.id, "visit": visit, "scope": scope.path}
+        return state.lookup(scope.path, name)
+
+    return lookup
+
+
+def fail(scope: Scope, node: Node, visit: int, kind: str, message: str) -> ev.StepFailed:
+    """A failure goes the node's `on_error` way, but never past the visit limit or a pure loop."""
+    target = None if kind in ("max_visits", "PureLoop") else node.on_error
+    return ev.StepFailed(scope.path, node.id, visit, asdict(ev.Failure(kind, message[:MESSAGE])), target)

@@ -1,0 +1,194 @@
+"""The ladder of a turn that failed: which rung follows. Pure: the same journal climbs the same ladder after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bailiwick.engine.failures import ENDPOINT, FREE, TRANSIENT, Detail, Kind
+from bailiwick.ids import digest
+
+HOUR = 3600.0
+MAX_BACKOFF = HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class LadderPolicy:
+    """The knobs of one node. Spans in seconds; `models` is how many the chain has."""
+
+    max_output_retries: int = 2
+    max_invoke_retries: int = 4
+    backoff_base: float = 15.0
+    backoff_cap: float = 300.0
+    max_compact_attempts: int = 2
+    max_rephrase_attempts: int = 3
+    cap_default_wait: float = HOUR
+    cap_wait_margin: float = 120.0
+    cap_max_wait: float = 192 * HOUR
+    max_cap_waits: int = 48
+    max_attempts: int = 12
+    outage_wait: float = 12 * HOUR
+    probe: float = 600.0
+    models: int = 1
+    on_cap: str = "wait"
+    exhausted: str = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One failed attempt of a visit: what it was and what it came to. `level` counts the reframings."""
+
+    kind: Kind
+    rung: str
+    model: int
+    level: int
+    attempt: int
+    at: float
+    detail: Detail = field(default_factory=Detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the next attempt is made: on which model, in which framing, in whose session, naming which problem."""
+
+    rung: str = "first"
+    model: int = 0
+    level: int = 0
+    session: str | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait before the next attempt; `kind` is the wait's. `until` is a time, `seconds` a span; both empty: a person."""
+
+    kind: str
+    plan: Plan
+    why: str
+    seconds: float | None = None
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """Nothing more can be tried by itself."""
+
+    why: str
+
+
+def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
+    """Choose the rung after the last of `tries`."""
+    last = tries[-1]
+    match last.kind:
+        case Kind.AUTH | Kind.BILLING | Kind.SPAWN:
+            return Pause("auth", _same(last), last.detail.evidence or str(last.kind), seconds=policy.probe)
+        case Kind.CAP:
+            return _cap(tries, policy)
+        case Kind.HELD:
+            return Pause("retry", _same(last), "its credential is held back", seconds=last.detail.retry_after or 1.0)
+        case Kind.BUDGET:
+            return Exhausted("it reached its budget")
+        case _:
+            pass
+    if sum(t.kind not in FREE | ENDPOINT for t in tries) >= policy.max_attempts:
+        return Exhausted(f"{policy.max_attempts} attempts were made")
+    if last.kind in TRANSIENT - {Kind.EMPTY} or last.detail.transient:
+        return _transient(tries, policy, key)
+    return _answerless(tries, policy, key)
+
+
+def _same(last: Try) -> Plan:
+    """The same task once more: same model, same framing, a fresh session."""
+    return Plan("again", last.model, last.level)
+
+
+def _cap(tries: Sequence[Try], policy: LadderPolicy) -> Plan | Pause | Exhausted:
+    last = tries[-1]
+    if policy.on_cap == "next_model" and last.model + 1 < policy.models:
+        return Plan("next_model", last.model + 1)
+    if sum(t.kind is Kind.CAP for t in tries) > policy.max_cap_waits:
+        return Exhausted(f"{policy.max_cap_waits} caps were waited for")
+    resets = last.detail.resets_at
+    if resets is not None and resets - last.at <= policy.cap_max_wait:
+        return Pause("cap", _same(last), last.detail.evidence, until=max(resets, last.at) + policy.cap_wait_margin)
+    return Pause("cap", _same(last), last.detail.evidence, seconds=policy.cap_default_wait)
+
+
+def _transient(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
+    last = tries[-1]
+    streak = _streak(tries)
+    if len(streak) <= policy.max_invoke_retries:
+        pause = min(backoff(policy.backoff_base, len(streak), f"{key}:{last.attempt}"), policy.backoff_cap)
+        asked = last.detail.retry_after or 0.0
+        return Pause("retry", _same(last), str(last.kind), seconds=max(pause, asked))
+    if last.kind not in ENDPOINT:
+        return _reframe(last, policy)
+    if last.at - streak[0].at < policy.outage_wait:
+        wait = max(policy.backoff_cap, last.detail.retry_after or 0.0)
+        return Pause("outage", _same(last), f"{last.kind}: {last.detail.evidence}", seconds=wait)
+    return Pause("auth", _same(last), f"the endpoint has been {last.kind} for {policy.outage_wait / HOUR:g} h")
+
+
+def _streak(tries: Sequence[Try]) -> list[Try]:
+    """The transient failures since something else happened; caps and held turns in between don't count."""
+    out: list[Try] = []
+    last = tries[-1]
+    for one in reversed(tries):
+        if one.kind in FREE:
+            continue
+        transient = one.kind in TRANSIENT - {Kind.EMPTY} or one.detail.transient
+        if not transient or (one.model, one.level) != (last.model, last.level):
+            break
+        out.append(one)
+    return out[::-1]
+
+
+def _answerless(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
+    """Failures of the answer itself: too long, refused, crashed, empty, not what was asked for."""
+    last = tries[-1]
+    here = [t for t in tries if (t.model, t.level) == (last.model, last.level)]
+    count = sum(t.kind is last.kind for t in here)
+    match last.kind:
+        case Kind.OVERFLOW:
+            compacted = sum(t.rung == "compact" for t in here)
+            if last.detail.can_compact and last.detail.session and compacted < policy.max_compact_attempts:
+                return Plan("compact", last.model, last.level, last.detail.session)
+            return _reframe(last, policy)
+        case Kind.REFUSED:
+            return _reask(last) if count == 1 and _can_reask(last) else _next_model(last, policy)
+        case Kind.CRASH:
+            if count == 1:
+                return Pause("retry", _same(last), "crashed", seconds=backoff(policy.backoff_base, 1, key))
+            return Exhausted("it crashed twice")
+        case _:
+            asked = sum(t.rung == "reask" for t in here)
+            if asked < policy.max_output_retries and _can_reask(last):
+                return _reask(last)
+            return _reframe(last, policy)
+
+
+def _can_reask(last: Try) -> bool:
+    return last.detail.can_resume and last.detail.session is not None
+
+
+def _reask(last: Try) -> Plan:
+    return Plan("reask", last.model, last.level, last.detail.session, last.detail.problem or last.detail.evidence)
+
+
+def _reframe(last: Try, policy: LadderPolicy) -> Plan | Exhausted:
+    if last.level < policy.max_rephrase_attempts:
+        return Plan("reframe", last.model, last.level + 1, problem=last.detail.problem)
+    return _next_model(last, policy)
+
+
+def _next_model(last: Try, policy: LadderPolicy) -> Plan | Exhausted:
+    if last.model + 1 < policy.models:
+        return Plan("next_model", last.model + 1)
+    return Exhausted(f"every model and framing was tried; the last failure: {last.kind}")
+
+
+def backoff(base: float, attempt: int, key: str) -> float:
+    """The pause after an attempt: doubled each time, up to an hour; (key, attempt) fixes a jitter of a tenth."""
+    pause = min(base * float(2 ** min(attempt - 1, 32)), MAX_BACKOFF)
+    share = int(digest(f"{key}\0{attempt}")[:8], 16) / 0xFFFFFFFF
+    return round(pause * (0.9 + 0.2 * share), 3)

@@ -1,0 +1,176 @@
+"""The ladder: every class of failure on every rung, exact attempts and waits, and that it always ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bailiwick.engine.failures import ENDPOINT, FREE, Detail, Kind
+from bailiwick.engine.rungs import Exhausted, LadderPolicy, Pause, Plan, Try, next_rung
+
+SESSION = Detail(session="s", can_resume=True, can_compact=True, problem="no key 'x'")
+BARE = Detail()
+
+
+def _climb(
+    answer: Callable[[int], Kind], policy: LadderPolicy, detail: Detail = SESSION, most: int = 200
+) -> tuple[list[str], list[Try]]:
+    """Fail again and again as `answer` says; gives the rungs that followed, up to the one that stops."""
+    tries: list[Try] = []
+    plan, now = Plan(), 1000.0
+    rungs: list[str] = []
+    for number in range(most):
+        tries.append(Try(answer(number), plan.rung, plan.model, plan.level, number + 1, now, detail))
+        rung = next_rung(tries, policy, "key")
+        match rung:
+            case Exhausted():
+                return [*rungs, "exhausted"], tries
+            case Pause():
+                rungs.append(rung.kind)
+                if rung.seconds is None and rung.until is None:
+                    return rungs, tries
+                now = rung.until if rung.until is not None else now + (rung.seconds or 0)
+                plan = rung.plan
+            case Plan():
+                rungs.append(rung.rung)
+                plan = rung
+        if rungs[-1] == "auth":
+            return rungs, tries
+    return rungs, tries
+
+
+def _only(kind: Kind) -> Callable[[int], Kind]:
+    return lambda _number: kind
+
+
+REASKS = ["reask", "reask", "reframe"]
+MATRIX: list[tuple[Kind, list[str]]] = [
+    (Kind.SPAWN, ["auth"]),
+    (Kind.AUTH, ["auth"]),
+    (Kind.BILLING, ["auth"]),
+    (Kind.TIMEOUT, [*["retry"] * 4, "reframe", *["retry"] * 4, "reframe", "retry", "exhausted"]),
+    (Kind.OVERFLOW, [*["compact", "compact", "reframe"] * 3, "compact", "compact", "exhausted"]),
+    (Kind.REFUSED, ["reask", "exhausted"]),
+    (Kind.CRASH, ["retry", "exhausted"]),
+    (Kind.EMPTY, [*REASKS * 3, "reask", "reask", "exhausted"]),
+    (Kind.BAD_OUTPUT, [*REASKS * 3, "reask", "reask", "exhausted"]),
+    (Kind.TOOL_DENIED, [*REASKS * 3, "reask", "reask", "exhausted"]),
+    (Kind.BUDGET, ["exhausted"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "rungs"), MATRIX, ids=[str(kind) for kind, _ in MATRIX])
+def test_each_class_climbs_its_own_rungs(kind: Kind, rungs: list[str]) -> None:
+    """The same failure for ever: exactly these rungs, then the end."""
+    assert _climb(_only(kind), LadderPolicy())[0] == rungs
+
+
+@pytest.mark.parametrize("kind", sorted(ENDPOINT))
+def test_an_endpoint_at_fault_is_waited_for_and_never_worked_around(kind: Kind) -> None:
+    """Four retries, then one probe per window for twelve hours, then a person; nothing reframed, nothing defaulted."""
+    rungs, tries = _climb(_only(kind), LadderPolicy())
+    assert rungs[:4] == ["retry"] * 4
+    assert set(rungs[4:-1]) == {"outage"}
+    assert rungs[-1] == "auth"
+    assert tries[-1].at - tries[0].at >= 12 * 3600
+    assert {t.level for t in tries} == {0}
+
+
+def test_an_outage_of_twenty_minutes_is_survived() -> None:
+    """The endpoint comes back: the next attempt is the same task, on the same model, in the same framing."""
+    rungs, tries = _climb(_only(Kind.OVERLOADED), LadderPolicy(), most=12)
+    assert tries[-1].at - tries[0].at >= 20 * 60
+    assert "exhausted" not in rungs
+    assert "reframe" not in rungs
+
+
+def test_a_cap_waits_for_its_reset_and_uses_up_nothing() -> None:
+    """Forty-eight caps in a row are waited for; the next one ends the ladder."""
+    detail = Detail(resets_at=5000.0)
+    tries = [Try(Kind.CAP, "first", 0, 0, 1, 1000.0, detail)]
+    rung = next_rung(tries, LadderPolicy(), "key")
+    assert rung == Pause("cap", Plan("again", 0, 0), "", until=5120.0)
+    rungs, _ = _climb(_only(Kind.CAP), LadderPolicy(), BARE)
+    assert rungs == [*["cap"] * 48, "exhausted"]
+
+
+def test_a_cap_that_names_no_time_or_a_mad_one_waits_the_default() -> None:
+    """A reset in a year is no reset."""
+    for detail in (BARE, Detail(resets_at=1000.0 + 400 * 86400)):
+        rung = next_rung([Try(Kind.CAP, "first", 0, 0, 1, 1000.0, detail)], LadderPolicy(), "key")
+        assert isinstance(rung, Pause)
+        assert rung.seconds == 3600
+
+
+def test_a_cap_moves_to_the_next_model_where_the_node_says_so() -> None:
+    """`on_cap: next_model`, as long as there is one."""
+    policy = LadderPolicy(models=2, on_cap="next_model")
+    rungs, tries = _climb(_only(Kind.CAP), policy, BARE, most=3)
+    assert rungs == ["next_model", "cap", "cap"]
+    assert [t.model for t in tries] == [0, 1, 1]
+
+
+def test_retry_after_is_honoured_and_backoff_doubles_up_to_its_cap() -> None:
+    """Pauses grow with the streak; a server's own word is the least."""
+    pauses = []
+    tries: list[Try] = []
+    for number in range(4):
+        tries.append(Try(Kind.RATE_LIMIT, "again", 0, 0, number + 1, 1000.0 + number))
+        rung = next_rung(tries, LadderPolicy(), "key")
+        assert isinstance(rung, Pause)
+        pauses.append(rung.seconds or 0)
+    assert all(0.9 * 15 * 2**i <= pause <= 1.1 * 15 * 2**i for i, pause in enumerate(pauses))
+    asked = Detail(retry_after=900.0)
+    rung = next_rung([Try(Kind.RATE_LIMIT, "first", 0, 0, 1, 0.0, asked)], LadderPolicy(), "key")
+    assert isinstance(rung, Pause)
+    assert rung.seconds == 900
+
+
+def test_without_a_session_bad_output_is_reframed_at_once() -> None:
+    """A backend that can't resume has nobody to ask again."""
+    rungs, tries = _climb(_only(Kind.BAD_OUTPUT), LadderPolicy(), BARE)
+    assert rungs == ["reframe", "reframe", "reframe", "exhausted"]
+    assert [t.level for t in tries] == [0, 1, 2, 3]
+
+
+def test_the_next_model_starts_over() -> None:
+    """Framing and re-asks are counted for each model of the chain."""
+    rungs, tries = _climb(_only(Kind.BAD_OUTPUT), LadderPolicy(models=2, max_attempts=100), BARE)
+    assert rungs == ["reframe"] * 3 + ["next_model"] + ["reframe"] * 3 + ["exhausted"]
+    assert [t.model for t in tries] == [0] * 4 + [1] * 4
+
+
+def test_a_turn_held_back_is_not_counted() -> None:
+    """Nothing was tried: the bucket of the credential said wait."""
+    held = Detail(retry_after=7.0)
+    tries = [Try(Kind.HELD, "first", 0, 0, n + 1, 1000.0 + n, held) for n in range(60)]
+    rung = next_rung(tries, LadderPolicy(), "key")
+    assert rung == Pause("retry", Plan("again", 0, 0), "its credential is held back", seconds=7.0)
+
+
+@given(
+    kinds=st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=60),
+    detail=st.sampled_from([SESSION, BARE]),
+    models=st.integers(1, 3),
+)
+def test_the_ladder_always_ends_and_attempts_are_bounded(kinds: list[Kind], detail: Detail, models: int) -> None:
+    """Whatever fails in whatever order: never more than `max_attempts` that cost something."""
+    policy = LadderPolicy(models=models)
+    _, tries = _climb(lambda n: kinds[n % len(kinds)], policy, detail, most=400)
+    counted = [t for t in tries if t.kind not in FREE | ENDPOINT]
+    assert len(counted) <= policy.max_attempts
+
+
+@given(st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=20))
+def test_the_same_failures_give_the_same_rung(kinds: list[Kind]) -> None:
+    """After a crash the same journal climbs the same ladder."""
+    tries = [Try(kind, "again", 0, 0, n + 1, 1000.0 + n, SESSION) for n, kind in enumerate(kinds)]
+    assert next_rung(tries, LadderPolicy(), "k") == next_rung(list(tries), LadderPolicy(), "k")
+
+
+def test_a_detail_comes_back_from_its_stored_form() -> None:
+    """Names of a newer version are passed over."""
+    assert Detail.from_json({**SESSION.to_json(), "unheard": 1}) == SESSION
