@@ -36,11 +36,6 @@ EXIT_CODES = {
     130: "interrupted or stopped; the same command goes on",
     143: "terminated; the same command goes on",
 }
-MORE_VARIABLES = {
-    "BAILIWICK_ATTEMPT": "set for scripts: the number of the attempt in this visit, from 1",
-    "BAILIWICK_NODE": "set for scripts: the id of their node",
-    "BAILIWICK_ROOT": "set for scripts: the run at the top of the tree",
-}
 FOUND_BY_SCAN = frozenset({"BAILIWICK_COMPLETE"})
 """Names in the code that a shell sets for completion, not a person."""
 
@@ -285,7 +280,7 @@ def environment_page() -> str:
     from bailiwick.config.environment import MEANING
     from bailiwick.config.keys import CONCRETE_VARIABLES, KEYS
 
-    known = {**MORE_VARIABLES, **MEANING}
+    known = dict(MEANING)
     own = sorted(known.items(), key=lambda item: (not item[0].startswith("BAILIWICK"), item[0]))
     keys = [(name, key.name) for key in KEYS for name in key.variables]
     keys += list(CONCRETE_VARIABLES.items())

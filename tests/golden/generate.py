@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.engine import events as ev
-from bailiwick.engine.decide import Rules
 from bailiwick.engine.evolve import replay, rewound
 from bailiwick.engine.graph import from_json
+from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
 from bailiwick.journal.codec import encode

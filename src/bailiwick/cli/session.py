@@ -7,14 +7,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bailiwick import crashpoints
-from bailiwick.clock import SystemClock
+from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
 from bailiwick.config.service import Config, load_config
+from bailiwick.engine.graph import Work
+from bailiwick.engine.rungs import LadderPolicy
 from bailiwick.ids import Json
-from bailiwick.runtime.assemble import Assembly, Watch
+from bailiwick.journal.port import Store
+from bailiwick.runtime.assemble import KINDS, Assembly, Watch
+from bailiwick.runtime.effects import KindTable
+from bailiwick.runtime.kinds import Kind
+
+if TYPE_CHECKING:
+    from bailiwick.agents.settings import Settings
 
 
 @dataclass(slots=True)
@@ -27,7 +36,9 @@ class Session:
 
 
 @asynccontextmanager
-async def open_session(flags: dict[str, Json] | None = None, watch: Watch | None = None) -> AsyncIterator[Session]:
+async def open_session(
+    flags: dict[str, Json] | None = None, watch: Watch | None = None, simulate: Path | bool | None = None
+) -> AsyncIterator[Session]:
     """Open the state directory; everything is let go of at the end, whatever happens."""
     from bailiwick.journal.sqlite import SqliteStore
 
@@ -40,11 +51,51 @@ async def open_session(flags: dict[str, Json] | None = None, watch: Watch | None
     state = paths.make_state()
     store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
     zone = config.get("time.zone") or environment.zone()
-    assembly = Assembly(store, clock, state, lambda: environment.child_environment({}), zone, watch=watch or Watch())
+    agents = Agents(config, store, clock, zone, simulate)
+    assembly = Assembly(
+        store,
+        clock,
+        state,
+        lambda: environment.child_environment({}),
+        zone,
+        kinds=KindTable({**KINDS, "agent": agents.kind}),
+        policy=agents.ladder,
+        watch=watch or Watch(),
+    )
     try:
         yield Session(config, assembly, person())
     finally:
         await assembly.close()
+
+
+@dataclass(slots=True)
+class Agents:
+    """The agent kind of a command, made when the first agent node needs it."""
+
+    config: Config
+    store: Store
+    clock: Clock
+    zone: str | None
+    simulate: Path | bool | None = None
+    _settings: Settings | None = None
+
+    def settings(self) -> Settings:
+        """What the person chose."""
+        from bailiwick.agents.settings import read_settings
+
+        if self._settings is None:
+            self._settings = read_settings(self.config, self.simulate)
+        return self._settings
+
+    def kind(self) -> Kind:
+        """The agent kind."""
+        from bailiwick.agents.kind import AgentKind
+
+        return AgentKind(self.settings(), self.store, self.clock, self.zone)
+
+    def ladder(self, node: Work) -> LadderPolicy:
+        """The knobs of a node."""
+        return self.settings().ladder(node)
 
 
 def person() -> str:

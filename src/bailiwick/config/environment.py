@@ -17,6 +17,7 @@ MEANING = {
     "BAILIWICK_WORKFLOW_DIR": "set for scripts: the pinned workflow directory",
     "BAILIWICK_ROOT": "set for our children: the run at the top of their tree",
     "BAILIWICK_ATTEMPT": "set for scripts: the number of the attempt in this visit, from 1",
+    "BAILIWICK_MODEL_TOKEN": "set for agents: the token of one turn, for the model endpoint they are pointed at",
     "BAILIWICK_NODE": "set for scripts: the id of their node",
     "BAILIWICK_KEY_PASSPHRASE": "the passphrase of a signing key where there is no terminal",
     "BAILIWICK_CRASH_AT": "for tests: the crash point at which the process ends itself",

@@ -22,6 +22,9 @@ class NotingTemplates:
     def text(self, template: str, lookup: Lookup) -> Rendered:
         return self._noted(self.templates.text(template, lookup), lookup)
 
+    def file(self, name: str, lookup: Lookup) -> Rendered:
+        return self._noted(self.templates.file(name, lookup), lookup)
+
     def value(self, template: Json, lookup: Lookup) -> Rendered:
         return self._noted(self.templates.value(template, lookup), lookup)
 
@@ -41,7 +44,7 @@ class NotingTemplates:
         self.value(rest, inner)
         prompt = node.spec.get("prompt")
         if isinstance(prompt, str) and node.type == "agent":
-            self._noted(self.templates.file(prompt, inner), lookup)
+            self.file(prompt, inner)
         return Rendered(None)
 
     def _noted(self, made: Rendered, lookup: Lookup) -> Rendered:

@@ -13,8 +13,8 @@ from bailiwick.dryrun.plan import Compass, Course, Edge
 from bailiwick.dryrun.usage import uses_of
 from bailiwick.dryrun.values import NONE
 from bailiwick.dryrun.walk import Trail, Walk, with_failing
-from bailiwick.engine.decide import Rules
 from bailiwick.engine.graph import Ask, Branch, Graph, Map, Parallel, Set
+from bailiwick.engine.rules import Rules
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:

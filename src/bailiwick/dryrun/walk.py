@@ -10,9 +10,10 @@ from bailiwick.dryrun.plan import Compass, Course, Edge
 from bailiwick.dryrun.values import error_way, way_of
 from bailiwick.engine import events as ev
 from bailiwick.engine.commands import Command, OpenWait, StartChild, StartEffect
-from bailiwick.engine.decide import Rules, decide
+from bailiwick.engine.decide import decide
 from bailiwick.engine.evolve import evolve
 from bailiwick.engine.graph import Ask, Branch, Call, End, Map, Parallel, Wait, Work
+from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State, resolve_path
 from bailiwick.ids import Json, child_uid, place
 

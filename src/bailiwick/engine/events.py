@@ -42,6 +42,7 @@ class RunCreated(Event):
     app: str = ""
     sources: dict[str, Json] = field(default_factory=dict)
     limits: dict[str, Json] = field(default_factory=dict)
+    agents: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

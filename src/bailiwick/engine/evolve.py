@@ -96,7 +96,7 @@ def _on_created(state: State, e: ev.RunCreated, at: float) -> None:
     state.definition, state.workspace, state.parent, state.depth = e.definition, e.workspace, e.parent, e.depth
     state.params, state.sources = e.params, e.sources
     state.graph = state.graphs(e.definition)
-    state.limits = dict(e.limits)
+    state.limits, state.agents = dict(e.limits), e.agents
     root = Scope("", writes=dict(e.context), cursor=state.graph.start)
     state.scopes[""] = root
     state.status, state.created_at = "running", at

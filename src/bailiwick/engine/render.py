@@ -30,5 +30,8 @@ class Renderer(Protocol):
     def text(self, template: str, lookup: Lookup) -> Rendered:
         """The text of a template."""
 
+    def file(self, name: str, lookup: Lookup) -> Rendered:
+        """The text of a template file of the workflow; it keeps its last newline."""
+
     def value(self, template: Json, lookup: Lookup) -> Rendered:
         """A JSON value whose texts are templates; a text that is one lone expression keeps its type."""

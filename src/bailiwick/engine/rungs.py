@@ -31,7 +31,7 @@ class LadderPolicy:
     probe: float = 600.0
     models: int = 1
     on_cap: str = "wait"
-    exhausted: str = "ask"
+    use_defaults: bool = True
 
 
 @dataclass(frozen=True, slots=True)

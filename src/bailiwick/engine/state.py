@@ -15,6 +15,8 @@ PERSON_WAITS = frozenset({"ask", "approval", "budget", "unknown", "auth", "exhau
 """Kinds of waits that only a person can end."""
 
 
+CHOSEN = "\0agents"
+"""The name under which a run's own choice of agents is looked up: no template can say it."""
 Graphs = Callable[[str], Graph]
 """The graph of a definition, by its digest."""
 Fetch = Callable[[str], Json]
@@ -128,6 +130,7 @@ class State:
     depth: int = 0
     params: dict[str, Json] = field(default_factory=dict)
     sources: dict[str, Json] = field(default_factory=dict)
+    agents: dict[str, Json] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     todo: dict[str, None] = field(default_factory=dict)
     status: str = "new"
@@ -166,6 +169,8 @@ class State:
                         value = source[name] = self.resolve(value)
                     return value
             scope = scope.parent
+        if name == CHOSEN:
+            return {**self.agents, "version": self.graph.version}
         if name == "run":
             return {"id": self.key, "uid": self.run, "workflow": self.workflow}
         if name == "node":

@@ -77,7 +77,8 @@ def _pause(scope: Scope, node: Work, flight: Flight, pause: Pause) -> Action:
 def _exhausted(state: State, scope: Scope, node: Work, policy: LadderPolicy, why: str) -> Action:
     """`default` carries the run on, degraded; `ask` parks; `fail` goes the node's `on_error` way."""
     flight = scope.flight
-    choice = node.on_exhausted or policy.exhausted
+    otherwise = "ask" if state.graph.version else "fail"
+    choice = node.on_exhausted or ("default" if policy.use_defaults else otherwise)
     if choice == "default" and not _may_default(state, node):
         choice = "ask"
     match choice:

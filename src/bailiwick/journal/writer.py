@@ -1,4 +1,9 @@
-"""The one writer of a process: a thread that puts what is queued into one transaction, so that many pay one fsync."""
+"""The one writer of a process: a thread that puts what is queued into one transaction, so that many pay one fsync.
+
+On a quick disk an operation that comes alone is carried out where it was asked for: waking a thread and being woken by
+it would cost as much as the commit. A commit that took long, another process that writes, or others in the queue send
+operations to the thread again, so the event loop is never held up for longer than a quick commit takes.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from bailiwick.clock import SystemClock
 from bailiwick.crashpoints import reach
 from bailiwick.errors import StoreError
 from bailiwick.journal.blobs import remove_file
@@ -24,6 +30,10 @@ T = TypeVar("T")
 
 GROUP = 256
 """The most operations in one transaction."""
+QUICK = 0.005
+"""Seconds a commit may take for the next one to be made without the thread."""
+WARY = 50
+"""Operations that go to the thread after a commit that took longer."""
 
 
 Operation = Callable[[Transaction], T]
@@ -53,6 +63,9 @@ class Writer:
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._guard = threading.Lock()
         self._closed = False
+        self._queued = 0
+        self._wary = 0
+        self._monotonic = SystemClock().monotonic
         self._version = 0
         self._foreign = 0
         self._noticed = 0
@@ -63,9 +76,38 @@ class Writer:
         """Carry out one operation; durable when this returns. A caller that is cancelled does not take it back."""
         if self._closed:
             raise StoreError(f"{self._path}: the store is closed")
+        if (outcome := self._at_once(operation)) is not None:
+            if outcome.error is not None:
+                raise outcome.error
+            done: T = outcome.result
+            return done
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queued += 1
         self._queue.put(_Job(operation, future))
         return await future
+
+    def _at_once(self, operation: Operation[T]) -> _Outcome | None:
+        """Carry an operation out here and now, if nobody else writes and the disk was quick of late; else None."""
+        if self._db is None or self._queued or not self._guard.acquire(blocking=False):
+            return None
+        try:
+            if self._wary > 0 or not self._begun_alone(self._db):
+                self._wary -= 1
+                return None
+            return self._settled([operation])[0]
+        finally:
+            self._guard.release()
+
+    def _begun_alone(self, db: apsw.Connection) -> bool:
+        """Begin a transaction without waiting; False when another process is writing, or the file can't be written."""
+        db.set_busy_timeout(0)
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except apsw.Error:
+            return False
+        finally:
+            db.set_busy_timeout(int(self._busy_timeout * 1000))
+        return True
 
     def changed(self) -> bool:
         """Whether another connection than the writer's has committed since the last call."""
@@ -105,23 +147,35 @@ class Writer:
     def _carry_out(self, jobs: Sequence[_Job]) -> list[_Outcome]:
         """One transaction for all jobs. An error of the medium is the answer to each of them."""
         with self._guard:
+            self._queued -= len(jobs)
             try:
-                transaction = Transaction(self._connection(), self._path.parent)
-                outcomes = self._commit(transaction, jobs)
+                self._connection().execute("BEGIN IMMEDIATE")
             except Exception as error:  # noqa: BLE001 - not swallowed: it is every caller's answer
                 self._recover(error)
                 return [_Outcome(error=translate(error, self._path)) for _ in jobs]
-            for point in transaction.points:
-                reach(point)
-            self._discard(transaction)
-            return outcomes
+            return self._settled([job.operation for job in jobs])
 
-    def _commit(self, transaction: Transaction, jobs: Sequence[_Job]) -> list[_Outcome]:
+    def _settled(self, operations: Sequence[Operation[Any]]) -> list[_Outcome]:
+        """Carry out operations in the transaction that was begun, and commit it."""
+        began = self._monotonic()
+        try:
+            transaction = Transaction(self._connection(), self._path.parent)
+            outcomes = self._commit(transaction, operations)
+        except Exception as error:  # noqa: BLE001 - not swallowed: it is every caller's answer
+            self._recover(error)
+            return [_Outcome(error=translate(error, self._path)) for _ in operations]
+        if self._monotonic() - began > QUICK:
+            self._wary = WARY
+        for point in transaction.points:
+            reach(point)
+        self._discard(transaction)
+        return outcomes
+
+    def _commit(self, transaction: Transaction, operations: Sequence[Operation[Any]]) -> list[_Outcome]:
         db = transaction.db
-        db.execute("BEGIN IMMEDIATE")
         refuse_newer(db, self._path)
         self._notice(db)
-        outcomes = [self._attempt(transaction, job.operation) for job in jobs]
+        outcomes = [self._attempt(transaction, operation) for operation in operations]
         if "append.after_commit" in transaction.points:
             reach("append.before_commit")
         db.execute("COMMIT")

@@ -29,14 +29,21 @@ class Request:
     workflow: str | None
     key: str | None
     params: dict[str, Json]
-    runs_dir: str | None
+    flags: dict[str, Json]
     fresh: bool
     strict: bool
     manners: Manners
+    simulate: Path | bool | None
 
 
-def _flags(runs_dir: str | None) -> dict[str, Json]:
-    return {"runs_dir": runs_dir} if runs_dir else {}
+def _flags(given: dict[str, object]) -> dict[str, Json]:
+    """What the command line says about configuration."""
+    return {name: str(given[name]) for name in ("runs_dir", "backend", "model") if given.get(name)}
+
+
+def _simulate(value: object) -> Path | bool | None:
+    """The flag alone is True; with a script it is the script."""
+    return (Path(str(value)) if value else True) if value is not None else None
 
 
 @click.command()
@@ -46,6 +53,11 @@ def _flags(runs_dir: str | None) -> dict[str, Json]:
 @click.option("--params", metavar="JSON", help="Values for the context, as a JSON object; win over --params-file.")
 @click.option("--params-file", metavar="FILE", help="The same from a file.")
 @click.option("--runs-dir", metavar="DIR", help="Where run directories are written.")
+@click.option("--backend", "--cli", "backend", metavar="NAME", help="The agent backend; a node's own comes first.")
+@click.option("--model", metavar="NAME", help="The model; a node's own comes first.")
+@click.option(
+    "--simulate", is_flag=False, flag_value="", metavar="SCRIPT", help="A simulated agent: no key, no network."
+)
 @click.option("--resume-run", metavar="RUN", help="Go on with this run: its directory or its name.")
 @click.option("--resume-latest", is_flag=True, help="Go on with the newest run that is not over.")
 @click.option("--fresh", is_flag=True, help="Set the old run of this name aside and start anew.")
@@ -76,13 +88,13 @@ def run(**given: object) -> int:
     view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]))
     if given["resume_run"] or given["resume_latest"]:
         reference = str(given["resume_run"]) if given["resume_run"] else None
-        return asyncio.run(_resume(reference, _text(given["runs_dir"]), manners, view))
+        return asyncio.run(_resume(reference, _flags(given), manners, view, _simulate(given["simulate"])))
     params = read_params(_text(given["params"]), _text(given["params_file"]))
     if given["dry_run"]:
         return _dry_run(_text(workflow), params, as_json=bool(given["as_json"]), strict=bool(given["strict"]))
     request = Request(
-        _text(workflow), _text(given["run_id"]), params, _text(given["runs_dir"]), bool(given["fresh"]),
-        bool(given["strict"]), manners,
+        _text(workflow), _text(given["run_id"]), params, _flags(given), bool(given["fresh"]),
+        bool(given["strict"]), manners, _simulate(given["simulate"]),
     )  # fmt: skip
     return asyncio.run(_run(request, view))
 
@@ -120,11 +132,12 @@ async def _run(request: Request, view: View) -> int:
     loaded = _load(request.workflow, strict=request.strict)
     if loaded is None:
         return 0
-    _refuse_agents(loaded)
-    async with open_session(_flags(request.runs_dir), view.watch()) as session:
+    _check_agents(loaded, request.flags, request.simulate)
+    async with open_session(request.flags, view.watch(), request.simulate) as session:
         runs_dir = str(session.config.runs_dir)
         limits = starting_limits(session.config, loaded.graph.budget)
-        wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits)
+        chosen = _chosen(request)
+        wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits, chosen)
         started = await start(session.assembly, wish)
         return await host(session, started.row, view, request.manners, (*_notices(session), *started.notices))
 
@@ -133,21 +146,36 @@ def _notices(session: Session) -> list[str]:
     return [str(problem) for problem in session.config.notices]
 
 
-def _refuse_agents(loaded: Loaded) -> None:
+def _chosen(request: Request) -> dict[str, Json]:
+    """What this command line says about agents: the run keeps it, so that whoever goes on with it uses the same."""
+    out: dict[str, Json] = {name: request.flags[name] for name in ("backend", "model") if name in request.flags}
+    if request.simulate is not None:
+        out["backend"] = "simulate"
+    if isinstance(request.simulate, Path):
+        out["script"] = str(request.simulate.resolve())
+    return out
+
+
+def _check_agents(loaded: Loaded, flags: dict[str, Json], simulate: Path | bool | None) -> None:
+    """Refuse a backend that does not exist before anything starts."""
     from bailiwick.engine.graph import Work
-    from bailiwick.runtime.agentless import MESSAGE
 
-    agents = [n.id for n in loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
-    if agents:
-        raise UsageError(
-            f"{MESSAGE}; agent nodes: {', '.join(agents[:5])}",
-            hint="bailiwick run --dry-run walks it without one",
-            code="BW209",
-        )
+    agents = [n for n in loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
+    if not agents:
+        return
+    from bailiwick.agents.registry import find
+    from bailiwick.agents.settings import read_settings
+    from bailiwick.config.service import load_config
+
+    settings = read_settings(load_config(Path.cwd(), flags), simulate)
+    for name in sorted({settings.choose(node).backend for node in agents}):
+        find(name, settings)
 
 
-async def _resume(reference: str | None, runs_dir: str | None, manners: Manners, view: View) -> int:
-    async with open_session(_flags(runs_dir), view.watch()) as session:
+async def _resume(
+    reference: str | None, flags: dict[str, Json], manners: Manners, view: View, simulate: Path | bool | None = None
+) -> int:
+    async with open_session(flags, view.watch(), simulate) as session:
         row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
         return await host(session, row, view, manners, ())
 
@@ -173,7 +201,7 @@ def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, as_json: 
     Example:  bailiwick resume hello-default
     """
     manners = Manners(wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach)
-    return asyncio.run(_resume(reference, None, manners, choose_view(json=as_json, events=events)))
+    return asyncio.run(_resume(reference, {}, manners, choose_view(json=as_json, events=events)))
 
 
 @click.command()

@@ -28,6 +28,7 @@ class Wish:
     runs_dir: str = ""
     fresh: bool = False
     limits: dict[str, Json] = field(default_factory=dict)
+    agents: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ async def _create(
         app=__version__,
         sources=sources,
         limits=wish.limits,
+        agents=wish.agents,
     )
     first, blobs = encode(created, now)
     new = NewRun(

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bailiwick import __version__
 from bailiwick.clock import Clock
-from bailiwick.engine.graph import Definition
+from bailiwick.engine.graph import Definition, Work
 from bailiwick.engine.rules import Rules
+from bailiwick.engine.rungs import LadderPolicy
 from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
@@ -39,13 +40,11 @@ def _poll() -> Kind:
     return PollKind()
 
 
-def _agent() -> Kind:
-    from bailiwick.runtime.agentless import AgentlessKind
-
-    return AgentlessKind()
+KINDS: dict[str, Callable[[], Kind]] = {"script": _script, "poll": _poll}
 
 
-KINDS: dict[str, Callable[[], Kind]] = {"script": _script, "poll": _poll, "agent": _agent}
+def _plain_policy(_node: Work) -> LadderPolicy:
+    return LadderPolicy()
 
 
 @dataclass(slots=True)
@@ -67,6 +66,7 @@ class Assembly:
     environment: Callable[[], dict[str, str]]
     zone: str | None = None
     kinds: KindTable = field(default_factory=lambda: KindTable(KINDS))
+    policy: Callable[[Work], LadderPolicy] = _plain_policy
     watch: Watch = field(default_factory=Watch)
     nudge: Callable[[], None] = lambda: None
     library: Library = field(init=False)
@@ -121,7 +121,7 @@ class Assembly:
     async def _outfit(self, row: RunRow, state: State) -> Outfit:
         definition = self.library.definitions.get(state.definition)
         renderer = Templates(self.pins.path(state.definition), strict=definition.graph.strict)
-        rules = Rules(renderer, self.kinds.preparer(renderer))
+        rules = Rules(renderer, self.kinds.preparer(renderer), policy=self.policy)
         return Outfit(rules, self._around(row, definition, state), await self._family(row, definition))
 
     def _tools(self, row: RunRow) -> Tools:

@@ -13,7 +13,7 @@ from bailiwick.engine.commands import StartEffect
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Definition, Node, Wait, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
-from bailiwick.ids import Json
+from bailiwick.ids import Json, place
 from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Kind, Request
 from bailiwick.runtime.proc import run_process
 from bailiwick.runtime.supervise import Supervisor
@@ -143,12 +143,11 @@ class EffectIo:
         self._effects = effects
         self._request = request
         self._cancel = cancel
+        self._place = place(request.scope, request.node.id)
 
     async def run(self, command: Command) -> Exit:
-        place = f"{self._request.scope}/{self._request.node.id}" if self._request.scope else self._request.node.id
-
         def on_line(stream: str, text: str) -> None:
-            self._effects.on_line(place, stream, text)
+            self._effects.on_line(self._place, stream, text)
 
         return await run_process(
             command, on_line=on_line, on_pid=lambda _pid: crashpoints.reach("effect.spawned"), cancel=self._cancel
@@ -167,6 +166,13 @@ class EffectIo:
             "BAILIWICK_WORKSPACE": str(request.workspace),
             "BAILIWICK_WORKFLOW_DIR": str(request.pinned),
         }
+
+    @property
+    def cancel(self) -> asyncio.Event:
+        return self._cancel
+
+    def show(self, text: str) -> None:
+        self._effects.on_line(self._place, "stdout", text)
 
     def observe(self, data: dict[str, Json]) -> None:
         self._effects.observed.append((self._request.scope, self._request.key, data))

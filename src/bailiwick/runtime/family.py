@@ -49,6 +49,7 @@ class Family:
         created = ev.RunCreated(
             uid, self.row.root_id, digest, {**graph.vars, **call.params}, call.params, key, graph.name,
             self.workspaces(uid), self.row.id, state.depth + 1, self.app, state.sources,
+            agents=state.agents,
         )  # fmt: skip
         first, blobs = encode(created, now)
         run = NewRun(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +93,13 @@ class Io(Protocol):
 
     def environment(self) -> dict[str, str]:
         """The operator's environment without Bailiwick's secrets, plus what marks the processes of this effect."""
+
+    @property
+    def cancel(self) -> asyncio.Event:
+        """Set when the attempt has to end now."""
+
+    def show(self, text: str) -> None:
+        """A line for whoever watches the run."""
 
     def observe(self, data: dict[str, Json]) -> None:
         """Journal what became known in the middle, with the next group commit."""

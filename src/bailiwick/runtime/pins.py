@@ -31,15 +31,14 @@ class Pinned:
 def pin_all(loaded: Loaded) -> tuple[str, list[Pinned]]:
     """The definitions of a workflow and all that it calls; the first result is the digest of the workflow itself."""
     reached = _reach(loaded)
-    bases = {key: _base(item) for key, item in reached.items()}
+    graphs = {key: to_json(Definition(graph=item.graph, files=_digests(item))) for key, item in reached.items()}
+    bases = {key: digest(canonical([graphs[key], sorted(item.calls)])) for key, item in reached.items()}
     every = {key: sorted(bases[k] for k in _reach(item)) for key, item in reached.items()}
     digests = {key: digest(canonical([bases[key], every[key]])) for key in reached}
     out = []
     for key, item in reached.items():
         calls = {name: digests[str(child.root)] for name, child in item.calls.items()}
-        files = {name: digest(path.read_bytes()) for name, path in sorted(item.files.items())}
-        body = to_json(Definition(graph=item.graph, files=files, calls=calls))
-        out.append(Pinned(digests[key], body, dict(item.files), item.root))
+        out.append(Pinned(digests[key], {**graphs[key], "calls": calls}, dict(item.files), item.root))
     return digests[str(loaded.root)], out
 
 
@@ -54,9 +53,8 @@ def _reach(loaded: Loaded) -> dict[str, Loaded]:
     return found
 
 
-def _base(loaded: Loaded) -> str:
-    files = {name: digest(path.read_bytes()) for name, path in loaded.files.items()}
-    return digest(canonical([to_json(Definition(graph=loaded.graph, files=files)), sorted(loaded.calls)]))
+def _digests(loaded: Loaded) -> dict[str, str]:
+    return {name: digest(path.read_bytes()) for name, path in sorted(loaded.files.items())}
 
 
 class Pins:

@@ -15,10 +15,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Literal, TypeVar, cast
+from typing import IO, TypeVar, cast
 
 from bailiwick.runtime import children
-from bailiwick.runtime.kinds import Command, Exit
+from bailiwick.runtime.feed import Feed
+from bailiwick.runtime.kinds import Command, Exit, Why
 
 STDERR_KEPT = 64 * 1024
 PIPE_GRACE = 1.0
@@ -28,7 +29,7 @@ LINES_PER_SECOND = 20
 EFFECT_MARK = "BAILIWICK_EFFECT_KEY"
 
 OnLine = Callable[[str, str], None]
-_Reason = Literal["exited", "timed_out", "cancelled"]
+OnData = Callable[[str, bytes], None]
 _T = TypeVar("_T")
 
 _CHUNK = 64 * 1024
@@ -50,23 +51,26 @@ async def run_process(
     command: Command,
     *,
     on_line: OnLine | None = None,
+    on_data: OnData | None = None,
     on_pid: Callable[[int], None] | None = None,
     cancel: asyncio.Event,
+    alarm: asyncio.Future[Why] | None = None,
 ) -> Exit:
-    """Run a process in its own session to its end; on timeout or `cancel` end it and all its children.
+    """Run a process in its own session to its end; on timeout, `cancel` or `alarm` end it and all its children.
 
-    `on_line(stream, text)` sees lines as they come, at most some twenty a second. Raises `OSError` if it can't start.
+    `on_line(stream, text)` sees lines as they come, at most some twenty a second; `on_data(stream, bytes)` sees every
+    byte. Whoever resolves `alarm` says why. Raises `OSError` if it can't start.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()
     if cancel.is_set():
-        return Exit(-signal.SIGTERM, b"", b"", 0.0, cancelled=True)
-    running = _Running(_spawn(command), command, on_line)
+        return Exit(-signal.SIGTERM, b"", b"", 0.0, cancelled=True, why="cancelled")
+    running = _Running(_spawn(command), command, on_line, on_data)
     try:
         if on_pid is not None:
             on_pid(running.popen.pid)
-        reason = await running.wait(cancel, command.timeout)
-        if reason == "exited":
+        why = await running.wait(cancel, command.timeout, alarm)
+        if why == "exited":
             await running.settle()
         else:
             await running.end()
@@ -80,9 +84,10 @@ async def run_process(
         stdout=bytes(running.out.kept),
         stderr=bytes(running.err.kept[-STDERR_KEPT:]),
         seconds=loop.time() - began,
-        timed_out=reason == "timed_out",
-        cancelled=reason == "cancelled",
+        timed_out=why in ("silence", "total"),
+        cancelled=why == "cancelled",
         truncated=running.out.truncated,
+        why=why,
     )
 
 
@@ -102,7 +107,7 @@ def _spawn(command: Command) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command.argv,
             bufsize=0,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             close_fds=True,
@@ -115,9 +120,11 @@ def _spawn(command: Command) -> subprocess.Popen[bytes]:
 
 
 class _Running:
-    """A started process with its two pipes."""
+    """A started process with its pipes."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], command: Command, on_line: OnLine | None) -> None:
+    def __init__(
+        self, popen: subprocess.Popen[bytes], command: Command, on_line: OnLine | None, on_data: OnData | None
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.popen = popen
         key = command.env.get(EFFECT_MARK)
@@ -127,6 +134,8 @@ class _Running:
         self.handle = -1
         children.claim(popen.pid)
         self.lines = None if on_line is None else _Lines(self.loop, on_line)
+        self.on_data = on_data
+        self.feed = None if popen.stdin is None else Feed(self.loop, popen.stdin, command.stdin)
         self.out = _Head("stdout", cast("IO[bytes]", popen.stdout), self, command.keep)
         self.err = _Tail("stderr", cast("IO[bytes]", popen.stderr), self, STDERR_KEPT)
         self._watch()
@@ -164,6 +173,8 @@ class _Running:
 
     def received(self, stream: str, data: bytes) -> None:
         """A pipe gave some bytes."""
+        if self.on_data is not None:
+            self.on_data(stream, data)
         if self.lines is not None:
             self.lines.feed(stream, data)
 
@@ -172,13 +183,15 @@ class _Running:
         if self.out.is_closed and self.err.is_closed:
             _resolve(self.drained, None)
 
-    async def wait(self, cancel: asyncio.Event, seconds: float | None) -> _Reason:
-        """Wait for the first of: the end of the process, the timeout, the cancel."""
-        first: asyncio.Future[_Reason] = self.loop.create_future()
+    async def wait(self, cancel: asyncio.Event, seconds: float | None, alarm: asyncio.Future[Why] | None) -> Why:
+        """Wait for the first of: the end of the process, the timeout, the cancel, the alarm."""
+        first: asyncio.Future[Why] = self.loop.create_future()
         watch = self.loop.create_task(cancel.wait())
         watch.add_done_callback(lambda task: None if task.cancelled() else _resolve(first, "cancelled"))
         self.exited.add_done_callback(lambda _: _resolve(first, "exited"))
-        timer = None if seconds is None else self.loop.call_later(seconds, _resolve, first, "timed_out")
+        timer = None if seconds is None else self.loop.call_later(seconds, _resolve, first, "total")
+        if alarm is not None:
+            alarm.add_done_callback(lambda done: None if done.cancelled() else _resolve(first, done.result()))
         try:
             return await first
         finally:
@@ -222,6 +235,8 @@ class _Running:
 
     def close(self) -> None:
         """Let go of the pipes and the handle, and say the last lines."""
+        if self.feed is not None:
+            self.feed.close()
         self.out.close()
         self.err.close()
         self._unwatch()

@@ -29,6 +29,10 @@ __all__ = ["Entry", "History", "Projection", "Projector", "RunFacts", "rebuild"]
 
 LIMIT = 10_000
 """Queued events, of all runs, above which a run is left to its journal."""
+LINGER = 0.05
+"""Seconds that a batch waits for others before files are written; asking for them (`drain`, `forget`) does not wait."""
+HURRY = 1_000
+"""Queued events that are not waited with."""
 RETRY = 5.0
 """Seconds between two tries to write a directory that could not be written."""
 
@@ -69,6 +73,8 @@ class Projector:
         self._waiting: list[asyncio.Future[None]] = []
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._lingering = False
+        self._fresh = True
 
     def open(self, row: RunRow, root: Path, library: Library, history: list[Entry]) -> None:
         """Follow a claimed run into `root`; `history` is its journal, to which its walker adds before `submit`."""
@@ -148,7 +154,8 @@ class Projector:
     def _put(self, job: _Job) -> None:
         self._queue.append(job)
         self._queued += len(job.batch or ())
-        self._ready.notify()
+        if not self._lingering or self._queued > HURRY or job.batch is None:
+            self._ready.notify()
 
     def _leave_behind(self, run: _Followed) -> None:
         """Drop what is queued of the run: its journal has it."""
@@ -160,6 +167,7 @@ class Projector:
     def _serve(self) -> None:
         while True:
             with self._ready:
+                self._linger()
                 job = self._next_job()
                 due = self._due_runs()
                 if not job and not due and not self._waiting:
@@ -177,6 +185,14 @@ class Projector:
             _wake(waiting)
             if ended:
                 return
+
+    def _linger(self) -> None:
+        """Let a batch wait for the next ones: waking a thread for each commit costs the walk more than the files do."""
+        if self._fresh and not self._waiting and not self._closed and 0 < self._queued <= HURRY:
+            self._lingering = True
+            self._ready.wait(LINGER)
+            self._lingering = False
+        self._fresh = not self._queue
 
     def _next_job(self) -> _Job | None:
         if not self._queue:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
 import shutil
 import signal
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
@@ -116,13 +118,27 @@ def _command(request: Request, environment: dict[str, str], seconds: float | Non
     env = {**environment, **prepared["env"], **own}  # a node can't take off the marks by which its processes are found
     argv = [str(path), *prepared["args"]]
     if interpreter := INTERPRETERS.get(path.suffix):
-        found = shutil.which(interpreter, path=env.get("PATH", ""))
+        found = _found(interpreter, env.get("PATH", ""))
         if found is None:
             raise FileNotFoundError(
                 f"'{interpreter}', which runs '{script}', is not on the PATH of the node's environment"
             )
         argv.insert(0, found)
     return Command(tuple(argv), env, _directory(request), seconds, keep)
+
+
+@cache
+def _place(interpreter: str, search: str) -> str | None:
+    return shutil.which(interpreter, path=search)
+
+
+def _found(interpreter: str, search: str) -> str | None:
+    """Where an interpreter is: looked for once, and again when it is no longer there."""
+    found = _place(interpreter, search)
+    if found is None or not os.access(found, os.X_OK):
+        _place.cache_clear()
+        found = _place(interpreter, search)
+    return found
 
 
 def _directory(request: Request) -> Path:

@@ -12,12 +12,12 @@ from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
 from bailiwick.engine.decide import decide
 from bailiwick.engine.evolve import rewound
-from bailiwick.engine.rules import MESSAGE, Rules
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
+from bailiwick.runtime import ceilings, happenings
 from bailiwick.runtime.children import end_children
 from bailiwick.runtime.effects import Effects, Surroundings
 from bailiwick.runtime.family import Family
@@ -26,13 +26,11 @@ from bailiwick.runtime.inbox import apply_message
 from bailiwick.runtime.kinds import Failed
 from bailiwick.runtime.record import Pending, record
 from bailiwick.runtime.supervise import wait_set
-from bailiwick.runtime.timing import due_at
 
 IN_PLACE = 5.0
 FLUSH_EVENTS = 500
 FLUSH_SECONDS = 0.1
 RETRY_STORE = 5.0
-NO_PLAN = Plan("")
 
 Listener = Callable[[State, list[Entry]], None]
 
@@ -124,7 +122,8 @@ class Walker:
         await self._drain_inbox()
         self._take_results()
         self._close_due()
-        self._check_wall()
+        if (reached := ceilings.wall_reached(self.state, self._now())) is not None:
+            self._record(reached)
         while await self._advance():
             pass
 
@@ -201,15 +200,7 @@ class Walker:
                 why = self.interrupt or ("lease" if self.suspended else "stopped")
                 self._record(ev.EffectLost(start.scope, start.key, why))
                 continue
-            failure = None
-            if isinstance(result, Failed):
-                failure = {
-                    "kind": result.failure.kind,
-                    "message": result.failure.message[:MESSAGE],
-                    "detail": result.failure.detail,
-                }
-            outputs = {} if isinstance(result, Failed) else result.outputs
-            self._record(ev.EffectFinished(start.scope, start.key, outputs, failure, result.log, seconds))
+            self._record(happenings.finished(start, result, seconds))
             crashpoints.reach("effect.finished_before_commit")
         self.effects.finished.clear()
 
@@ -218,21 +209,6 @@ class Walker:
         for scope, wait in self.state.waits():
             if wait.due_at is not None and wait.due_at <= now and self.state.status == "running":
                 self._record(ev.WaitClosed(scope.path, wait.id, "due"))
-
-    def _check_wall(self) -> None:
-        limit = self._limit("wall")
-        if limit is None or "wall" in self.state.reached or self.state.status != "running" or self.row.parent:
-            return
-        if self._wall_used() >= limit:
-            self._record(ev.BudgetReached("wall", limit))
-
-    def _wall_used(self) -> float:
-        idle = self.state.waits_for_person()
-        return self.state.wall + (0.0 if idle else max(0.0, self._now() - self.state.last_at))
-
-    def _limit(self, unit: str) -> float | None:
-        value: float | None = getattr(self.state.graph.budget, unit)
-        return self.state.limits.get(unit, value)
 
     async def _advance(self) -> bool:
         """Carry out one decision; flush when enough is pending. False when there is nothing to decide."""
@@ -244,7 +220,8 @@ class Walker:
                 case co.StartEffect():
                     self._start(action)
                 case co.OpenWait():
-                    self._open(action)
+                    for event in happenings.opened(action, self._now(), self.tools.zone):
+                        self._record(event)
                 case co.StartChild():
                     await self._call(action)
                 case co.CancelEffects():
@@ -270,36 +247,11 @@ class Walker:
             crashpoints.reach("scope.joined")
 
     def _start(self, start: co.StartEffect) -> None:
-        plan = start.plan or NO_PLAN
-        self._record(
-            ev.EffectStarted(
-                start.scope, start.node, start.visit, start.ordinal, start.attempt, start.key, start.entry,
-                start.request, list(start.notes), plan.rung, plan.model, plan.level,
-            )
-        )  # fmt: skip
+        self._record(happenings.started(start))
         if start.unit:
-            limits = self.outfit.family.limits(start.unit, self._limit(start.unit))
+            limits = self.outfit.family.limits(start.unit, ceilings.limit(self.state, start.unit))
             self.pending.reserve += [Reservation(s, start.key, start.unit, 1, limit) for s, limit in limits]
         self.starting.append(start)
-
-    def _open(self, wait: co.OpenWait) -> None:
-        now = self._now()
-        refused = ""
-        due = now + wait.seconds if wait.seconds is not None else wait.at
-        if wait.until:
-            try:
-                due = due_at(wait.until, now, self.tools.zone)
-            except ValueError as error:
-                refused = str(error)
-        if due is not None and wait.latest is not None:
-            due = min(due, wait.latest)
-        self._record(
-            ev.WaitOpened(
-                wait.scope, wait.node, wait.visit, wait.id, wait.kind, wait.ordinal, due, wait.body, list(wait.notes)
-            )
-        )
-        if refused:
-            self._record(ev.WaitClosed(wait.scope, wait.id, "refused", refused))
 
     async def _call(self, call: co.StartChild) -> None:
         made = await self.outfit.family.child(call, self.state, self._now())
@@ -368,7 +320,7 @@ class Walker:
                 record(self.state, self.pending, event, at)
         self.starting = [s for s in self.starting if not s.unit]
         for unit in set(refused.values()):
-            self._record(ev.BudgetReached(unit, self.outfit.family.tightest(unit, self._limit(unit))))
+            self._record(ev.BudgetReached(unit, self.outfit.family.tightest(unit, ceilings.limit(self.state, unit))))
         self.wake.set()
 
     def _next_due(self) -> float | None:
@@ -378,14 +330,8 @@ class Walker:
     def _pause(self) -> float | None:
         if self.effects.finished:
             return 0.0
-        dues = [due for due in (self._next_due(), self._wall_due()) if due is not None]
+        dues = [due for due in (self._next_due(), ceilings.wall_due(self.state, self._now())) if due is not None]
         return max(0.0, min(dues) - self._now()) if dues else None
-
-    def _wall_due(self) -> float | None:
-        limit = self._limit("wall")
-        if limit is None or "wall" in self.state.reached or self.state.waits_for_person():
-            return None
-        return self._now() + limit - self._wall_used()
 
     def fence(self) -> None:
         """The run is another's: end our children, append nothing."""

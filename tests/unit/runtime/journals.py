@@ -8,7 +8,7 @@ from random import Random
 
 from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
-from bailiwick.engine.decide import Rules, decide
+from bailiwick.engine.decide import decide
 from bailiwick.engine.evolve import evolve, rewound
 from bailiwick.engine.graph import (
     Ask,
@@ -27,6 +27,7 @@ from bailiwick.engine.graph import (
     Work,
 )
 from bailiwick.engine.render import Lookup, Rendered
+from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import Deferred, State
 from bailiwick.ids import Json, canonical, digest
 from bailiwick.runtime.projector import Entry, Projection, RunFacts
@@ -40,6 +41,9 @@ class Verbatim:
 
     def text(self, template: str, lookup: Lookup) -> Rendered:
         return Rendered(template)
+
+    def file(self, name: str, lookup: Lookup) -> Rendered:
+        raise AssertionError(f"no file is rendered here: {name}")
 
     def value(self, template: Json, lookup: Lookup) -> Rendered:
         return Rendered(template)

@@ -11,6 +11,7 @@ from bailiwick.clock import Clock, SystemClock
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import Failure
 from bailiwick.engine.render import Lookup, Rendered, Renderer
+from bailiwick.engine.rungs import LadderPolicy
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.journal.sqlite import SqliteStore
@@ -19,7 +20,7 @@ from bailiwick.runs.foreground import Foreground, Verdict
 from bailiwick.runs.start import Wish, start
 from bailiwick.runtime.assemble import KINDS, Assembly, Watch
 from bailiwick.runtime.effects import KindTable
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import Done, Failed, Io, Kind, Request
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 
@@ -66,6 +67,8 @@ class Stage:
     kind: Scripted
     clock: Clock = field(default_factory=SystemClock)
     troubles: list[str] = field(default_factory=list)
+    agent: Callable[[Assembly], Kind] | None = None
+    policy: Callable[[g.Work], LadderPolicy] = lambda _node: LadderPolicy()
     signals: Calm = field(default_factory=Calm)
 
     async def assembly(self) -> Assembly:
@@ -73,7 +76,11 @@ class Stage:
         store = await SqliteStore.open(self.home / "bailiwick.db", now=self.clock.now)
         table = KindTable({**KINDS, "work": lambda: self.kind, "agent": lambda: self.kind})
         watch = Watch(trouble=lambda _run, text: self.troubles.append(text))
-        return Assembly(store, self.clock, self.home, dict, kinds=table, watch=watch)
+        assembly = Assembly(store, self.clock, self.home, dict, kinds=table, watch=watch, policy=self.policy)
+        if self.agent is not None:
+            maker = self.agent
+            assembly.kinds = KindTable({**KINDS, "work": lambda: self.kind, "agent": lambda: maker(assembly)})
+        return assembly
 
     def loaded(self, graph: g.Graph) -> Loaded:
         """A workflow without files."""
@@ -81,10 +88,10 @@ class Stage:
         root.mkdir(exist_ok=True)
         return Loaded(graph=graph, warnings=[], root=root, files={}, calls={})
 
-    async def walk(self, assembly: Assembly, graph: g.Graph, **limits: Json) -> Verdict:
+    async def walk(self, assembly: Assembly, graph: g.Graph, *, no_wait: bool = False, **limits: Json) -> Verdict:
         """Start or go on with the run of a graph, as `run` does."""
         started = await start(assembly, Wish(self.loaded(graph), limits=limits))
-        foreground = Foreground(assembly, current_owner("test"))
+        foreground = Foreground(assembly, current_owner("test"), no_wait=no_wait)
         row = await foreground.prepare(started.row, "tester")
         return await foreground.walk(row, self.signals)
 

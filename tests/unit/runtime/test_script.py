@@ -41,6 +41,9 @@ class Braces:
 
         return Rendered(template.format_map(Names()), tuple(missing))
 
+    def file(self, name: str, lookup: Lookup) -> Rendered:
+        raise AssertionError(f"no file is rendered here: {name}")
+
     def value(self, template: Json, lookup: Lookup) -> Rendered:
         return self.text(str(template), lookup)
 
@@ -59,6 +62,9 @@ class RealIo:
 
     def environment(self) -> dict[str, str]:
         return dict(self.env)
+
+    def show(self, text: str) -> None:
+        raise AssertionError(f"a script's lines are shown by the process: {text}")
 
     def observe(self, data: dict[str, Json]) -> None:
         raise AssertionError(f"a script has nothing to observe: {data}")

@@ -1,0 +1,335 @@
+"""Why a turn failed, told from its events by the rules of `rules.py`. Pure: the same events give the same class.
+
+Only what a backend reports as trouble is looked at, never what the agent said or what its tools printed. Structured
+fields come first; words count only where they start a message. Of several classes the first in the order of `Kind` is
+taken, so that a 429 whose words name a spent budget is no rate limit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bailiwick.agents.port import (
+    AgentEvent,
+    Answered,
+    Compacted,
+    LimitSeen,
+    ProcessEnded,
+    Said,
+    SessionKnown,
+    ToolBegan,
+    ToolEnded,
+    Trouble,
+)
+from bailiwick.agents.resets import next_month, parse_reset, parse_retry_after, parse_wait
+from bailiwick.agents.rules import Rule, Where, rules
+from bailiwick.engine.failures import Detail, Kind
+
+_LONGEST = 65_536
+_LAYERS = 6
+_SESSION_WINDOW = 5 * 3600 + 900.0
+_NAMES = frozenset(kind.value for kind in Kind)
+_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_PLAIN = str.maketrans({"’": "'", "‘": "'", "∙": "·", "•": "·", "\u00a0": " "})
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
+_ENVELOPES = (
+    re.compile(r"\[?API Error:\s+"),
+    re.compile(r"[Ee]rror:\s+"),
+    re.compile(r"Failed to get response from the AI model; retried \d+ times \([^)]*\)(?: \([^)]*\))? Last error: "),
+    re.compile(r"Reconnecting\.\.\. (?:\d+/\d+ )?\(?"),
+    re.compile(r"Execution failed: "),
+)
+_STATUS_SAID = (
+    re.compile(r"unexpected status (?P<status>[45]\d\d) [^:]{1,60}: "),
+    re.compile(r"exceeded retry limit, last status: (?P<status>[45]\d\d) "),
+)
+_STATUS_FIRST = re.compile(r"(?P<status>[45]\d\d)\s+(?=\S)")
+_COMMAND = re.compile(r"the command ended with code (?P<code>-?\d{1,3})(?::\s*|$)")
+_SESSION_WORDS = re.compile(r"\b(?:5-hour|[Ss]ession) limit\b")
+_TOLD = {"silence": "the agent gave no sign of life for too long", "total": "the turn took longer than it may"}
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """The class of a failed turn, one line for people, and what else is known of it."""
+
+    kind: Kind
+    message: str
+    detail: Detail
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Why a class fits: the rule or the event that says so, and the words it was found in."""
+
+    kind: Kind
+    name: str
+    text: str
+    weak: bool = False
+    transient: bool = False
+    monthly: bool = False
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What matters of a turn's events. Notices that came before the agent went on are forgotten."""
+
+    answer: Answered | None = None
+    ended: ProcessEnded | None = None
+    troubles: list[Trouble] = field(default_factory=list)
+    limits: list[LimitSeen] = field(default_factory=list)
+    compacted: Compacted | None = None
+    session: str | None = None
+    denied: bool = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer that says anything."""
+        return self.answer is not None and (bool(self.answer.text.strip()) or self.answer.structured is not None)
+
+    @property
+    def final(self) -> list[Trouble]:
+        """The troubles that ended the turn."""
+        return [trouble for trouble in self.troubles if trouble.final]
+
+
+def classify(events: Sequence[AgentEvent], *, expects_answer: bool, now: float, zone: str | None) -> Classified | None:
+    """The class of a failed turn; None when the turn is good. Whether a good answer is usable is not asked here."""
+    seen = _gather(events)
+    if not seen.final and seen.answered:
+        found = list(_from_answer(seen.answer))
+        return _told(found, seen, now, zone) if found else None
+    if seen.ended is not None and seen.ended.why == "budget":
+        return _told([_Evidence(Kind.BUDGET, "ended at its budget", "the turn reached its budget")], seen, now, zone)
+    if not seen.final and not seen.denied and not expects_answer and _ended_well(seen):
+        return None
+    found = [*_from_troubles(seen), *_from_limits(seen), *_from_answer(seen.answer), *_from_process(seen)]
+    return _told(found or [_leftover(seen)], seen, now, zone)
+
+
+def _gather(events: Iterable[AgentEvent]) -> _Seen:
+    seen = _Seen()
+    for event in events:
+        match event:
+            case Said():  # also how some tools show an error, so a limit notice stays
+                seen.troubles = seen.final
+            case ToolBegan() | ToolEnded():
+                seen.troubles = seen.final
+                seen.limits = []
+                seen.denied = seen.denied or (isinstance(event, ToolEnded) and event.denied)
+            case Trouble():
+                seen.troubles.append(event)
+            case LimitSeen(hit=True):
+                seen.limits.append(event)
+            case Answered():
+                seen.answer = event
+            case ProcessEnded():
+                seen.ended = event
+            case Compacted():
+                seen.compacted = event
+            case SessionKnown():
+                seen.session = event.id
+            case _:
+                pass
+    return seen
+
+
+def _ended_well(seen: _Seen) -> bool:
+    """Whether nothing but an answer is missing: the work tree may be the result."""
+    if seen.compacted is not None and not seen.compacted.ok:
+        return False
+    if seen.ended is None:
+        return seen.answer is not None or seen.compacted is not None
+    return seen.ended.code == 0 and seen.ended.why == "exited"
+
+
+def _from_troubles(seen: _Seen) -> Iterator[_Evidence]:
+    for trouble in seen.troubles:
+        yield from _by_field(Where.STATUS, [str(trouble.status or "")], trouble.message)
+        yield from _by_field(Where.TYPE, trouble.type.replace(",", " ").split(), trouble.message)
+        if trouble.type in _NAMES:  # `spawn` is said of anything that did not start; the words may know better
+            weak = trouble.type == Kind.SPAWN
+            yield _Evidence(Kind(trouble.type), f"the backend said {trouble.type}", trouble.message, weak=weak)
+        if ended := _COMMAND.match(trouble.message):
+            yield from _by_field(Where.EXIT, [ended["code"]], trouble.message)
+            yield from _by_lines(trouble.message[ended.end() :])
+        else:
+            yield from _by_text(trouble.message)
+    if seen.compacted is not None and not seen.compacted.ok:
+        yield from list(_by_text(seen.compacted.text)) or [
+            _Evidence(Kind.OVERFLOW, "compaction failed", seen.compacted.text, weak=True)
+        ]
+
+
+def _from_limits(seen: _Seen) -> Iterator[_Evidence]:
+    """A limit that stops us is a cap where it says which or until when; a bare one is that only by itself."""
+    for limit in seen.limits:
+        said = f"{limit.window or 'a'} limit is used up" if not limit.text else limit.text
+        if limit.window or limit.resets_at is not None or limit.text:
+            yield _Evidence(Kind.CAP, "limit notice", said)
+        else:
+            yield _Evidence(Kind.CAP, "limit notice", said, weak=bool(seen.troubles))
+
+
+def _from_answer(answer: Answered | None) -> Iterator[_Evidence]:
+    if answer is None:
+        return
+    yield from _by_field(Where.TYPE, [answer.stop] if answer.stop in ("refusal", "content_filter") else [], answer.text)
+    if answer.structured is None and len(answer.text) < 400:
+        yield from _by_field(Where.ANSWER, [_plain(answer.text)], answer.text)
+
+
+def _from_process(seen: _Seen) -> Iterator[_Evidence]:
+    if seen.denied and not seen.answered:
+        yield _Evidence(Kind.TOOL_DENIED, "denied tool", "a tool was denied, and there is no answer", weak=True)
+    ended = seen.ended
+    if ended is None:
+        return
+    if ended.why in _TOLD:
+        yield _Evidence(Kind.TIMEOUT, f"{ended.why} clock", _TOLD[ended.why], weak=True)
+    elif ended.why == "cancelled":
+        yield _Evidence(Kind.CRASH, "cancelled", "the turn was cancelled", weak=True, transient=True)
+    elif ended.code != 0:
+        yield from _by_lines(ended.stderr)
+        words = f"the agent's process {_ending(ended.code)}{_last_line(ended.stderr)}"
+        if not seen.final:
+            yield from _by_field(Where.EXIT, [str(ended.code)], words)
+
+
+def _leftover(seen: _Seen) -> _Evidence:
+    """What a turn is that no rule knows."""
+    if seen.troubles:
+        return _Evidence(Kind.CRASH, "unknown trouble", seen.troubles[-1].message)
+    if seen.ended is not None and seen.ended.code != 0:
+        words = f"the agent's process {_ending(seen.ended.code)}{_last_line(seen.ended.stderr)}"
+        return _Evidence(Kind.CRASH, f"exit {seen.ended.code}", words)
+    return _Evidence(Kind.EMPTY, "no answer", "the agent gave no answer")
+
+
+def _by_field(where: Where, subjects: Iterable[str], text: str) -> Iterator[_Evidence]:
+    for subject in subjects:
+        yield from (_evidence(rule, text or subject) for rule in rules() if rule.where is where and rule.fits(subject))
+
+
+def _by_lines(text: str) -> Iterator[_Evidence]:
+    for line in text.splitlines()[-400:]:
+        yield from _by_text(line)
+
+
+def _by_text(text: str) -> Iterator[_Evidence]:
+    """What the words say, envelope by envelope: an error is often an error in an error."""
+    layer = _plain(text[:_LONGEST])
+    for _ in range(_LAYERS):
+        if layer.startswith("{"):
+            yield from _by_body(layer, text)
+            return
+        yield from (_evidence(rule, text) for rule in rules() if rule.where is Where.TEXT and rule.fits(layer))
+        found, inner = _unwrap(layer)
+        if found:
+            yield from _by_field(Where.STATUS, [found], text)
+        if inner == layer:
+            return
+        layer = inner
+
+
+def _unwrap(layer: str) -> tuple[str, str]:
+    """The status that an envelope names and what is inside; the same text where there is no envelope."""
+    for pattern in _STATUS_SAID:
+        if said := pattern.match(layer):
+            return said["status"], layer[said.end() :]
+    for pattern in _ENVELOPES:
+        if outer := pattern.match(layer):
+            inner = layer[outer.end() :]
+            status = _STATUS_FIRST.match(inner)
+            return (status["status"] if status and pattern is not _ENVELOPES[1] else ""), inner
+    if first := _STATUS_FIRST.match(layer):
+        inner = layer[first.end() :]
+        return (first["status"] if inner.startswith("{") else ""), inner
+    return "", layer
+
+
+def _by_body(layer: str, text: str) -> Iterator[_Evidence]:
+    """What a JSON error body says: its type and code, then its message."""
+    try:
+        body, _ = json.JSONDecoder().raw_decode(layer)
+    except (ValueError, RecursionError):
+        return
+    error = body.get("error", body)
+    if isinstance(error, dict):
+        details = error.get("details")
+        held = (error, details) if isinstance(details, dict) else (error,)
+        names = [each.get(key) for each in held for key in ("type", "code", "error_code", "status")]
+        yield from _by_field(Where.TYPE, [name for name in names if isinstance(name, str)], text)
+        said = error.get("message")
+        if isinstance(said, str) and not said.lstrip().startswith("{"):
+            yield from _by_text(said)
+
+
+def _evidence(rule: Rule, text: str) -> _Evidence:
+    return _Evidence(rule.kind, rule.name, text, rule.weak, rule.transient, rule.monthly)
+
+
+def _told(found: Sequence[_Evidence], seen: _Seen, now: float, zone: str | None) -> Classified:
+    """The first class in the order of `Kind`, of the strong evidence if there is any."""
+    strong = [each for each in found if not each.weak]
+    best = min(strong or found, key=lambda each: _ORDER[each.kind])
+    resets_at = _resets_at(best, seen, now, zone) if best.kind in (Kind.CAP, Kind.RATE_LIMIT) else None
+    detail = Detail(
+        evidence=f"{best.name}: {_line(best.text, 300)}",
+        resets_at=resets_at,
+        retry_after=_retry_after(best, seen, now),
+        session=seen.session,
+        transient=best.kind is Kind.CRASH and best.transient,
+    )
+    return Classified(best.kind, _line(best.text, 500) or best.name, detail)
+
+
+def _resets_at(best: _Evidence, seen: _Seen, now: float, zone: str | None) -> float | None:
+    """When the limit ends: as a number from the backend, else from words. What is over is not believed."""
+    stated = [limit.resets_at for limit in seen.limits] + [trouble.resets_at for trouble in seen.troubles]
+    waits = [parse_retry_after(at, now) for at in stated if at is not None and at > 1e9]
+    coming = [wait for wait in waits if wait]
+    if coming:
+        return now + max(coming)
+    if best.kind is not Kind.CAP:
+        return None
+    for text in (best.text, *(limit.text for limit in seen.limits), *(trouble.message for trouble in seen.troubles)):
+        at = parse_reset(text, now, zone)
+        if at is not None and not (_SESSION_WORDS.search(text) and at > now + _SESSION_WINDOW):
+            return at
+    if best.monthly:
+        return next_month(now)
+    return None
+
+
+def _retry_after(best: _Evidence, seen: _Seen, now: float) -> float | None:
+    if best.kind not in (Kind.CAP, Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.UNREACHABLE):
+        return None
+    stated = [parse_retry_after(trouble.retry_after, now) for trouble in seen.troubles]
+    usable = [wait for wait in stated if wait is not None]
+    if usable:
+        return max(usable)
+    return parse_wait(best.text) if best.kind is Kind.RATE_LIMIT else None
+
+
+def _plain(text: str) -> str:
+    """The text with plain quotes and dots, without terminal escapes and outer blanks."""
+    return _CONTROL.sub("", text).translate(_PLAIN).strip()
+
+
+def _line(text: str, length: int) -> str:
+    """One line for people: no control characters, cut where it is long."""
+    words = " ".join(_CONTROL.sub(" ", text[: 4 * length]).split())
+    return words if len(words) <= length else words[: length - 1] + "…"
+
+
+def _ending(code: int) -> str:
+    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def _last_line(stderr: str) -> str:
+    said = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return f": {said[-1]}" if said else ""

@@ -1,0 +1,196 @@
+"""The `agent` node: one turn per attempt. What follows a failed one is the engine's to decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bailiwick.agents import registry
+from bailiwick.agents.classify import Classified, classify
+from bailiwick.agents.extract import Bad, extract
+from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Said, SessionKnown, Turn
+from bailiwick.agents.prompts import compose
+from bailiwick.agents.record import Ledgered, tally, transcript
+from bailiwick.agents.settings import Settings
+from bailiwick.clock import Clock
+from bailiwick.engine.events import Failure
+from bailiwick.engine.failures import ENDPOINT, Detail, Kind
+from bailiwick.engine.graph import Node, Work
+from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
+from bailiwick.engine.rungs import Plan
+from bailiwick.engine.state import CHOSEN
+from bailiwick.errors import UsageError
+from bailiwick.ids import Json
+from bailiwick.journal.port import Store
+from bailiwick.runtime.kinds import Done, Failed, Io, Request
+
+PATIENCE = 120.0
+"""Seconds that others wait for the probe of a credential."""
+SHORT_WAIT = 30.0
+"""How long a credential is held back after a limit that names no time."""
+
+
+@dataclass(slots=True)
+class AgentKind:
+    """Asks an agent once, checks what it says, and tells exactly why an answer can't be used."""
+
+    settings: Settings
+    store: Store
+    clock: Clock
+    zone: str | None = None
+    _backends: dict[str, Backend] = field(default_factory=dict)
+
+    def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
+        """The prompt, rendered against the context and the node's args; the chain and the shape of the answer."""
+        if not isinstance(node, Work):
+            raise RenderFailed("not an agent node")
+        spec, missing = node.spec, dict[str, None]()
+        args: dict[str, Json] = {}
+        for name, template in (spec.get("args") or {}).items():
+            made = renderer.text(str(template), lookup)
+            args[name] = made.value
+            missing.update(dict.fromkeys(made.missing))
+
+        def inner(name: str) -> Json:
+            return args[name] if name in args else lookup(name)
+
+        text = spec.get("prompt_text")
+        prompt = renderer.text(str(text), inner) if text else renderer.file(str(spec.get("prompt")), inner)
+        cwd = renderer.text(str(spec.get("cwd") or ""), lookup)
+        missing.update(dict.fromkeys((*prompt.missing, *cwd.missing)))
+        chosen: dict[str, Json] = lookup(CHOSEN)
+        settings = self.settings.for_run(chosen)
+        choice = settings.choose(node)
+        outputs: list[Json] = [{"key": o.key, "schema": o.schema} for o in node.outputs]
+        value = {
+            "prompt": prompt.value, "cwd": cwd.value, "backend": choice.backend, "models": list(choice.models),
+            "outputs": outputs, "script": str(settings.script) if settings.script else None,
+            "contract": bool(chosen.get("version")),
+        }  # fmt: skip
+        return Rendered(value, tuple(missing))
+
+    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+        """One turn."""
+        asked: dict[str, Json] = request.prepared
+        plan = request.plan or Plan()
+        name = str(asked["backend"])
+        try:
+            backend = self._backend(name, asked.get("script"))
+        except UsageError as error:
+            return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
+        credential = name
+        wait = await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
+        if wait > 0:
+            detail = Detail(retry_after=wait, backend=name, credential=credential)
+            return Failed(Failure(str(Kind.HELD), f"held back for {wait:.0f} s", detail.to_json()))
+        turn = self._turn(request, plan, io)
+        events = await self._ask(backend, turn, plan, request, io)
+        found = self._judge(events, request.node, backend, turn, plan)
+        await self._report(credential, found)
+        return found
+
+    def _backend(self, name: str, script: Json) -> Backend:
+        key = f"{name}\0{script or ''}"
+        if key not in self._backends:
+            settings = replace(self.settings, script=Path(script)) if script else self.settings
+            self._backends[key] = registry.find(name, settings)
+        return self._backends[key]
+
+    def _turn(self, request: Request, plan: Plan, io: Io) -> Turn:
+        asked: dict[str, Json] = request.prepared
+        node = request.node
+        contract = bool(asked.get("contract"))
+        prompt = compose(plan, str(asked["prompt"]), asked["outputs"], contract=contract)
+        models: list[Json] = asked["models"]
+        model = models[min(plan.model, len(models) - 1)]
+        cwd = request.live / str(asked["cwd"]) if asked["cwd"] else request.workspace
+        schema = _answer_schema(node) if isinstance(node, Work) else None
+        return Turn(
+            key=request.key, prompt=prompt, model=str(model) if model else None, cwd=Path(cwd), env=io.environment(),
+            session=plan.session, schema=schema, max_usd=node.spec.get("max_usd") if isinstance(node, Work) else None,
+            options={"entry": request.entry, "rung": plan.rung, "visit": request.visit, "scope": request.scope},
+            node=node.id, attempt=request.attempt,
+        )  # fmt: skip
+
+    async def _ask(self, backend: Backend, turn: Turn, plan: Plan, request: Request, io: Io) -> list[AgentEvent]:
+        events: list[AgentEvent] = []
+
+        def emit(event: AgentEvent) -> None:
+            events.append(event)
+            match event:
+                case SessionKnown():
+                    io.observe({"session": event.id})
+                case Said():
+                    io.show(event.text)
+                case _:
+                    pass
+
+        node = request.node
+        total = node.timeout if isinstance(node, Work) and node.timeout else self.settings.total
+        with Launcher(Clocks(self.settings.silence, total), io.cancel, marks=_marks(turn)) as launcher:
+            watched = launcher.watching(emit)
+            if plan.rung == "compact" and turn.session and backend.capabilities.compact:
+                await backend.compact(turn, launcher, watched)
+                if not any(isinstance(e, Compacted) and e.ok for e in events):
+                    return events
+            await backend.turn(turn, launcher, watched)
+        return events
+
+    def _judge(self, events: list[AgentEvent], node: Node, backend: Backend, turn: Turn, plan: Plan) -> Done | Failed:
+        outputs = node.outputs if isinstance(node, Work) else ()
+        spent = tally(events, backend.name, turn.model)
+        log = {
+            "prompt": turn.prompt, "transcript": transcript(events), "backend": backend.name, "model": turn.model,
+            "rung": plan.rung, "usage": spent.to_json(),
+        }  # fmt: skip
+        session = next((e.id for e in reversed(events) if isinstance(e, SessionKnown)), turn.session)
+        failed = classify(events, expects_answer=bool(outputs), now=self.clock.now(), zone=self.zone)
+        if failed is not None:
+            return self._failed(failed, backend, session, turn, (spent, log))
+        answer = next((e for e in reversed(events) if isinstance(e, Answered)), Answered(""))
+        got = extract(answer.text, outputs, answer.structured)
+        if isinstance(got, Bad):
+            bad = Classified(Kind.BAD_OUTPUT, got.problem, Detail(problem=got.problem, evidence=answer.text[:200]))
+            return self._failed(bad, backend, session, turn, (spent, log))
+        return Done(got.values, {**log, "repaired": got.repaired})
+
+    def _failed(
+        self,
+        found: Classified,
+        backend: Backend,
+        session: str | None,
+        turn: Turn,
+        kept: tuple[Ledgered, dict[str, Json]],
+    ) -> Failed:
+        spent, log = kept
+        can = backend.capabilities
+        detail = replace(
+            found.detail, session=session, can_resume=can.resume, can_compact=can.compact, backend=backend.name,
+            model=turn.model or "", credential=backend.name,
+        )  # fmt: skip
+        kind = "cancelled" if spent.cancelled else str(found.kind)
+        return Failed(Failure(kind, found.message, detail.to_json()), log)
+
+    async def _report(self, credential: str, found: Done | Failed) -> None:
+        """Tell everybody who uses the credential what this turn met."""
+        if isinstance(found, Done):
+            await self.store.bucket_report(credential, None)
+            return
+        if found.failure.kind in (*ENDPOINT, Kind.CAP):
+            detail = Detail.from_json(found.failure.detail)
+            now = self.clock.now()
+            until = detail.resets_at or now + (detail.retry_after or SHORT_WAIT)
+            await self.store.bucket_report(credential, until)
+
+
+def _marks(turn: Turn) -> dict[str, str]:
+    return {name: value for name, value in turn.env.items() if name.startswith("BAILIWICK_")}
+
+
+def _answer_schema(node: Work) -> Json:
+    """One object with every declared output, for backends that can enforce a schema."""
+    if not node.outputs:
+        return None
+    properties = {o.key: o.schema if o.schema is not None else {} for o in node.outputs}
+    return {"type": "object", "properties": properties, "required": [o.key for o in node.outputs]}

@@ -1,0 +1,31 @@
+"""What an agent is told on each rung. The words are files in `bundled/prompts`; here they are only put together."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from bailiwick.engine.rungs import Plan
+from bailiwick.ids import Json
+from bailiwick.lang.templates import Templates
+
+ROOT = Path(__file__).parent.parent / "bundled" / "prompts"
+LEVELS = 3
+
+
+@cache
+def _templates() -> Templates:
+    return Templates(ROOT)
+
+
+def compose(plan: Plan, prompt: str, outputs: list[Json], *, contract: bool) -> str:
+    """The text of one turn: the prompt itself, a question for the JSON alone, or the task put in other words."""
+    values: dict[str, Json] = {"prompt": prompt, "outputs": outputs, "problem": plan.problem}
+    if plan.rung == "reask" and outputs:
+        return str(_templates().file("reask.md", values.__getitem__).value)
+    if plan.level and outputs:
+        name = f"reframe-{min(plan.level, LEVELS)}.md"
+        return str(_templates().file(name, values.__getitem__).value)
+    if contract and outputs:
+        return prompt + str(_templates().file("contract.md", values.__getitem__).value)
+    return prompt

@@ -1,0 +1,64 @@
+"""What is kept of a turn: its transcript and what it used. Unknown is not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bailiwick.agents.port import AgentEvent, ProcessEnded, Used
+from bailiwick.ids import Json
+
+KEPT = 2_000
+TEXT = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ledgered:
+    """Tokens and money of one turn; None is unknown."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    usd: float | None = None
+    cumulative: bool = False
+    cancelled: bool = False
+
+    def to_json(self) -> dict[str, Json]:
+        """What is known."""
+        return {name: value for name, value in asdict(self).items() if value is not None and name != "cancelled"}
+
+
+def tally(events: Sequence[AgentEvent], _backend: str, _model: str | None) -> Ledgered:
+    """The last totals that a backend gave, or the sum of what it streamed."""
+    used = [e for e in events if isinstance(e, Used)]
+    cancelled = any(isinstance(e, ProcessEnded) and e.why == "cancelled" for e in events)
+    if not used:
+        return Ledgered(cancelled=cancelled)
+    last = used[-1]
+    if last.cumulative:
+        return Ledgered(last.input, last.output, last.cached, last.usd, cumulative=True, cancelled=cancelled)
+    return Ledgered(
+        _sum([u.input for u in used]), _sum([u.output for u in used]), _sum([u.cached for u in used]),
+        _sum([u.usd for u in used]), cancelled=cancelled,
+    )  # fmt: skip
+
+
+def _sum(values: list[Any]) -> Any:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def transcript(events: Sequence[AgentEvent]) -> list[Json]:
+    """The events as lines for people: bounded in number and length."""
+    lines = [{"event": type(event).__name__, **_short(asdict(event))} for event in events[:KEPT]]
+    if len(events) > KEPT:
+        lines.append({"event": "Cut", "text": f"{len(events) - KEPT} more events"})
+    return lines
+
+
+def _short(body: dict[str, Json]) -> dict[str, Json]:
+    def cut(value: Json) -> Json:
+        return value[:TEXT] + "…" if isinstance(value, str) and len(value) > TEXT else value
+
+    return {name: cut(value) for name, value in body.items() if value not in (None, "", False)}

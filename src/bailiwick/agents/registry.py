@@ -1,0 +1,59 @@
+"""Backends by name: ours from a static table, others' by entry point. Nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib import import_module
+
+from bailiwick.agents.port import Backend
+from bailiwick.agents.settings import Settings
+from bailiwick.errors import UsageError
+
+TABLE: dict[str, str] = {
+    "claude": "bailiwick.agents.backends.claude:ClaudeBackend",
+    "codex": "bailiwick.agents.backends.codex:CodexBackend",
+    "copilot": "bailiwick.agents.backends.copilot:CopilotBackend",
+    "openai": "bailiwick.agents.backends.openai:OpenaiBackend",
+    "ollama": "bailiwick.agents.backends.ollama:OllamaBackend",
+    "command": "bailiwick.agents.backends.command:CommandBackend",
+    "simulate": "bailiwick.agents.backends.simulate:SimulateBackend",
+}
+GROUP = "bailiwick.agents"
+
+
+def names() -> list[str]:
+    """The backends there are, others' included."""
+    from importlib.metadata import entry_points
+
+    return sorted({*TABLE, *(point.name for point in entry_points(group=GROUP))})
+
+
+def find(name: str, settings: Settings) -> Backend:
+    """A backend, made for these settings. Raises `UsageError` that names the known ones."""
+    if settings.allowed is not None and name not in settings.allowed:
+        raise UsageError(
+            f"backend '{name}' is not among the allowed ones: {', '.join(settings.allowed) or 'none'}",
+            hint="ask whoever wrote the policy, or choose one of these",
+            code="BW251",
+        )
+    return _maker(name)(settings)
+
+
+def _maker(name: str) -> Callable[[Settings], Backend]:
+    if name in TABLE:
+        module, attribute = TABLE[name].split(":")
+        ours: Callable[[Settings], Backend] = getattr(import_module(module), attribute).for_settings
+        return ours
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=name):
+        theirs: Callable[[Settings], Backend] = point.load().for_settings
+        return theirs
+    near = difflib.get_close_matches(name, names(), 1)
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    raise UsageError(
+        f"no agent backend '{name}'",
+        hint=f"{guess}known: {', '.join(names())}; AGENT_CMD runs any program, --simulate needs none",
+        code="BW250",
+    )

@@ -1,0 +1,51 @@
+"""Commands that were carried out and results that came back, as events."""
+
+from __future__ import annotations
+
+from bailiwick.engine import commands as co
+from bailiwick.engine import events as ev
+from bailiwick.engine.rules import MESSAGE
+from bailiwick.engine.rungs import Plan
+from bailiwick.runtime.kinds import Done, Failed
+from bailiwick.runtime.timing import due_at
+
+NO_PLAN = Plan("")
+
+
+def started(start: co.StartEffect) -> ev.EffectStarted:
+    """An attempt that is about to begin."""
+    plan = start.plan or NO_PLAN
+    return ev.EffectStarted(
+        start.scope, start.node, start.visit, start.ordinal, start.attempt, start.key, start.entry, start.request,
+        list(start.notes), plan.rung, plan.model, plan.level,
+    )  # fmt: skip
+
+
+def finished(start: co.StartEffect, result: Done | Failed, seconds: float) -> ev.EffectFinished:
+    """An attempt that ended."""
+    if isinstance(result, Done):
+        return ev.EffectFinished(start.scope, start.key, result.outputs, None, result.log, seconds)
+    found = result.failure
+    failure = {"kind": found.kind, "message": found.message[:MESSAGE], "detail": found.detail}
+    return ev.EffectFinished(start.scope, start.key, {}, failure, result.log, seconds)
+
+
+def opened(wait: co.OpenWait, now: float, zone: str | None) -> list[ev.Event]:
+    """A wait with its due time; one whose time can't be read is refused at once, with the reason."""
+    refused = ""
+    due = now + wait.seconds if wait.seconds is not None else wait.at
+    if wait.until:
+        try:
+            due = due_at(wait.until, now, zone)
+        except ValueError as error:
+            refused = str(error)
+    if due is not None and wait.latest is not None:
+        due = min(due, wait.latest)
+    out: list[ev.Event] = [
+        ev.WaitOpened(
+            wait.scope, wait.node, wait.visit, wait.id, wait.kind, wait.ordinal, due, wait.body, list(wait.notes)
+        )
+    ]
+    if refused:
+        out.append(ev.WaitClosed(wait.scope, wait.id, "refused", refused))
+    return out

@@ -1,0 +1,329 @@
+"""Agent nodes on the real runtime with a backend of the test's own: the ladder, sessions, buckets, defaults, taint."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from bailiwick.agents.kind import AgentKind
+from bailiwick.agents.port import (
+    AgentEvent,
+    Answered,
+    Capabilities,
+    Compacted,
+    Emit,
+    ProcessEnded,
+    SessionKnown,
+    Trouble,
+    Turn,
+    TurnIo,
+)
+from bailiwick.agents.settings import Settings
+from bailiwick.clock import ManualClock
+from bailiwick.engine import graph as g
+from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.ids import Json
+from bailiwick.runs.control import Control
+from bailiwick.runs.foreground import DEGRADED, DONE, FAILED, TIME, WAITS
+from bailiwick.runtime.assemble import Assembly
+from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, types
+
+QUICK = LadderPolicy(backoff_base=0.001, backoff_cap=0.002)
+GOOD: list[AgentEvent] = [SessionKnown("s1"), Answered('{"x": 1}')]
+LIMIT = Trouble("too many requests", 429, "rate_limit_error")
+LIMITED: list[AgentEvent] = [LIMIT]
+CAPPED: list[AgentEvent] = [
+    Trouble("You've hit your 5-hour limit · resets 11pm (UTC)", 429, "usage_limit_reached", resets_at=1_700_003_600.0)
+]
+OVERFLOW: list[AgentEvent] = [SessionKnown("s1"), Trouble("prompt is too long", 400, "prompt_too_long")]
+RUBBISH: list[AgentEvent] = [SessionKnown("s1"), Answered("I would rather not say.")]
+
+
+@dataclass
+class Played:
+    """A backend that plays a list of turns, the last one for ever."""
+
+    turns: list[list[AgentEvent]]
+    name: str = "played"
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(resume=True, compact=True))
+    seen: list[Turn] = field(default_factory=list)
+    compacted: int = 0
+    hold: Callable[[], None] | None = None
+
+    async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
+        """The next turn of the list."""
+        self.seen.append(turn)
+        for event in self.turns[min(len(self.seen), len(self.turns)) - 1]:
+            emit(event)
+
+    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
+        """Works."""
+        self.compacted += 1
+        emit(Compacted(ok=True))
+
+    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
+        """Always there."""
+        return True, "there"
+
+
+def _stage(tmp_path: Path, backend: Played, policy: LadderPolicy = QUICK, clock: ManualClock | None = None) -> Stage:
+    settings = Settings(backend="played", policy=policy)
+
+    def make(assembly: Assembly) -> AgentKind:
+        kind = AgentKind(settings, assembly.store, assembly.clock, "UTC")
+        kind._backends["played\0"] = backend
+        return kind
+
+    stage = Stage(tmp_path, Scripted(at_once), agent=make, policy=settings.ladder)
+    if clock is not None:
+        stage.clock = clock
+    return stage
+
+
+def _agent(name: str = "a", **fields: Json) -> g.Work:
+    outputs = fields.pop("outputs", (g.Output(key="x"),))
+    spec = {"prompt_text": "Do it for {{ who }}.", "args": {"who": "me"}, **fields.pop("spec", {})}
+    return g.Work(id=name, type="agent", spec=spec, outputs=outputs, **fields)
+
+
+def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None:
+    """The prompt is rendered against context and args; the answer's JSON enters the context."""
+    backend = Played([GOOD])
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(_agent()))
+        assert verdict.code == DONE
+        assert (await assembly.library.state(verdict.row.id)).context()["x"] == 1
+        assert [t.prompt for t in backend.seen] == ["Do it for me."]
+
+    stage.play(scene)
+
+
+def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
+    """Files of this version need not describe the JSON themselves; older files' prompts are sent as they are."""
+    backend = Played([GOOD])
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        await stage.walk(assembly, chain(_agent(), version=1))
+        assert backend.seen[0].prompt.startswith("Do it for me.\n")
+        assert "`x`" in backend.seen[0].prompt
+
+    stage.play(scene)
+
+
+def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
+    """Only the JSON is asked for, with what was wrong; then it goes on."""
+    backend = Played([RUBBISH, GOOD])
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(_agent()))
+        assert verdict.code == DONE
+        first, second = backend.seen
+        assert (first.session, second.session) == (None, "s1")
+        assert "Do it for me" not in second.prompt
+        assert first.key == second.key
+
+    stage.play(scene)
+
+
+def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
+    """The same prompt, in a fresh session, after a pause."""
+    backend = Played([LIMITED, LIMITED, GOOD])
+    backend.turns[0] = backend.turns[1] = [replace(LIMIT, retry_after=0.01)]
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(_agent()))
+        assert verdict.code == DONE
+        assert {t.prompt for t in backend.seen} == {"Do it for me."}
+        assert {t.session for t in backend.seen} == {None}
+        assert len(backend.seen) == 3
+
+    stage.play(scene)
+
+
+def test_an_overflow_is_compacted_and_sent_again(tmp_path: Path) -> None:
+    """The session keeps what it has done so far."""
+    backend = Played([OVERFLOW, GOOD])
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, chain(_agent()))).code == DONE
+        assert backend.compacted == 1
+        assert backend.seen[1].session == "s1"
+        assert backend.seen[1].prompt == "Do it for me."
+
+    stage.play(scene)
+
+
+def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
+    """The wait is in the journal: another process goes on at the same time, and not before."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([CAPPED, GOOD])
+    graph = chain(_agent())
+
+    async def first(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
+        waits = await assembly.store.waits()
+        assert [(w.kind, w.due_at) for w in waits] == [("cap", 1_700_003_600.0 + 120)]
+
+    async def later(assembly: Assembly) -> None:
+        clock.advance(3600)
+        assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
+        assert len(backend.seen) == 1
+        clock.advance(130)
+        assert (await stage.walk(assembly, graph, no_wait=True)).code == DONE
+
+    stage = _stage(tmp_path, backend, clock=clock)
+    stage.play(first)
+    stage.play(later)
+
+
+def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Path) -> None:
+    """Null where nothing is declared; the exit code differs, and the node is named."""
+    backend = Played([RUBBISH])
+    stage = _stage(tmp_path, backend)
+    graph = chain(_agent(outputs=(g.Output(key="x"), g.Output(key="y", default=7, declared=True))))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == DEGRADED
+        assert (verdict.row.summary or {})["degraded"] == ["a"]
+        state = await assembly.library.state(verdict.row.id)
+        assert (state.context()["x"], state.context()["y"]) == (None, 7)
+        assert len(backend.seen) <= 12
+
+    stage.play(scene)
+
+
+@pytest.mark.parametrize(("answer", "code"), [("default", DEGRADED), ("fail", FAILED), ("retry", DONE)])
+def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path: Path, answer: str, code: int) -> None:
+    """`on_exhausted: ask`: try again, take the default, or fail."""
+    backend = Played([RUBBISH])
+    stage = _stage(tmp_path, backend)
+    graph = chain(_agent(outputs=(g.Output(key="x", default=0, declared=True),), on_exhausted="ask"), version=1)
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == WAITS
+        backend.turns.append(GOOD)
+        backend.turns[:] = [GOOD] if answer == "retry" else backend.turns[:1]
+        outcome = await Control(assembly, "tester").answer(verdict.row, answer)
+        assert not outcome.refused
+        assert (await stage.walk(assembly, graph)).code == code
+
+    stage.play(scene)
+
+
+def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -> None:
+    """The question has no such choice."""
+    stage = _stage(tmp_path, Played([RUBBISH]))
+    graph = chain(_agent(on_exhausted="default"), version=1)
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == WAITS
+        waits = await assembly.store.waits()
+        assert waits[0].body["choices"] == ["retry", "fail"]
+
+    stage.play(scene)
+
+
+def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -> None:
+    """Trying again can't help; a person can."""
+    backend = Played([[Trouble("Invalid API key", 401, "authentication_error")]])
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, chain(_agent()))).code == WAITS
+        assert len(backend.seen) == 1
+        waits = await assembly.store.waits()
+        assert waits[0].kind == "auth"
+        assert waits[0].due_at is not None, "it goes on by itself when it works again"
+
+    stage.play(scene)
+
+
+def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
+    """The session id was journaled in the middle of the turn."""
+    backend = Played([[SessionKnown("mid"), ProcessEnded(-15, why="cancelled")], GOOD])
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        plain = backend.turn
+
+        async def cut(turn: Turn, io: TurnIo, emit: Emit) -> None:
+            await plain(turn, io, emit)
+            await asyncio.sleep(0)
+            if len(backend.seen) == 1:
+                stage.signals.caught = "SIGTERM"
+                assert stage.signals.worker is not None
+                stage.signals.worker.drain("SIGTERM", now=True)
+
+        backend.turn = cut  # type: ignore[method-assign]
+        verdict = await stage.walk(assembly, chain(_agent()))
+        assert verdict.row.status == "stopped"
+        stage.signals.caught = ""
+        assert (await stage.walk(assembly, chain(_agent()))).code == DONE
+        assert [t.session for t in backend.seen] == [None, "mid"]
+        assert "EffectLost" in await types(assembly, verdict.row)
+
+    stage.play(scene)
+
+
+def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Path) -> None:
+    """One credential, one bucket: after the first limit a window lets one turn through, not fifty."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([[replace(LIMIT, retry_after=100.0)]])
+    stage = _stage(tmp_path, backend, LadderPolicy(), clock)
+    nodes: dict[str, g.Node] = {
+        "each": g.Map(id="each", over="items", body="a", join="done", max=50),
+        "a": replace(_agent(), next="done"),
+        "done": g.End(id="done"),
+    }
+    graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(50))})
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
+        storm = len(backend.seen)
+        for window in range(1, 6):
+            clock.advance(101)
+            await stage.walk(assembly, graph, no_wait=True)
+            assert len(backend.seen) - storm <= window
+        backend.turns[:] = [GOOD]
+        for _ in range(60):
+            clock.advance(400)
+            verdict = await stage.walk(assembly, graph, no_wait=True)
+            if verdict.row.status != "ready":
+                break
+        assert verdict.code == DONE, verdict.row.summary
+
+    stage.play(scene)
+
+
+def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
+    """The endpoint is at fault, not the node: it is waited for."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([[Trouble("overloaded", 529, "overloaded_error")]])
+    stage = _stage(tmp_path, backend, LadderPolicy(), clock)
+    graph = chain(_agent())
+
+    async def scene(assembly: Assembly) -> None:
+        began = clock.now()
+        while clock.now() - began < 20 * 60:
+            assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
+            clock.advance(60)
+        backend.turns[:] = [GOOD]
+        while (verdict := await stage.walk(assembly, graph, no_wait=True)).code == TIME:
+            clock.advance(60)
+        assert verdict.code == DONE
+        assert {t.prompt for t in backend.seen} == {"Do it for me."}
+
+    stage.play(scene)
