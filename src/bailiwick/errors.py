@@ -140,10 +140,14 @@ class JournalCorrupt(StoreError):
 
 
 class BudgetExceeded(StoreError):
-    """A reservation did not fit its limit; the run parks and asks for more."""
+    """A reservation of `unit` did not fit its limit; the run parks and asks for more."""
 
     exit_code = 5
     default_code = "BW500"
+
+    def __init__(self, what: str, *, hint: str = "", unit: str = "") -> None:
+        super().__init__(what, hint=hint)
+        self.unit = unit
 
 
 class InternalBug(BailiwickError):

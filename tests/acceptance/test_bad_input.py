@@ -170,15 +170,18 @@ def test_a_bad_command_line_says_what_is_wrong(person: Person, args: tuple[str |
     assert "Traceback" not in result.err
 
 
-def test_an_agent_node_validates_and_running_it_says_what_is_missing(person: Person) -> None:
-    """No backend is part of this version: nothing is started, nothing spent."""
+@pytest.mark.parametrize(("backend", "word"), [("clade", "claude"), ("codex", "AGENT_CMD")])
+def test_an_agent_without_a_backend_is_refused_before_anything_starts(person: Person, backend: str, word: str) -> None:
+    """It validates; running it names what is known and what would do instead. Nothing is started, nothing spent."""
     flow = person.workflow(
         "flow",
         "start: a\nnodes:\n"
-        "  - {id: a, type: agent, prompt_text: hello, outputs: [{key: x}], next: d}\n"
+        f"  - {{id: a, type: agent, backend: {backend}, prompt_text: hello, outputs: [{{key: x}}], next: d}}\n"
         "  - {id: d, type: terminal}\n",
     )
     assert person.runs("validate", flow).code == 0
+    person.extra["PATH"] = "/usr/bin:/bin"
     result = person.runs("run", flow)
     assert result.code == 2
-    assert "backend" in result.err
+    assert word in result.err
+    assert "--simulate" in result.err

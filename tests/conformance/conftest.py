@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("bailiwick.testing.store_conformance")
+pytest.register_assert_rewrite("bailiwick.testing.store_conformance", "bailiwick.testing.backend_conformance")

@@ -19,9 +19,8 @@ DEEPEST = 100
 """Levels of nesting that an answer may have."""
 MOST_CANDIDATES = 64
 """Objects of one text that are looked at; the last ones."""
-MOST_REPAIRED = 4
-REPAIRABLE = 32 * 1024
-"""Characters of an object that is given to the repairing library: it takes quadratic time on hostile text."""
+REPAIRABLE = 8 * 1024
+"""Characters of a text that are given to the repairing library: it takes quadratic time on hostile ones."""
 ESCAPED_QUOTES = 400
 SHALLOW = 40
 
@@ -206,7 +205,7 @@ def _objects(text: str, scan: _Scan) -> list[str]:
 
 def _read(parts: Sequence[str]) -> Iterator[tuple[dict[str, Json], bool]]:
     """Each part as an object, with whether it had to be mended."""
-    left = MOST_REPAIRED
+    left = REPAIRABLE
     for part in parts:
         value = _loaded(part, strict=True)
         if isinstance(value, dict):
@@ -216,8 +215,8 @@ def _read(parts: Sequence[str]) -> Iterator[tuple[dict[str, Json], bool]]:
         value = None if tidied is None else _loaded(tidied, strict=False)
         if isinstance(value, dict):
             yield value, True
-        elif left > 0 and _is_repairable(part):
-            left -= 1
+        elif len(part) <= left and _is_repairable(part):
+            left -= len(part)
             for mended in _repaired(part):
                 yield mended, True
 
@@ -260,10 +259,10 @@ def _tidied(text: str) -> str | None:
 
 def _is_repairable(text: str) -> bool:
     depth = deepest = 0
-    for token in _TOKEN.finditer(text[: REPAIRABLE + 1]):
+    for token in _TOKEN.finditer(text):
         depth += (token[0] in _CLOSERS) - (token[0] in ("}", "]"))
         deepest = max(deepest, depth)
-    return len(text) <= REPAIRABLE and deepest <= SHALLOW and text.count('\\"') <= ESCAPED_QUOTES
+    return deepest <= SHALLOW and text.count('\\"') <= ESCAPED_QUOTES
 
 
 def _repaired(text: str) -> Iterator[dict[str, Json]]:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from bailiwick.agents.port import ProcessEnded, Trouble, Turn
 from bailiwick.agents.resets import parse_retry_after
+from bailiwick.engine.failures import Kind
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ CONNECT = 30.0
 SILENCE = 600.0
 TOTAL = 3600.0
 
-UNREACHABLE = "connection_failed"
-TOO_MUCH = "max_output_tokens"
-OVERFLOW = "context_length_exceeded"
-NOT_THERE = "not_found_error"
-"""Types of trouble that have no word of the server's own."""
+UNREACHABLE = str(Kind.UNREACHABLE)
+TOO_MUCH = str(Kind.BAD_OUTPUT)
+OVERFLOW = str(Kind.OVERFLOW)
+NOT_THERE = str(Kind.SPAWN)
+"""Types of trouble for which the server has no word of its own: the ladder's."""
 
 _TEXT = 500
 
@@ -202,9 +203,16 @@ def trouble_of(raw: bytes, status: int | None, headers: Mapping[str, str], now: 
     elif error:
         message = _text(error)
     plain = "" if data or raw.lstrip()[:1] in (b"<", b"{") else _short(raw[: 4 * _TEXT].decode("utf-8", "replace"))
+    if status is not None and 300 <= status < 400:
+        return Trouble(f"the server sends us elsewhere, to {_short(headers.get('location', '?'))}", status, NOT_THERE)
     if not message:
         message = plain or (f"the server answered with status {status}" if status else "the server reported an error")
     return Trouble(message, status, kind, _retry_after(headers, now))
+
+
+def with_scheme(url: str) -> str:
+    """An address as people also write it: `host:port` means `http://host:port`."""
+    return f"http://{url}" if url and "://" not in url else url
 
 
 def whole_number(value: Json) -> int | None:
@@ -223,7 +231,7 @@ def _check(call: Call) -> None:
         raise CallFailed(_no_address(call.url))
     if call.endpoint.token and not re.fullmatch(r"[\x21-\x7e]+", call.endpoint.token):
         what = "the token holds a space or another character that no token has: check where it comes from"
-        raise CallFailed(Trouble(what, type="authentication_error"))
+        raise CallFailed(Trouble(what, type=str(Kind.AUTH)))
 
 
 def _no_address(url: str) -> Trouble:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from bailiwick.agents import registry
 from bailiwick.agents.classify import Classified, classify
 from bailiwick.agents.extract import Bad, extract
 from bailiwick.agents.launch import Clocks, Launcher
-from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Said, SessionKnown, Turn
+from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.prompts import compose
 from bailiwick.agents.record import Ledgered, tally, transcript
 from bailiwick.agents.settings import Settings
@@ -27,6 +29,14 @@ from bailiwick.runtime.kinds import Done, Failed, Io, Request
 
 PATIENCE = 120.0
 """Seconds that others wait for the probe of a credential."""
+UNATTENDED: dict[str, Json] = {
+    "permission_mode": "acceptEdits",
+    "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"],
+    "sandbox": "workspace-write",
+}
+"""What an agent may do without asking: edit files where it works. Commands stay denied until a sandbox is around it."""
+GRACE = 12.0
+"""Seconds a program gets to end after a turn is cancelled: TERM, 5 s, KILL, and what it leaves behind."""
 SHORT_WAIT = 30.0
 """How long a credential is held back after a limit that names no time."""
 
@@ -79,7 +89,7 @@ class AgentKind:
             backend = self._backend(name, asked.get("script"))
         except UsageError as error:
             return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
-        credential = name
+        credential = f"simulate:{request.root}" if name == "simulate" else name
         wait = await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
             detail = Detail(retry_after=wait, backend=name, credential=credential)
@@ -108,10 +118,28 @@ class AgentKind:
         schema = _answer_schema(node) if isinstance(node, Work) else None
         return Turn(
             key=request.key, prompt=prompt, model=str(model) if model else None, cwd=Path(cwd), env=io.environment(),
-            session=plan.session, schema=schema, max_usd=node.spec.get("max_usd") if isinstance(node, Work) else None,
-            options={"entry": request.entry, "rung": plan.rung, "visit": request.visit, "scope": request.scope},
+            session=plan.session, schema=schema, max_usd=request.allowance,
+            options=self._options(request, plan),
             node=node.id, attempt=request.attempt,
         )  # fmt: skip
+
+    def _options(self, request: Request, plan: Plan) -> dict[str, Json]:
+        """What a backend may want to know besides the prompt: clocks, the rung, the declared defaults."""
+        node = request.node
+        defaults = {o.key: o.default for o in node.outputs if o.declared} if isinstance(node, Work) else {}
+        return {
+            "entry": request.entry,
+            "rung": plan.rung,
+            "visit": request.visit,
+            "scope": request.scope,
+            "silence": self.settings.silence,
+            "total": self._total(node),
+            "defaults": defaults,
+            **UNATTENDED,
+        }
+
+    def _total(self, node: Node) -> float:
+        return node.timeout if isinstance(node, Work) and node.timeout else self.settings.total
 
     async def _ask(self, backend: Backend, turn: Turn, plan: Plan, request: Request, io: Io) -> list[AgentEvent]:
         events: list[AgentEvent] = []
@@ -126,25 +154,46 @@ class AgentKind:
                 case _:
                     pass
 
-        node = request.node
-        total = node.timeout if isinstance(node, Work) and node.timeout else self.settings.total
-        with Launcher(Clocks(self.settings.silence, total), io.cancel, marks=_marks(turn)) as launcher:
+        clocks = Clocks(self.settings.silence, self._total(request.node))
+        with Launcher(clocks, io.cancel, marks=_marks(turn)) as launcher:
             watched = launcher.watching(emit)
-            if plan.rung == "compact" and turn.session and backend.capabilities.compact:
-                await backend.compact(turn, launcher, watched)
-                if not any(isinstance(e, Compacted) and e.ok for e in events):
-                    return events
-            await backend.turn(turn, launcher, watched)
+            await self._until_cancelled(self._play(backend, turn, launcher, watched, events), io, emit)
         return events
+
+    async def _play(
+        self, backend: Backend, turn: Turn, launcher: Launcher, emit: Emit, events: list[AgentEvent]
+    ) -> None:
+        if turn.options["rung"] == "compact" and turn.session and backend.capabilities.compact:
+            await backend.compact(turn, launcher, emit)
+            if not any(isinstance(e, Compacted) and e.ok for e in events):
+                return
+        await backend.turn(turn, launcher, emit)
+
+    async def _until_cancelled(self, work: Coroutine[None, None, None], io: Io, emit: Emit) -> None:
+        """Play a turn; one that talks to a server is given up when the attempt has to end, as a program is killed."""
+        playing = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(io.cancel.wait())
+        try:
+            await asyncio.wait({playing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done() and not playing.done():
+                await asyncio.wait({playing}, timeout=GRACE)
+            if not playing.done():
+                playing.cancel()
+                await asyncio.wait({playing})
+                emit(ProcessEnded(-15, why="cancelled"))
+        finally:
+            stopping.cancel()
+        if not playing.cancelled():
+            playing.result()
 
     def _judge(self, events: list[AgentEvent], node: Node, backend: Backend, turn: Turn, plan: Plan) -> Done | Failed:
         outputs = node.outputs if isinstance(node, Work) else ()
+        session = next((e.id for e in reversed(events) if isinstance(e, SessionKnown)), turn.session)
         spent = tally(events, backend.name, turn.model)
         log = {
             "prompt": turn.prompt, "transcript": transcript(events), "backend": backend.name, "model": turn.model,
-            "rung": plan.rung, "usage": spent.to_json(),
+            "rung": plan.rung, "usage": spent.to_json(), "session": session,
         }  # fmt: skip
-        session = next((e.id for e in reversed(events) if isinstance(e, SessionKnown)), turn.session)
         failed = classify(events, expects_answer=bool(outputs), now=self.clock.now(), zone=self.zone)
         if failed is not None:
             return self._failed(failed, backend, session, turn, (spent, log))
@@ -173,15 +222,14 @@ class AgentKind:
         return Failed(Failure(kind, found.message, detail.to_json()), log)
 
     async def _report(self, credential: str, found: Done | Failed) -> None:
-        """Tell everybody who uses the credential what this turn met."""
-        if isinstance(found, Done):
+        """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it."""
+        limited = isinstance(found, Failed) and found.failure.kind in (*ENDPOINT, Kind.CAP)
+        if not isinstance(found, Failed) or not limited:
             await self.store.bucket_report(credential, None)
             return
-        if found.failure.kind in (*ENDPOINT, Kind.CAP):
-            detail = Detail.from_json(found.failure.detail)
-            now = self.clock.now()
-            until = detail.resets_at or now + (detail.retry_after or SHORT_WAIT)
-            await self.store.bucket_report(credential, until)
+        detail = Detail.from_json(found.failure.detail)
+        until = detail.resets_at or self.clock.now() + (detail.retry_after or SHORT_WAIT)
+        await self.store.bucket_report(credential, until)
 
 
 def _marks(turn: Turn) -> dict[str, str]:

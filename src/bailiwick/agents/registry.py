@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shutil
 from collections.abc import Callable
 from importlib import import_module
 
@@ -20,6 +21,8 @@ TABLE: dict[str, str] = {
     "simulate": "bailiwick.agents.backends.simulate:SimulateBackend",
 }
 GROUP = "bailiwick.agents"
+PROGRAMS = {"claude": "claude", "codex": "codex", "copilot": "copilot"}
+"""Backends that drive a program which has to be installed."""
 
 
 def names() -> list[str]:
@@ -38,6 +41,18 @@ def find(name: str, settings: Settings) -> Backend:
             code="BW251",
         )
     return _maker(name)(settings)
+
+
+def require(name: str, settings: Settings) -> None:
+    """Refuse a backend that can't be used here, before anything starts and anything is spent."""
+    find(name, settings)
+    program = PROGRAMS.get(name)
+    if program is not None and shutil.which(program) is None:
+        raise UsageError(
+            f"backend '{name}' needs the program '{program}', which is not on the PATH",
+            hint=f"install it, choose another (known: {', '.join(names())}), set AGENT_CMD, or use --simulate",
+            code="BW252",
+        )
 
 
 def _maker(name: str) -> Callable[[Settings], Backend]:

@@ -64,7 +64,8 @@ class Settings:
     def ladder(self, node: Work) -> LadderPolicy:
         """The knobs of one node."""
         on_cap = str(node.spec.get("on_cap") or self.policy.on_cap)
-        return replace(self.policy, models=len(self.choose(node).models), on_cap=on_cap)
+        reserve = float(node.spec.get("max_usd") or self.policy.reserve_usd)
+        return replace(self.policy, models=len(self.choose(node).models), on_cap=on_cap, reserve_usd=reserve)
 
 
 def read_settings(config: Config, simulate: Path | bool | None = None) -> Settings:
@@ -86,6 +87,7 @@ def read_settings(config: Config, simulate: Path | bool | None = None) -> Settin
         max_attempts=config.get("agents.max_attempts"),
         outage_wait=config.get("agents.outage_wait"),
         use_defaults=config.get("agents.use_default_outputs"),
+        reserve_usd=config.get("budget.call.usd"),
     )
     allowed = config.get("agents.allowed_backends")
     return Settings(

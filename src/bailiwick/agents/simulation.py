@@ -173,7 +173,7 @@ _CRASH = Table("crash", (Field("code", Number(whole=True)), Field("stderr", Text
 _TOKENS = Table("tokens", tuple(Field(name, Number(low=0, whole=True)) for name in ("input", "output", "cached")))
 _DEEDS = (
     Field("say", OneOf((ListOf(Text()), Text()))),
-    Field("edit", MapOf(OneOf((Text(), Anything())))),
+    Field("edit", MapOf(Anything())),
     Field("run", ListOf(Text(empty=False))),
     Field("denied", Text(empty=False), "the tool that is denied"),
     Field("cheat", Choice(CHEATS)),
@@ -203,6 +203,8 @@ _ENDS = (
 )
 _CHOICE = Table("choice", (*_DEEDS[:-1], *_ENDS, Field("weight", Number(low=0))))
 _BEHAVIOUR = Table("behaviour", (*_DEEDS, *_ENDS, Field("choose", ListOf(_CHOICE, least=1))))
+FIELDS = tuple(known.name for known in _BEHAVIOUR.fields)
+"""What a behaviour may say."""
 _ATTEMPTS = ListOf(_BEHAVIOUR, least=1)
 _MODEL = Table(
     "model", (Field("latency", Duration()), Field("input_usd", Number(low=0)), Field("output_usd", Number(low=0)))
@@ -249,16 +251,14 @@ def _check_list(listed: Value, found: Findings) -> None:
 
 
 def _check_behaviour(value: Value, found: Findings) -> None:
-    ends = [known.name for known in _ENDS if value.entries.get(known.name) is not None and value.data[known.name]]
+    known = {end.name for end in _ENDS}
+    ends = [name for name, part in value.entries.items() if name in known and part.data]
     if len(ends) > 1:
         what = f"a behaviour ends in one way, not in {len(ends)}: {', '.join(ends)}"
         found.error(codes.WRONG_TYPE, what, value.key_place(ends[1]), "make them attempts of their own")
     edits = value.entries.get("edit")
-    for name in edits.entries if edits is not None else ():
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or not path.parts:
-            what = f"{name!r} leaves the working directory"
-            found.error(codes.OUTSIDE, what, edits.key_place(name) if edits else value.place, "give a relative path")
+    if edits is not None:
+        _check_edits(edits, found)
     lines = value.entries.get("run")
     for line in lines.items if lines is not None else ():
         if isinstance(line.data, str) and not _words(line.data):
@@ -267,6 +267,16 @@ def _check_behaviour(value: Value, found: Findings) -> None:
     until = outage.entries.get("until") if outage is not None else None
     if until is not None and isinstance(until.data, str) and _moment(until.data) is None:
         found.wrong(until, "a time such as 2030-01-31T08:00:00Z")
+
+
+def _check_edits(edits: Value, found: Findings) -> None:
+    for name, content in edits.entries.items():
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            what = f"{name!r} leaves the working directory"
+            found.error(codes.OUTSIDE, what, edits.key_place(name), "give a relative path")
+        if content.data is not None and not isinstance(content.data, str):
+            found.wrong(content, "the text of a file, or null to remove it")
 
 
 def _words(line: str) -> tuple[str, ...]:

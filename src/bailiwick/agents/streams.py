@@ -20,10 +20,11 @@ CUT = "… [cut: the line is too long]".encode()
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much output is looked at, in bytes: of one line, of all lines together; then how many lines of the end."""
+    """How much output is looked at: bytes of one line, bytes and lines in all, and then how many lines of the end."""
 
     line: int = 16 << 20
     total: int = 256 << 20
+    lines: int = 500_000
     last: int = 64
 
 
@@ -40,6 +41,7 @@ class Lines:
         self._partial = bytearray()
         self._is_cut = False
         self._total = 0
+        self._ended = 0
         self._newest: deque[bytes] = deque(maxlen=self.bounds.last)
         self._held = 0
 
@@ -50,12 +52,21 @@ class Lines:
         self._extend(head)
         if not newline:
             return 0
+        ended = 1 + rest.count(b"\n")
+        self._ended += ended
         self._end_line()
-        *lines, tail = rest.split(b"\n")
+        most = self.bounds.last + 1 if self._is_over else -1
+        *lines, tail = rest.rsplit(b"\n", most)
+        if len(lines) == most:
+            del lines[0]  # what is before the newest lines, however many lines that is
         for line in lines:
             self._pass_on(line if len(line) <= self.bounds.line else line[: self.bounds.line] + CUT)
         self._extend(tail)
-        return 1 + len(lines)
+        return ended
+
+    @property
+    def _is_over(self) -> bool:
+        return self._total > self.bounds.total or self._ended > self.bounds.lines
 
     def _extend(self, data: bytes) -> None:
         room = self.bounds.line - len(self._partial)
@@ -71,7 +82,7 @@ class Lines:
         self._pass_on(line)
 
     def _pass_on(self, line: bytes) -> None:
-        if self._total <= self.bounds.total:
+        if not self._is_over:
             self._on_line(line)
             return
         if len(self._newest) == self.bounds.last:

@@ -27,8 +27,8 @@ def demo(*, keep: str | None, as_json: bool) -> int:
 
     if not as_json:
         where = f"in {keep}" if keep else "in a temporary directory, removed at the end"
-        click.echo(f"bailiwick {__version__} · scripts only: no agent, no key, no network · {where}\n")
-        click.echo('A workflow of scripts, decisions, a fan-out and a wait   "count the words, then report"')
+        click.echo(f"bailiwick {__version__} · simulated agent, no key, no network · {where}\n")
+        click.echo('A workflow of scripts, decisions, a fan-out, a wait and an agent   "count the words, then report"')
     if keep:
         Path(keep).mkdir(parents=True, exist_ok=True)
         tale = play(Path(keep).resolve(), say)

@@ -51,7 +51,8 @@ class Tale:
 def play(home: Path, say: Say) -> Tale:
     """Play the demonstration below `home`."""
     tale = Tale()
-    command = [sys.executable, "-m", "bailiwick", "run", str(WORKFLOW), "--events"]
+    script = str(WORKFLOW / "simulate.yaml")
+    command = [sys.executable, "-m", "bailiwick", "run", str(WORKFLOW), "--events", "--simulate", script]
     process = _start(command, home)
     for event in _events(process):
         tale.first.append(event)
@@ -70,7 +71,7 @@ def play(home: Path, say: Say) -> Tale:
 
 
 def _start(command: list[str], home: Path) -> subprocess.Popen[str]:
-    env = child_environment({"BAILIWICK_HOME": str(home)})
+    env = child_environment({"BAILIWICK_HOME": str(home), "AGENT_INVOKE_BACKOFF_BASE_S": "1"})
     return subprocess.Popen(
         command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home
     )
@@ -100,6 +101,8 @@ def _tell(event: dict[str, Json], say: Say) -> None:
         case "WaitOpened":
             kind = "tries again" if event["kind"] == "retry" else "waits"
             say(kind, f"{event['node']}: {event.get('body', {}).get('failure') or 'durably, on disk'}")
+        case "EffectStarted" if event.get("rung") == "reask":
+            say("asks again", f"{event['node']}: the answer was no JSON; only that is asked for, in the same session")
         case "EffectLost":
             say("again", "the same command; what had only begun is entered again with the same key")
         case _:

@@ -38,7 +38,7 @@ def unprotected() -> list[str]:
     """What is not protected here, in words."""
     return [
         "scripts of a workflow run with your rights and your network: they are your code, not an agent's",
-        "no agent backend is part of this version: agent nodes load and validate but do not run",
+        "agents run with your rights and your network too: this version has no sandbox around them",
         "anyone who can write your state directory can change what a run will do",
     ]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 
-from bailiwick.dryrun.instances import Fit, offered, schema_at, smallest
 from bailiwick.dryrun.origins import Origin, Sources
 from bailiwick.dryrun.usage import Use, plausible
 from bailiwick.dryrun.values import candidates, way_of
 from bailiwick.engine.graph import Ask, Branch, Call, Graph, Map, Output
 from bailiwick.ids import Json
+from bailiwick.lang.instances import Fit, offered, schema_at, smallest
 
 MOST_ITEMS = 8
 MOST_HEARD = 20

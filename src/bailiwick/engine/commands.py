@@ -10,7 +10,7 @@ from bailiwick.ids import Json
 
 @dataclass(frozen=True, slots=True)
 class StartEffect:
-    """Begin one attempt, after `EffectStarted` is durable. `unit` names the budget it counts against, if any."""
+    """Begin one attempt, after `EffectStarted` is durable. `units` is what it sets aside."""
 
     scope: str
     node: str
@@ -21,7 +21,7 @@ class StartEffect:
     entry: int = 1
     request: Json = None
     notes: tuple[str, ...] = ()
-    unit: str = ""
+    units: tuple[tuple[str, float], ...] = ()
     plan: Plan | None = None
 
 

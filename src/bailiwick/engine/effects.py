@@ -20,15 +20,15 @@ from bailiwick.ids import place as written
 
 def begin(state: State, rules: Rules, scope: Scope, node: Work | Wait, visit: int, ordinal: int) -> list[Action]:
     """Start an effect for the first time, unless a ceiling that it counts against was met. Raises `RenderFailed`."""
-    unit = rules.unit(node)
-    if held_back(state, unit):
+    units = rules.units(node)
+    if held_back(state, units):
         return []
     made = rules.prepare(node, at_visit(state, scope, node, visit))
     key = effect_key(state.run, scope.path, node.id, visit, ordinal)
     plan = Plan() if rules.climbs(node) else None
     return [
         StartEffect(
-            scope.path, node.id, visit, ordinal, 1, key, request=made.value, notes=made.missing, unit=unit, plan=plan
+            scope.path, node.id, visit, ordinal, 1, key, request=made.value, notes=made.missing, units=units, plan=plan
         )
     ]
 
@@ -38,8 +38,8 @@ def again(state: State, rules: Rules, scope: Scope, attempt: int, entry: int, pl
     node, flight = state.graph.nodes[scope.cursor], scope.flight
     if flight is None or not isinstance(node, Work | Wait):
         return [fail(scope, node, scope.visit, "lost", "nothing to go on with")]
-    unit = rules.unit(node)
-    if held_back(state, unit):
+    units = rules.units(node)
+    if held_back(state, units):
         return []
     try:
         made = rules.prepare(node, at_visit(state, scope, node, scope.visit))
@@ -48,7 +48,7 @@ def again(state: State, rules: Rules, scope: Scope, attempt: int, entry: int, pl
     return [
         StartEffect(
             scope.path, node.id, scope.visit, flight.ordinal, attempt, flight.key, entry, made.value, made.missing,
-            unit, plan,
+            units, plan,
         )
     ]  # fmt: skip
 

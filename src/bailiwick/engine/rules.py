@@ -35,14 +35,16 @@ class Rules:
         """Whether failed attempts of this node climb the agent's ladder."""
         return isinstance(node, Work) and node.type in self.counted
 
-    def unit(self, node: Node) -> str:
-        """The budget an attempt of this node counts against, if any."""
-        return "agent_calls" if self.climbs(node) else ""
+    def units(self, node: Node) -> tuple[tuple[str, float], ...]:
+        """What an attempt of this node sets aside of each budget: a call, money; tokens are only counted."""
+        if not isinstance(node, Work) or not self.climbs(node):
+            return ()
+        return (("agent_calls", 1.0), ("usd", self.policy(node).reserve_usd), ("tokens", 0.0))
 
 
-def held_back(state: State, unit: str) -> bool:
+def held_back(state: State, units: tuple[tuple[str, float], ...]) -> bool:
     """Whether a ceiling that was met keeps such an effect from starting."""
-    return "wall" in state.reached or bool(unit and unit in state.reached)
+    return "wall" in state.reached or any(unit in state.reached for unit, _ in units)
 
 
 def at_visit(state: State, scope: Scope, node: Node, visit: int) -> Lookup:

@@ -32,6 +32,7 @@ class LadderPolicy:
     models: int = 1
     on_cap: str = "wait"
     use_defaults: bool = True
+    reserve_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class Exhausted:
 def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
     """Choose the rung after the last of `tries`."""
     last = tries[-1]
+    if last.kind is Kind.SPAWN and (plan := _session_trouble(tries)) is not None:
+        return plan
     match last.kind:
         case Kind.AUTH | Kind.BILLING | Kind.SPAWN:
             return Pause("auth", _same(last), last.detail.evidence or str(last.kind), seconds=policy.probe)
@@ -95,6 +98,16 @@ def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pa
     if last.kind in TRANSIENT - {Kind.EMPTY} or last.detail.transient:
         return _transient(tries, policy, key)
     return _answerless(tries, policy, key)
+
+
+def _session_trouble(tries: Sequence[Try]) -> Plan | None:
+    """A session that is there already is resumed; one that is gone is begun anew, once."""
+    last = tries[-1]
+    evidence = last.detail.evidence
+    if evidence.startswith("session-in-use") and last.detail.session and last.rung != "resume":
+        return Plan("resume", last.model, last.level, last.detail.session)
+    gone = [t for t in tries if t.detail.evidence.startswith(("session-unknown", "thread-unknown"))]
+    return _same(last) if gone and gone[-1] is last and len(gone) == 1 else None
 
 
 def _same(last: Try) -> Plan:

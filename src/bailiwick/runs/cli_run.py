@@ -163,13 +163,13 @@ def _check_agents(loaded: Loaded, flags: dict[str, Json], simulate: Path | bool 
     agents = [n for n in loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
     if not agents:
         return
-    from bailiwick.agents.registry import find
+    from bailiwick.agents.registry import require
     from bailiwick.agents.settings import read_settings
     from bailiwick.config.service import load_config
 
     settings = read_settings(load_config(Path.cwd(), flags), simulate)
     for name in sorted({settings.choose(node).backend for node in agents}):
-        find(name, settings)
+        require(name, settings)
 
 
 async def _resume(

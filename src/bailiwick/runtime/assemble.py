@@ -147,7 +147,7 @@ class Assembly:
                 await self.library.define(root.definition)
                 budget = self.library.definitions.graph(root.definition).budget
                 raised = (root.summary or {}).get("limits", {})
-                ceilings = {"agent_calls": raised.get("agent_calls", budget.agent_calls)}
+                ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in ("agent_calls", "usd", "tokens")}
         return Family(row, definition, self.library, self.workspace, __version__, ceilings)
 
     async def settle(self) -> None:

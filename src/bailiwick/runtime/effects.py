@@ -98,7 +98,8 @@ class Effects:
         self._cancels[start.key] = cancel
         request = Request(
             around.run, around.root, around.epoch, start.key, start.scope, node, start.visit, start.ordinal,
-            start.attempt, start.entry, start.request, around.pinned, around.live, around.workspace, start.plan,
+            start.attempt, start.entry, start.request, around.pinned, around.live, around.workspace,
+            start.plan, dict(start.units).get("usd"),
         )  # fmt: skip
         self.supervisor.start(self._attempt(start, request, cancel), f"effect {start.node}")
 

@@ -47,6 +47,7 @@ class _Visit:
     made: bool = False
     started: ev.EffectStarted | None = None
     started_at: float = 0.0
+    turn: dict[str, Json] | None = None
 
     def put(self, name: str, text: str) -> None:
         """Give a file its text; an empty one is not there."""
@@ -86,6 +87,7 @@ class Image:
     def apply(self, seq: int, at: float, event: ev.Event) -> None:
         """Fold one event that happened at `at`."""
         self.dirty = True
+        self._follow(event)
         match event:
             case ev.StepPassed():
                 evolve(self.state, event, at)
@@ -208,7 +210,40 @@ class Image:
             "result": failure.get("kind"),
             "message": failure.get("message", ""),
         }
+        if started is not None and started.rung:
+            visit.turn = {**line, **_turn_facts(started, e, failure)}
+            if failure.get("kind") == "ok":
+                self._decided(visit, "done", "")
+            return
         visit.add(self._rendering.line(line))
+
+    def _decided(self, visit: _Visit, decision: str, why: str) -> None:
+        """The line of a turn is complete when it is known what followed it."""
+        if visit.turn is not None:
+            visit.add(self._rendering.line({**visit.turn, "decision": decision, "why": why}))
+            visit.turn = None
+
+    def _follow(self, event: ev.Event) -> None:
+        """What an event says about the turn before it."""
+        match event:
+            case ev.EffectStarted():
+                decision, why = f"attempt: {event.rung}" if event.rung else "", ""
+            case ev.WaitOpened():
+                decision, why = (
+                    f"wait: {event.kind}",
+                    str(event.body.get("failure") or event.body.get("question") or ""),
+                )
+            case ev.StepDone():
+                decision, why = ("default" if event.defaulted else "done"), ""
+            case ev.StepFailed():
+                decision, why = "fail", str(event.failure.get("message", ""))
+            case _:
+                return
+        scope = self.state.scopes.get(event.scope)
+        if decision and scope is not None:
+            visit = self._open.get(self._directory(scope, event.node))
+            if visit is not None:
+                self._decided(visit, decision, why)
 
     def _show_log(self, visit: _Visit, log: dict[str, Json]) -> None:
         rendering = self._rendering
@@ -331,3 +366,19 @@ class Image:
                 else:
                     self.files.write(f"{path}/{name}", made())
             del self._passed[path]
+
+
+def _turn_facts(started: ev.EffectStarted, e: ev.EffectFinished | ev.EffectLost, failure: dict[str, Json]) -> Json:
+    """What attempts.jsonl says of a turn besides its result; a cost that is not known is null."""
+    log = e.log if isinstance(e, ev.EffectFinished) else {}
+    usage: dict[str, Json] = log.get("usage") or {}
+    detail: dict[str, Json] = failure.get("detail") or {}
+    return {
+        "backend": log.get("backend"),
+        "model": log.get("model"),
+        "rung": started.rung,
+        "class": failure.get("kind"),
+        "evidence": detail.get("evidence", ""),
+        "tokens": {k: usage[k] for k in ("input", "output", "cached") if k in usage},
+        "cost": usage.get("usd"),
+    }

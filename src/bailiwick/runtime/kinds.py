@@ -34,6 +34,7 @@ class Request:
     live: Path
     workspace: Path
     plan: Plan | None = None
+    allowance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

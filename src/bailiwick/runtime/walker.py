@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bailiwick import crashpoints
 from bailiwick.clock import Clock
@@ -17,7 +17,7 @@ from bailiwick.engine.state import State
 from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
-from bailiwick.runtime import ceilings, happenings
+from bailiwick.runtime import ceilings, happenings, money
 from bailiwick.runtime.children import end_children
 from bailiwick.runtime.effects import Effects, Surroundings
 from bailiwick.runtime.family import Family
@@ -148,13 +148,14 @@ class Walker:
             pids = ", ".join(str(child.pid) for child in left)
             raise StoreUnavailable(f"processes of an earlier owner will not end: {pids}", hint="end them, then go on")
         for scope, flight in flights:
-            self._settle(flight.key, self.outfit.rules.unit(self.state.graph.nodes[scope.cursor]), known=False)
+            units = self.outfit.rules.units(self.state.graph.nodes[scope.cursor])
+            self._settle(money.unknown(flight.key, units))
             self._record(ev.EffectLost(scope.path, flight.key, "crash"))
 
-    def _settle(self, key: str, unit: str, *, known: bool) -> None:
-        """Turn what was set aside for an effect into what it came to."""
-        if unit:
-            self.pending.settle += [Settlement(s, key, unit, 1, known) for s in self.outfit.family.scopes()]
+    def _settle(self, spent: list[money.Spent]) -> None:
+        """Turn what was set aside for an effect into what it came to, in every scope it counts against."""
+        for scope in self.outfit.family.scopes():
+            self.pending.settle += [Settlement(scope, s.key, s.unit, s.amount, s.known) for s in spent]
 
     async def _drain_inbox(self) -> None:
         if not self.inbox_maybe:
@@ -194,7 +195,7 @@ class Walker:
             self._record(ev.EffectObserved(scope, key, data))
         self.effects.observed.clear()
         for start, result, seconds in self.effects.finished:
-            self._settle(start.key, start.unit, known=True)
+            self._settle(money.settled(start, result, self.history))
             cut = isinstance(result, Failed) and result.failure.kind == "cancelled"
             if cut and (self.state.stopping == "now" or self.interrupt or self.suspended):
                 why = self.interrupt or ("lease" if self.suspended else "stopped")
@@ -218,7 +219,7 @@ class Walker:
         for action in actions:
             match action:
                 case co.StartEffect():
-                    self._start(action)
+                    await self._start(action)
                 case co.OpenWait():
                     for event in happenings.opened(action, self._now(), self.tools.zone):
                         self._record(event)
@@ -246,12 +247,16 @@ class Walker:
         if isinstance(event, ev.StepDone) and event.node in self.state.scopes[event.scope].writes:
             crashpoints.reach("scope.joined")
 
-    def _start(self, start: co.StartEffect) -> None:
+    async def _start(self, start: co.StartEffect) -> None:
+        """Journal an attempt and set aside what it may use: of money at most what is left."""
+        units = []
+        for unit, wanted in start.units:
+            limits = self.outfit.family.limits(unit, ceilings.limit(self.state, unit))
+            amount = await money.cut(self.tools.store, unit, wanted, limits, self.pending)
+            units.append((unit, amount))
+            self.pending.reserve += [Reservation(s, start.key, unit, amount, limit) for s, limit in limits]
         self._record(happenings.started(start))
-        if start.unit:
-            limits = self.outfit.family.limits(start.unit, ceilings.limit(self.state, start.unit))
-            self.pending.reserve += [Reservation(s, start.key, start.unit, 1, limit) for s, limit in limits]
-        self.starting.append(start)
+        self.starting.append(replace(start, units=tuple(units)))
 
     async def _call(self, call: co.StartChild) -> None:
         made = await self.outfit.family.child(call, self.state, self._now())
@@ -281,8 +286,8 @@ class Walker:
                     self.seq += len(pending.events)
                     break
                 raise
-            except BudgetExceeded:
-                self._over_budget()
+            except BudgetExceeded as error:
+                self._over_budget(error.unit)
                 return False
         self.pending, self.starting = Pending(), []
         self._last_flush = self._now()
@@ -307,10 +312,10 @@ class Walker:
             crashpoints.reach("effect.after_start_commit")
             self.effects.start(start, self.outfit.around, self.state.graph.nodes[start.node])
 
-    def _over_budget(self) -> None:
+    def _over_budget(self, unit: str) -> None:
         """A reservation did not fit: take back the starts that count, keep everything else, and say so."""
         kept = self.pending
-        refused = {s.key: s.unit for s in self.starting if s.unit}
+        refused = {s.key for s in self.starting if s.units}
         self.state = self.tools.library.replay(list(self.history))
         self.pending = Pending(
             consumed=kept.consumed, children=kept.children, messages=kept.messages, settle=kept.settle
@@ -318,9 +323,9 @@ class Walker:
         for event, at in kept.events:
             if not (isinstance(event, ev.EffectStarted) and event.key in refused):
                 record(self.state, self.pending, event, at)
-        self.starting = [s for s in self.starting if not s.unit]
-        for unit in set(refused.values()):
-            self._record(ev.BudgetReached(unit, self.outfit.family.tightest(unit, ceilings.limit(self.state, unit))))
+        self.starting = [s for s in self.starting if not s.units]
+        limit = self.outfit.family.tightest(unit, ceilings.limit(self.state, unit))
+        self._record(ev.BudgetReached(unit, limit))
         self.wake.set()
 
     def _next_due(self) -> float | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bailiwick.agents.port import AgentEvent, Backend, Turn
+from bailiwick.agents.simulation import Script, read_script
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
 from bailiwick.testing.model_server import ModelServer, Seen
@@ -51,3 +52,10 @@ def ask_scripted(backend: Backend, scenario: str, asked: Turn | None = None) -> 
             return events, server.requests
 
     return asyncio.run(go())
+
+
+def script_of(tmp_path: Path, text: str) -> Script:
+    """The script that a text is."""
+    path = tmp_path / "script.yaml"
+    path.write_text(text, "utf-8")
+    return read_script(path)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bailiwick.agents.backends.ollama import WINDOW, Ollama
+from bailiwick.agents.backends.ollama import WINDOW, OllamaBackend
 from bailiwick.agents.http import Endpoint
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble, Used
 from bailiwick.ids import Json
@@ -16,7 +16,7 @@ from tests.unit.agents.asking import QUICK, SCHEMA, NoProcesses, ask, ask_script
 
 def last(scenario: str, **given: Json) -> AgentEvent:
     """How a turn ended."""
-    return ask_scripted(Ollama(), scenario, turn(**given))[0][-1]
+    return ask_scripted(OllamaBackend(), scenario, turn(**given))[0][-1]
 
 
 def answered(said: Say | Raw, **given: Json) -> AgentEvent:
@@ -24,20 +24,20 @@ def answered(said: Say | Raw, **given: Json) -> AgentEvent:
 
     async def go() -> AgentEvent:
         async with ModelServer({"own": [said]}) as server:
-            return (await ask(Ollama(), turn(base_url=server.url("own"), **given)))[-1]
+            return (await ask(OllamaBackend(), turn(base_url=server.url("own"), **given)))[-1]
 
     return asyncio.run(go())
 
 
 def test_an_answer_comes_with_what_it_used() -> None:
     """Local tokens cost no money, but they are counted."""
-    events, _ = ask_scripted(Ollama(), "plain")
+    events, _ = ask_scripted(OllamaBackend(), "plain")
     assert events == [Used(1200, 50, model="m"), Answered("Hello from the script.", stop="stop")]
 
 
 def test_the_window_is_always_set_and_cutting_forbidden() -> None:
     """Left alone, Ollama takes a small window and drops what does not fit without a word."""
-    _, seen = ask_scripted(Ollama(), "plain")
+    _, seen = ask_scripted(OllamaBackend(), "plain")
     assert seen[0].path == "/api/chat"
     assert seen[0].body["options"]["num_ctx"] == WINDOW
     assert (seen[0].body["truncate"], seen[0].body["shift"]) == (False, False)
@@ -46,14 +46,14 @@ def test_the_window_is_always_set_and_cutting_forbidden() -> None:
 def test_options_of_the_turn_are_passed_on() -> None:
     """The window, the time a model stays loaded and whether it thinks depend on the machine."""
     own = {"num_ctx": 4096, "keep_alive": "1h", "think": False, "parameters": {"temperature": 0, "num_ctx": 1}}
-    _, seen = ask_scripted(Ollama(), "plain", turn(options={**QUICK, **own}))
+    _, seen = ask_scripted(OllamaBackend(), "plain", turn(options={**QUICK, **own}))
     body = seen[0].body
     assert (body["options"], body["keep_alive"], body["think"]) == ({"temperature": 0, "num_ctx": 4096}, "1h", False)
 
 
 def test_a_schema_is_enforced_and_stated_in_the_prompt() -> None:
     """A model that is held to a form it has not read fills it with nonsense."""
-    events, seen = ask_scripted(Ollama(), "json", turn(schema=SCHEMA))
+    events, seen = ask_scripted(OllamaBackend(), "json", turn(schema=SCHEMA))
     assert seen[0].body["format"] == SCHEMA
     said = seen[0].body["messages"][0]["content"]
     assert said.startswith("Say hello.\n")
@@ -65,7 +65,7 @@ def test_a_schema_is_enforced_and_stated_in_the_prompt() -> None:
 
 def test_without_a_schema_the_prompt_is_left_alone() -> None:
     """Not every answer is JSON."""
-    _, seen = ask_scripted(Ollama(), "plain")
+    _, seen = ask_scripted(OllamaBackend(), "plain")
     assert seen[0].body["messages"] == [{"role": "user", "content": "Say hello."}]
     assert "format" not in seen[0].body
 
@@ -75,7 +75,7 @@ def test_a_prompt_that_does_not_fit_is_an_overflow(scenario: str) -> None:
     """Also where the server answers as if nothing had happened: it has seen the end of the prompt only."""
     event = last(scenario)
     assert isinstance(event, Trouble)
-    assert event.type in ("context_length_exceeded", "exceed_context_size_error")
+    assert event.type in ("overflow", "exceed_context_size_error")
 
 
 def test_a_prompt_that_was_cut_to_half_the_window_is_an_overflow() -> None:
@@ -143,7 +143,7 @@ def test_silence_ends_the_turn(scenario: str) -> None:
 
 def test_without_a_model_nothing_is_sent() -> None:
     """There is no model that every Ollama has."""
-    events, seen = ask_scripted(Ollama(), "plain", turn(model=None))
+    events, seen = ask_scripted(OllamaBackend(), "plain", turn(model=None))
     assert isinstance(events[-1], Trouble)
     assert seen == []
 
@@ -153,7 +153,7 @@ def check(model: str | None) -> tuple[bool, str]:
 
     async def go() -> tuple[bool, str]:
         async with ModelServer() as server:
-            return await Ollama(Endpoint(server.url("plain")), model=model).check({}, NoProcesses())
+            return await OllamaBackend(Endpoint(server.url("plain")), model=model).check({}, NoProcesses())
 
     return asyncio.run(go())
 
@@ -171,7 +171,7 @@ def test_a_check_tells_the_version_and_whether_the_model_is_there() -> None:
 
 def test_a_check_of_a_server_that_is_not_there_says_so() -> None:
     """Doctor shows this line as it is."""
-    ok, words = asyncio.run(Ollama(Endpoint("http://127.0.0.1:9")).check({}, NoProcesses()))
+    ok, words = asyncio.run(OllamaBackend(Endpoint("http://127.0.0.1:9")).check({}, NoProcesses()))
     assert not ok
     assert words.startswith("127.0.0.1:9 can't be reached")
 
@@ -179,6 +179,6 @@ def test_a_check_of_a_server_that_is_not_there_says_so() -> None:
 def test_there_is_no_session_to_compact() -> None:
     """Each turn is told whole; the capability says so."""
     events: list[AgentEvent] = []
-    asyncio.run(Ollama().compact(turn(), NoProcesses(), events.append))
+    asyncio.run(OllamaBackend().compact(turn(), NoProcesses(), events.append))
     assert [type(event) for event in events] == [Compacted]
-    assert Ollama().capabilities.compact is False
+    assert OllamaBackend().capabilities.compact is False

@@ -55,11 +55,14 @@ def test_it_is_told_how_many_lines_ended() -> None:
     assert [lines.feed(data) for data in (b"a", b"b\nc", b"\n\nd\n", b"")] == [0, 1, 3, 0]
 
 
-def test_past_the_total_the_newest_lines_come_at_the_end() -> None:
+@pytest.mark.parametrize("bounds", [Bounds(total=10, last=3), Bounds(lines=5, last=3)], ids=["bytes", "lines"])
+@pytest.mark.parametrize("at_once", [1, 7, 200])
+def test_past_the_total_the_newest_lines_come_at_the_end(bounds: Bounds, at_once: int) -> None:
     """An answer stands last: whoever printed too much before it is still heard."""
-    chunks = [b"%d\n" % number for number in range(100)]
-    seen = _split(chunks, Bounds(total=10, last=3))
-    assert seen == [b"0", b"1", b"2", b"3", b"4", b"97", b"98", b"99"]
+    first = b"0\n1\n2\n3\n4\n"
+    flood = b"".join(b"%d\n" % number for number in range(5, 100))
+    chunks = [flood[start : start + at_once] for start in range(0, len(flood), at_once)]
+    assert _split([first, *chunks], bounds) == [b"0", b"1", b"2", b"3", b"4", b"97", b"98", b"99"]
 
 
 def test_past_the_total_no_more_is_held_than_one_line_may_have() -> None:

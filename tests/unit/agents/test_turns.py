@@ -21,6 +21,7 @@ from bailiwick.agents.port import (
     Trouble,
     Turn,
     TurnIo,
+    Used,
 )
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import ManualClock
@@ -28,7 +29,7 @@ from bailiwick.engine import graph as g
 from bailiwick.engine.rungs import LadderPolicy
 from bailiwick.ids import Json
 from bailiwick.runs.control import Control
-from bailiwick.runs.foreground import DEGRADED, DONE, FAILED, TIME, WAITS
+from bailiwick.runs.foreground import BUDGET, DEGRADED, DONE, FAILED, TIME, WAITS
 from bailiwick.runtime.assemble import Assembly
 from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, types
 
@@ -308,6 +309,19 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
     stage.play(scene)
 
 
+def test_an_answer_that_can_not_be_used_still_opens_the_credential(tmp_path: Path) -> None:
+    """The endpoint answered: nobody has to wait for its next window any more."""
+    backend = Played([[replace(LIMIT, retry_after=0.01)], RUBBISH, GOOD])
+    stage = _stage(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, chain(_agent()))).code == DONE
+        assert len(backend.seen) == 3
+        assert await assembly.store.bucket_take("played", assembly.clock.now(), 60) == 0
+
+    stage.play(scene)
+
+
 def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
     """The endpoint is at fault, not the node: it is waited for."""
     clock = ManualClock(1_700_000_000.0)
@@ -325,5 +339,53 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
             clock.advance(60)
         assert verdict.code == DONE
         assert {t.prompt for t in backend.seen} == {"Do it for me."}
+
+    stage.play(scene)
+
+
+def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -> None:
+    """A dollar a turn is reserved; what it cost is what stays; nothing starts that does not fit."""
+    cheap: list[AgentEvent] = [SessionKnown("s1"), Used(100, 20, usd=0.25), Answered('{"x": 1}')]
+    backend = Played([cheap])
+    stage = _stage(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
+    graph = chain(*(_agent(f"a{i}") for i in range(6)), budget=g.Budget(usd=1.1))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == BUDGET
+        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        assert sum(r.settled or 0 for r in rows) == pytest.approx(0.25 * len(backend.seen))
+        assert sum(r.reserved for r in rows) == 0
+        assert len(backend.seen) == 5, "the last one begins with what is left: over by less than one answer"
+        assert [round(t.max_usd or 0, 2) for t in backend.seen] == [1.0, 0.85, 0.6, 0.35, 0.1]
+
+    stage.play(scene)
+
+
+def test_an_unknown_cost_counts_as_what_was_set_aside(tmp_path: Path) -> None:
+    """Unknown is not zero."""
+    stage = _stage(tmp_path, Played([GOOD]), replace(QUICK, reserve_usd=1.0))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(_agent()))
+        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        assert [(r.settled, r.known) for r in rows] == [(1.0, False)]
+
+    stage.play(scene)
+
+
+def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
+    """A CLI that counts over the whole session would be paid twice."""
+    first: list[AgentEvent] = [SessionKnown("s1"), Used(100, 10, usd=0.5, cumulative=True), Answered("rubbish")]
+    second: list[AgentEvent] = [SessionKnown("s1"), Used(150, 15, usd=0.7, cumulative=True), Answered('{"x": 1}')]
+    stage = _stage(tmp_path, Played([first, second]), replace(QUICK, reserve_usd=1.0))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(_agent()))
+        assert verdict.code == DONE
+        spent = {r.unit: r.settled for r in await assembly.store.spend(f"run:{verdict.row.id}")}
+        assert spent["usd"] == pytest.approx(0.7)
+        assert spent["tokens"] == 165
+        assert spent["agent_calls"] == 2
 
     stage.play(scene)

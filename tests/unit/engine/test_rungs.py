@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -169,6 +170,16 @@ def test_the_same_failures_give_the_same_rung(kinds: list[Kind]) -> None:
     """After a crash the same journal climbs the same ladder."""
     tries = [Try(kind, "again", 0, 0, n + 1, 1000.0 + n, SESSION) for n, kind in enumerate(kinds)]
     assert next_rung(tries, LadderPolicy(), "k") == next_rung(list(tries), LadderPolicy(), "k")
+
+
+def test_a_session_in_use_is_resumed_and_one_that_is_gone_is_begun_anew() -> None:
+    """A crash right after the agent began: its session is there, though nobody journaled its id."""
+    used = Detail(evidence="session-in-use: already in use", session="s")
+    first = Try(Kind.SPAWN, "first", 0, 0, 1, 0.0, used)
+    assert next_rung([first], LadderPolicy(), "k") == Plan("resume", 0, 0, "s")
+    gone = replace(first, rung="resume", detail=Detail(evidence="session-unknown: no such session"))
+    assert next_rung([first, gone], LadderPolicy(), "k") == Plan("again", 0, 0)
+    assert isinstance(next_rung([first, gone, gone], LadderPolicy(), "k"), Pause)
 
 
 def test_a_detail_comes_back_from_its_stored_form() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import Self
 
 from bailiwick.agents.extract import without_thinking
 from bailiwick.agents.http import (
@@ -21,8 +22,10 @@ from bailiwick.agents.http import (
     object_of,
     trouble_of,
     whole_number,
+    with_scheme,
 )
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo, Used
+from bailiwick.agents.settings import Settings
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.ids import Json
 
@@ -36,17 +39,31 @@ _KEPT = range(4, 7)
 """Tokens that a server keeps of the beginning when it cuts a prompt; the rest of half the window is its end."""
 
 
-class Ollama:
+class OllamaBackend:
     """Asks a model through `/api/chat`. A turn's options: `num_ctx`, `keep_alive`, `think`, `parameters` (Ollama's)."""
 
     name = "ollama"
 
     def __init__(
-        self, endpoint: Endpoint | None = None, *, model: str | None = None, clock: Clock | None = None
+        self,
+        endpoint: Endpoint | None = None,
+        *,
+        model: str | None = None,
+        window: int = WINDOW,
+        clock: Clock | None = None,
     ) -> None:
         self.capabilities = Capabilities(schema=True, streams_usage=True, credential="brokered", default_model=model)
         self._endpoint = endpoint or Endpoint(BASE_URL)
+        self._window = window
         self._clock = clock or SystemClock()
+
+    @classmethod
+    def for_settings(cls, settings: Settings) -> Self:
+        """The backend for the endpoint `ollama`, its window included; without one, for this machine."""
+        given = settings.endpoints.get("ollama")
+        given = given if isinstance(given, dict) else {}
+        url = with_scheme(str(given.get("url") or BASE_URL))
+        return cls(Endpoint(url), window=whole_number(given.get("num_ctx")) or WINDOW)
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
         endpoint = self._endpoint.for_turn(turn)
@@ -54,7 +71,7 @@ class Ollama:
         if not model:
             emit(Trouble("the backend 'ollama' needs a model: set it in the configuration", type=NOT_THERE))
             return
-        window = whole_number(turn.options.get("num_ctx")) or WINDOW
+        window = whole_number(turn.options.get("num_ctx")) or self._window
         answer = _Answer(window, len(turn.prompt.encode("utf-8", "replace")))
         call = Call(
             endpoint,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Self
 
 from bailiwick.agents.extract import without_thinking
 from bailiwick.agents.http import (
@@ -21,17 +22,20 @@ from bailiwick.agents.http import (
     object_of,
     trouble_of,
     whole_number,
+    with_scheme,
 )
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo, Used
+from bailiwick.agents.settings import Settings
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.ids import Json
 
 CHECK_CLOCKS = Clocks(silence=10.0, total=10.0)
+ENDPOINTS = ("openai", "litellm", "llama-swap")
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "response_format"})
 _DONE = b"[DONE]"
 
 
-class OpenAi:
+class OpenaiBackend:
     """Asks a chat completions endpoint. `options["parameters"]` of a turn go into the request as they are."""
 
     name = "openai"
@@ -47,6 +51,13 @@ class OpenAi:
         self.capabilities = Capabilities(schema=schema, streams_usage=True, credential="brokered", default_model=model)
         self._endpoint = endpoint or Endpoint()
         self._clock = clock or SystemClock()
+
+    @classmethod
+    def for_settings(cls, settings: Settings) -> Self:
+        """The backend for the first of these endpoints that is configured: openai, litellm, llama-swap."""
+        given = (settings.endpoints.get(name) for name in ENDPOINTS)
+        url = next((part["url"] for part in given if isinstance(part, dict) and part.get("url")), "")
+        return cls(Endpoint(with_scheme(str(url))))
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
         endpoint = self._endpoint.for_turn(turn)

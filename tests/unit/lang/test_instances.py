@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.dryrun.instances import Fit, offered, schema_at, smallest
 from bailiwick.ids import Json
+from bailiwick.lang.instances import Fit, offered, schema_at, smallest
 
 SCHEMAS: list[Json] = [
     True,

@@ -1,0 +1,373 @@
+"""The broker stands between code that may be hostile and a credential: what is not plainly right is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import tracemalloc
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from bailiwick.agents.broker.events import Events, data_of
+from bailiwick.agents.broker.forward import Patience
+from bailiwick.agents.broker.grants import Upstream
+from bailiwick.agents.broker.limits import limits_of
+from bailiwick.agents.broker.server import Broker
+from bailiwick.agents.broker.wire import Fields
+from bailiwick.agents.http import UNREACHABLE
+from bailiwick.agents.port import LimitSeen, Trouble, Used
+from bailiwick.errors import InternalBug, UsageError
+from tests.unit.agents.broker_stage import Stage, Vendor, answer, said, send, staged
+
+OK = {"model": "m-1", "usage": {"input_tokens": 1, "output_tokens": 1}}
+BIG = 100 << 20
+PIECE = 64 << 10
+
+
+def play(story: Coroutine[Any, Any, None]) -> None:
+    """Run a test's story to its end."""
+    asyncio.run(asyncio.wait_for(story, 60))
+
+
+def refused(raw: str, patience: Patience | None = None) -> int:
+    """The status that some bytes get; `HOST` and `TOKEN` stand for the right ones. Nothing may reach the vendor."""
+    statuses: list[int] = []
+
+    async def story() -> None:
+        async with staged(said(OK), patience=patience) as stage:
+            text = raw.replace("HOST", stage.host).replace("TOKEN", stage.grant.token)
+            status, _, body = await stage.send(text.encode("latin-1"))
+            assert "error" in json.loads(body)
+            assert stage.vendor.heads == []
+            statuses.append(status)
+
+    play(story())
+    return statuses[0]
+
+
+HEAD = "POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        ("POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\n\r\n", 401),
+        ("POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nAuthorization: Basic TOKEN\r\n\r\n", 401),
+        ("POST /v1/files HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 403),
+        ("POST /v1/messages/ HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 403),
+        ("POST /v1/messages/../files HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 403),
+        ("POST /v1/%6dessages HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 403),
+        ("GET / HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 403),
+        ("GET /v1/messages HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 405),
+        ("DELETE /v1/models HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 405),
+        ("POST http://elsewhere/v1/messages HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 400),
+        ("CONNECT elsewhere:443 HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 400),
+        ("POST /v1/messages HTTP/1.1\r\nHost: elsewhere\r\nx-api-key: TOKEN\r\n\r\n", 400),
+        ("POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: TOKEN\r\n\r\n", 400),
+        ("POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 400),
+        ("POST /v1/messages HTTP/1.1\r\nx-api-key: TOKEN\r\n\r\n", 400),
+        ("POST /v1/messages HTTP/1.0\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 505),
+        ("POST  /v1/messages HTTP/1.1\r\nHost: HOST\r\n\r\n", 400),
+        ("\r\nPOST /v1/messages HTTP/1.1\r\nHost: HOST\r\n\r\n", 400),
+        (HEAD + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (HEAD + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400),
+        (HEAD + "Content-Length: +2\r\n\r\n{}", 400),
+        (HEAD + "Content-Length: 2, 2\r\n\r\n{}", 400),
+        (HEAD + "Content-Length: 999999999999\r\n\r\n", 413),
+        (HEAD + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
+        (HEAD + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+        (HEAD + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+        (HEAD + "X: a\r\n b\r\n\r\n", 400),
+        (HEAD + "X: a\x00b\r\n\r\n", 400),
+        (HEAD + "X: a\nY: b\r\n\r\n", 400),
+        (HEAD + "nocolon\r\n\r\n", 400),
+        (HEAD + "Expect: a-miracle\r\n\r\n", 417),
+        (HEAD + "x: y\r\n" * 200 + "\r\n", 431),
+        (HEAD + "x: " + "y" * 100_000 + "\r\n\r\n", 431),
+    ],
+)
+def test_what_is_not_plainly_right_is_refused(raw: str, status: int) -> None:
+    """Two readers that see two requests in the same bytes are how a request gets past a check."""
+    assert refused(raw) == status
+
+
+@pytest.mark.parametrize(
+    "body", ["zz\r\n", "-1\r\n", "2;x=y\r\n{}\r\n0\r\n\r\n", "1\r\n{}\r\n0\r\n\r\n", "0\r\nT: x\r\n\r\n"]
+)
+def test_a_chunk_that_is_malformed_is_refused(body: str) -> None:
+    """The vendor may have seen the head already; it never sees the end of such a body."""
+
+    async def story() -> None:
+        async def never(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            vendor.bodies.append(await reader.read())
+
+        async with staged(never) as stage:
+            head = HEAD.replace("HOST", stage.host).replace("TOKEN", stage.grant.token)
+            raw = f"{head}Transfer-Encoding: chunked\r\n\r\n{body}"
+            assert (await stage.send(raw.encode()))[0] == 400
+            await stage.vendor.gone.wait()
+            assert not any(sent.endswith(b"0\r\n\r\n") for sent in stage.vendor.bodies)
+
+    play(story())
+
+
+def test_what_follows_a_request_is_never_taken_for_another() -> None:
+    """One request per connection: a second one in the same bytes is not even looked at."""
+
+    async def story() -> None:
+        async with staged(said(OK)) as stage:
+            status, head, _ = await stage.send(stage.request() + stage.request("/v1/responses"))
+            assert status == 200
+            assert "connection: close" in head
+            assert len(stage.vendor.heads) == 1
+
+    play(story())
+
+
+def test_a_request_that_drips_is_given_up() -> None:
+    """A slow client must not hold a connection for good, in the head or in the body."""
+    quick = Patience(head=0.05, body=0.05)
+    assert refused("POST /v1/messages HTTP/1.1\r\nHost: HO", quick) == 408
+
+    async def story() -> None:
+        async def never(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+
+        async with staged(never, patience=quick) as stage:
+            assert (await stage.send(stage.request(body=b"{}")[:-1]))[0] == 408
+
+    play(story())
+
+
+def test_a_client_that_waits_for_a_word_gets_it() -> None:
+    """Some send a large body only after 100 Continue."""
+
+    async def story() -> None:
+        async with staged(said(OK)) as stage:
+            reader, writer = await asyncio.open_connection(*stage.host.split(":"))
+            head, _, body = stage.request(extra="Expect: 100-continue\r\n").partition(b"\r\n\r\n")
+            writer.write(head + b"\r\n\r\n")
+            assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+            writer.write(body)
+            assert (await reader.read()).startswith(b"HTTP/1.1 200 OK\r\n")
+            assert "expect" not in stage.vendor.heads[0].lower()
+            writer.close()
+
+    play(story())
+
+
+async def swallow(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A vendor that counts what it gets and answers with as much."""
+    length = int(vendor.heads[-1].lower().partition("content-length: ")[2].partition("\r\n")[0])
+    while length:
+        length -= len(await reader.read(PIECE))
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+    for _ in range(BIG // PIECE):
+        writer.write(b"x" * PIECE)
+        await writer.drain()
+
+
+def test_a_hundred_megabytes_each_way_do_not_grow_memory() -> None:
+    """A body is passed on as fast as the slower side takes it, whatever it holds: even one event without an end."""
+
+    async def story() -> None:
+        async with staged(swallow) as stage:
+            reader, writer = await asyncio.open_connection(*stage.host.split(":"))
+            tracemalloc.start()
+            writer.write(
+                stage.request(extra="x-size: 1\r\n").replace(b"content-length: 2", b"content-length: %d" % BIG)[:-2]
+            )
+            for _ in range(BIG // PIECE):
+                writer.write(b"y" * PIECE)
+                await writer.drain()
+            got = 0
+            while data := await reader.read(PIECE):
+                got += len(data)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert got > BIG
+            assert peak < 24 << 20
+            assert stage.grant.facts() == [Used()]
+            writer.close()
+
+    play(story())
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "without an answer"),
+        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "no HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx", "no clear length"),
+        (b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://elsewhere/\r\ncontent-length: 0\r\n\r\n", "redirect"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n", "protocol"),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 100_000 + b"\r\n\r\n", "larger than is ever read"),
+    ],
+)
+def test_an_upstream_that_makes_no_sense_is_unreachable(raw: bytes, words: str) -> None:
+    """A gateway or a hotel's login page is no model: it is waited for, never followed."""
+
+    async def story() -> None:
+        async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await vendor.take_body(reader)
+            writer.write(raw)
+
+        async with staged(answering) as stage:
+            status, head, _ = await stage.ask()
+            assert status == 502
+            assert "location" not in head
+            (trouble,) = stage.grant.facts()
+            assert isinstance(trouble, Trouble)
+            assert (trouble.type, trouble.final) == (UNREACHABLE, False)
+            assert words in trouble.message
+
+    play(story())
+
+
+def test_an_answer_that_breaks_off_is_not_made_to_look_whole() -> None:
+    """Half an answer that ends well would be taken for the answer."""
+
+    async def story() -> None:
+        async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await vendor.take_body(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
+
+        async with staged(answering) as stage:
+            reader, writer = await asyncio.open_connection(*stage.host.split(":"))
+            writer.write(stage.request())
+            got = await reader.read()
+            assert got.endswith(b"5\r\nhello\r\n")
+            assert [fact.type for fact in stage.grant.facts() if isinstance(fact, Trouble)] == [UNREACHABLE]
+            writer.close()
+
+    play(story())
+
+
+def test_an_early_refusal_reaches_a_client_that_still_sends() -> None:
+    """A vendor that says too large does not read on; the client has to learn why."""
+
+    async def story() -> None:
+        body = b'{"error":{"type":"request_too_large","message":"Too large."}}'
+
+        async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+
+        async with staged(answering) as stage:
+            raw = stage.request(body=b"").replace(b"content-length: 0", b"content-length: 9000000")
+            status, _, got = await stage.send(raw + b"z" * 100_000)
+            assert (status, got) == (413, body)
+            assert stage.grant.facts() == [Trouble("Too large.", 413, "request_too_large", final=False)]
+
+    play(story())
+
+
+def test_a_compressed_answer_is_refused_where_there_is_a_budget() -> None:
+    """What can't be counted can't be kept within a limit."""
+    squeezed = answer("200 OK", "content-encoding: gzip\r\n", b"\x1f\x8b")
+
+    async def story() -> None:
+        async with staged(squeezed, 1.0) as stage:
+            assert (await stage.ask())[0] == 502
+            free = Stage(stage.broker, stage.vendor, stage.broker.grant("k", stage.grant.upstream))
+            assert (await free.ask())[2] == b"\x1f\x8b"
+            assert free.grant.facts() == [Used()]
+            assert "accept-encoding: identity" in stage.vendor.heads[0]
+
+    play(story())
+
+
+def test_it_serves_on_a_socket_that_was_made_elsewhere() -> None:
+    """In a sandbox the only way out is a port whose socket was made inside."""
+
+    async def story() -> None:
+        async with staged(said(OK)) as stage:
+            url = await stage.broker.listen(socket.create_server(("127.0.0.1", 0)))
+            here = url.removeprefix("http://")
+            raw = stage.request().replace(stage.host.encode(), here.encode())
+            assert (await send(here, raw))[0] == 200
+            assert (await send(here, stage.request()))[0] == 400
+
+    play(story())
+
+
+def test_a_broker_can_be_closed_and_started_again() -> None:
+    """Both are safe to call twice; a grant without a server would be an address that nobody serves."""
+
+    async def story() -> None:
+        broker = Broker()
+        with pytest.raises(InternalBug):
+            broker.grant("k", Upstream("https://api.example"))
+        await broker.start()
+        await broker.start()
+        first = broker.grant("k", Upstream("https://api.example"))
+        await broker.close()
+        await broker.close()
+        assert first.is_revoked
+        await broker.start()
+        assert broker.grant("k", Upstream("https://api.example")).base_url.startswith("http://127.0.0.1:")
+        await broker.close()
+
+    play(story())
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x", "https://", "https://a b", "http://x:0", "http://x:99999", "x\n"])
+def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
+    """Better than a turn that fails in the middle."""
+    with pytest.raises(UsageError) as caught:
+        Upstream(url)
+    assert caught.value.code == "BW260"
+
+
+def test_a_credential_with_a_line_break_is_refused_without_being_shown() -> None:
+    """It would end the header and begin another."""
+    with pytest.raises(UsageError) as caught:
+        Upstream("https://x", {"x-api-key": "sk-abc\r\nx: y"})
+    assert (caught.value.code, "sk-abc" in str(caught.value)) == ("BW261", False)
+
+
+def test_events_come_whole_however_the_bytes_are_cut() -> None:
+    """An error that is inserted between two events must not end up within one."""
+    raw = b"event: a\r\ndata: 1\r\n\r\ndata: 2\ndata: 3\n\ndata: 4\r\rdata: 5"
+    for size in (1, 2, 3, 7, 100):
+        events = Events()
+        got = [each for at in range(0, len(raw), size) for each in events.feed(raw[at : at + size])]
+        assert [data_of(event) for event, _ in [*got, events.finish()]] == [b"1", b"2\n3", b"4", b"5"]
+        assert all(is_whole for _, is_whole in got)
+
+
+def test_an_event_that_is_too_large_goes_through_in_parts_that_are_marked() -> None:
+    """It is not counted, but it is not lost either; the next one is whole again."""
+    events = Events(most=100)
+    raw = b"data: " + b"x" * 1000 + b"\n\ndata: y\n\n"
+    got = [each for at in range(0, len(raw), 64) for each in events.feed(raw[at : at + 64])]
+    assert b"".join(event for event, _ in got) == raw
+    assert [event for event, is_whole in got if is_whole] == [b"data: y\n\n"]
+
+
+def test_rates_and_other_windows_are_read_from_headers() -> None:
+    """A rate is no cap: only a window that refuses is told as hit."""
+    fields = Fields((
+        ("anthropic-ratelimit-input-tokens-limit", "1000"),
+        ("anthropic-ratelimit-input-tokens-remaining", "250"),
+        ("anthropic-ratelimit-input-tokens-reset", "2023-11-14T22:14:20Z"),
+        ("x-ratelimit-limit-requests", "100"),
+        ("x-ratelimit-remaining-requests", "0"),
+        ("x-ratelimit-reset-requests", "6m0s"),
+        ("x-codex-primary-used-percent", "100.0"),
+        ("x-codex-primary-window-minutes", "300"),
+        ("x-codex-primary-reset-after-seconds", "60"),
+        ("x-codex-secondary-used-percent", "40"),
+        ("x-codex-secondary-window-minutes", "10080"),
+        ("anthropic-ratelimit-unified-7d_oi-utilization", "0.13"),
+        ("anthropic-ratelimit-unified-5h-utilization", "nonsense"),
+    ))  # fmt: skip
+    assert limits_of(fields, 429, 1_700_000_000.0) == [
+        LimitSeen(False, "week_oi", 0.13),
+        LimitSeen(False, "input_tokens", 0.75, 1_700_000_060.0),
+        LimitSeen(False, "requests", 1.0, 1_700_000_360.0),
+        LimitSeen(True, "five_hour", 1.0, 1_700_000_060.0),
+        LimitSeen(False, "week", 0.4),
+    ]
