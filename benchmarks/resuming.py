@@ -1,0 +1,88 @@
+"""How long a killed run with many visits takes from the command to its first new effect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from bailiwick.runtime.kinds import Request
+from benchmarks.measure import Bench, PartFailed, Reading, Spread, column, in_child
+from benchmarks.report import Figure
+from benchmarks.walking import QuickKind, command_line, create, home, loop, open_state, walk, write_workflow
+
+KEY = "long"
+PATIENCE = 60.0
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """Grow a run until it is killed in a node, then enter it again and again, each time until it is killed anew."""
+    visits, rounds = bench.pick(10_000, 500), bench.pick(5, 1)
+    folder = bench.empty()
+    root = write_workflow(folder, "grown", loop(visits + 1000), script="sleep 30\n")
+    _grow(folder, visits)
+    found = []
+    for number in range(rounds):
+        found.append(_resume(folder, root))
+        bench.say(f"  round {number + 1}/{rounds}: {found[-1]['seconds']:.3f} s")
+    seconds = Spread.of(column(found, "seconds"))
+    return [
+        Figure(
+            "resume", f"resuming a run with {visits:,} effect visits, to its first new effect", "≤ 1 s", seconds, "s",
+            score=seconds.middle, scale="s", bound=1.0,
+            note="from the start of `bailiwick run` after kill -9 until it says that the effect's start is durable",
+        )
+    ]  # fmt: skip
+
+
+def _grow(folder: Path, visits: int) -> None:
+    """Make the run; the process that does so kills itself in the last visit."""
+    try:
+        in_child("resuming", "grow", folder, visits=visits)
+    except PartFailed as error:
+        if f"ended with {-signal.SIGKILL}" not in str(error):
+            raise
+
+
+def grow(folder: Path, visits: int) -> Reading:
+    """Walk up to a visit and die in it."""
+
+    async def act(request: Request) -> None:
+        if request.visit == visits:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async def walked() -> None:
+        async with open_state(folder, QuickKind(act)) as assembly:
+            await walk(assembly, await create(assembly, folder / "grown", KEY))
+
+    asyncio.run(walked())
+    return {}
+
+
+def _resume(folder: Path, root: Path) -> Reading:
+    """Seconds from the start of the process to its first new `EffectStarted`; then it is killed in the effect."""
+    command = command_line("run", str(root), "--run-id", KEY, "--events")
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=folder, env=home(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        for line in process.stdout or ():
+            if "EffectStarted" in line and json.loads(line):
+                return {"seconds": time.perf_counter() - began}
+            if time.perf_counter() - began > PATIENCE:
+                raise PartFailed(f"no effect was started in {PATIENCE:g} s")
+        _, said = process.communicate()
+        raise PartFailed(f"`bailiwick run` ended: {(said.strip().splitlines() or ['it said nothing'])[-1]}")
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+PARTS = {"grow": grow}

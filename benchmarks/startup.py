@@ -1,0 +1,59 @@
+"""What the command costs before it does anything, over an interpreter that does nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from benchmarks.measure import Bench, PartFailed, Reading, Spread, column
+from benchmarks.report import Figure
+from benchmarks.walking import chain, command_line, home, write_workflow
+
+LIMITS = {"--version": 30.0, "--help": 200.0, "hello workflow": 400.0}
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """Milliseconds over `python -c pass`."""
+    folder = bench.empty()
+    root = write_workflow(folder, "hello", chain(1), script='echo \'{"n": "hello"}\'\n')
+    numbers = count()
+    bare = [sys.executable, "-c", "pass"]
+    commands: dict[str, Callable[[], list[str]]] = {
+        "python -c pass": lambda: bare,
+        "--version": lambda: command_line("--version"),
+        "--help": lambda: command_line("--help"),
+        "hello workflow": lambda: command_line("run", str(root), "--run-id", f"r{next(numbers)}"),
+    }
+    parts = {name: _timer(made, folder) for name, made in commands.items()}
+    for part in parts.values():
+        part()
+    found = bench.in_turn(parts, bench.pick(21, 3))
+    times = {name: Spread.of(column(readings, "seconds"), 1000) for name, readings in found.items()}
+    base = times["python -c pass"]
+    return [
+        Figure(
+            f"start-{name.strip('-').replace(' ', '-')}",
+            f"start-up: `bailiwick {name}`" if name[0] == "-" else f"a {name}",
+            f"+ ≤ {limit:g} ms over `python -c pass`", times[name], "ms", {"`python -c pass`": base},
+            times[name].middle - base.middle, "ms more", limit,
+        )
+        for name, limit in LIMITS.items()
+    ]  # fmt: skip
+
+
+def _timer(made: Callable[[], list[str]], folder: Path) -> Callable[[], Reading]:
+    def timed() -> Reading:
+        command = made()
+        began = time.perf_counter()
+        done = subprocess.run(command, cwd=folder, env=home(folder), capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - began
+        if done.returncode:
+            words = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise PartFailed(f"`bailiwick {' '.join(command[1:2])}` ended with {done.returncode}: {words}")
+        return {"seconds": seconds}
+
+    return timed
