@@ -52,11 +52,17 @@ def find_repository(cwd: Path) -> Repository | None:
     """The work tree around a directory, else the nearest directory above with a `.bailiwick` folder."""
     folder: Path | None = None
     for directory in (cwd, *cwd.parents):
-        if os.path.lexists(directory / ".git"):
+        if is_work_tree(directory):
             return Repository(directory, git=True)
         if folder is None and _is_directory(directory / FOLDER):
             folder = directory
     return Repository(folder, git=False) if folder else None
+
+
+def is_work_tree(directory: Path) -> bool:
+    """Whether git would take a directory for a work tree: an empty `.git` folder, as sandboxes leave them, is none."""
+    git = directory / ".git"
+    return os.path.lexists(git) and (not _is_directory(git) or os.path.lexists(git / "HEAD"))
 
 
 def _is_directory(path: Path) -> bool:

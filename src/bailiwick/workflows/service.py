@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
+from bailiwick.config.repository import is_work_tree
 from bailiwick.errors import NotFound
 from bailiwick.ids import NAME
 from bailiwick.lang.load import Loaded, load
@@ -30,7 +31,7 @@ def shelves(cwd: Path, person: Path) -> list[Shelf]:
             Shelf("repository", base / ".bailiwick" / "workflows"),
             Shelf("repository", base / ".agents" / "workflows"),
         ]
-        if (base / ".git").exists():
+        if is_work_tree(base):
             break
     return [*found, Shelf("person", person / "workflows"), Shelf("bundled", BUNDLED)]
 

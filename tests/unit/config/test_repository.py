@@ -77,6 +77,13 @@ def test_outside_git_the_file_itself_counts(world: World) -> None:
     assert world.load(cwd=world.repository / "sub").get("night.agents") == 1
 
 
+def test_an_empty_git_folder_is_no_work_tree(world: World) -> None:
+    """Sandboxes leave them in shared directories; taking one for a repository would hide the configuration."""
+    world.write_repository("night: {agents: 1}\n")
+    (world.repository / ".git").mkdir()
+    assert world.load(cwd=world.repository).get("night.agents") == 1
+
+
 @pytest.mark.parametrize(
     ("url", "remote"),
     [

@@ -38,6 +38,8 @@ TOKEN = "BAILIWICK_MODEL_TOKEN"  # noqa: S105  the name of a variable
 STREAM_IDLE_MS = 300_000
 
 _QUIET = (
+    "sandbox_workspace_write.exclude_slash_tmp=true",
+    "sandbox_workspace_write.exclude_tmpdir_env_var=true",
     "analytics.enabled=false",
     "check_for_update_on_startup=false",
     "features.plugins=false",

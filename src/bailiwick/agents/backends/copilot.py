@@ -149,6 +149,7 @@ class Reader:
         self._told = session
         self._trouble: Trouble | None = None
         self._resets_at: float | None = None
+        self._is_aborted = False
 
     def see(self, event: dict[str, Json]) -> None:
         """Take one line."""
@@ -168,6 +169,8 @@ class Reader:
             case "session.error":
                 kind, status = text_at(data, "errorType"), count_at(data, "statusCode")
                 self._trouble = Trouble(text_at(data, "message"), status, kind, resets_at=self._resets_at)
+            case "abort":
+                self._is_aborted = True
             case "result":
                 self._see_result(event)
             case _:
@@ -193,7 +196,10 @@ class Reader:
         self._emit(Trouble(message, status, kind, resets_at=self._resets_at, final=False))
 
     def _see_result(self, event: dict[str, Json]) -> None:
-        if event.get("exitCode") == 0:
+        """The end. Interrupted, copilot still calls it a success, with whatever was said last."""
+        if self._is_aborted:
+            self.outcome = Trouble("copilot was interrupted before it answered", type="aborted")
+        elif event.get("exitCode") == 0:
             self.outcome = Answered(self._answer, stop="refusal" if self._answer == FILTERED else "")
         else:
             self.outcome = self._trouble
