@@ -26,6 +26,7 @@ FIGURES = {
     "resume": "resuming",
     "parked": "parked",
     "startup": "startup",
+    "agents": "agent_turns",
 }
 """Which file measures what, by the name that `--only` takes."""
 

@@ -318,3 +318,35 @@ def test_the_demo_keeps_its_promise(person: Person) -> None:
     assert document["repeated"] == []
     assert document["reentered"] == 1
     assert document["effects"]["collect"] == 1
+
+
+def test_stop_all_leaves_no_process_even_of_a_holder_that_hangs(person: Person) -> None:
+    """The red button: a worker that was stopped in its tracks can't end its children, so the command does."""
+    flow = _slow(person)
+    process = person.starts("run", flow)
+    try:
+        until(lambda: "second" in _log(person))
+        process.send_signal(signal.SIGSTOP)
+        stopping = person.starts("stop", "--all")
+        uid = person.runs("runs", "list", "--json").json()
+        assert "slow" in json.dumps(uid)
+        until(lambda: not _scripts(person), 10)
+        process.send_signal(signal.SIGCONT)
+        stopping.communicate(timeout=30)
+    finally:
+        end(process)
+    assert not _scripts(person)
+
+
+def _scripts(person: Person) -> list[int]:
+    """Processes that run a script of this person."""
+    mark = f"BAILIWICK_WORKSPACE={person.home}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if mark in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick.agents import registry
+from bailiwick.agents.brokerage import Brokerage
 from bailiwick.agents.classify import Classified, classify
 from bailiwick.agents.extract import Bad, extract
 from bailiwick.agents.launch import Clocks, Launcher
@@ -22,7 +23,7 @@ from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.engine.rungs import Plan
 from bailiwick.engine.state import CHOSEN
-from bailiwick.errors import UsageError
+from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.kinds import Done, Failed, Io, Request
@@ -49,6 +50,7 @@ class AgentKind:
     store: Store
     clock: Clock
     zone: str | None = None
+    brokerage: Brokerage | None = None
     _backends: dict[str, Backend] = field(default_factory=dict)
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
@@ -89,16 +91,25 @@ class AgentKind:
             backend = self._backend(name, asked.get("script"))
         except UsageError as error:
             return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
-        credential = f"simulate:{request.root}" if name == "simulate" else name
+        try:
+            credential = self._credential(name, request)
+        except NotReady as error:
+            return Failed(Failure(str(Kind.AUTH), error.what, Detail(evidence=error.hint or error.what).to_json()))
         wait = await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
             detail = Detail(retry_after=wait, backend=name, credential=credential)
             return Failed(Failure(str(Kind.HELD), f"held back for {wait:.0f} s", detail.to_json()))
         turn = self._turn(request, plan, io)
-        events = await self._ask(backend, turn, plan, request, io)
+        events = await self._ask(backend, turn, request, io)
         found = self._judge(events, request.node, backend, turn, plan)
         await self._report(credential, found)
         return found
+
+    def _credential(self, name: str, request: Request) -> str:
+        """The unit of limits: a credential; each run for itself where nothing is shared."""
+        if name == "simulate":
+            return f"simulate:{request.root}"
+        return self.brokerage.credential(name).name if self.brokerage else name
 
     def _backend(self, name: str, script: Json) -> Backend:
         key = f"{name}\0{script or ''}"
@@ -141,7 +152,7 @@ class AgentKind:
     def _total(self, node: Node) -> float:
         return node.timeout if isinstance(node, Work) and node.timeout else self.settings.total
 
-    async def _ask(self, backend: Backend, turn: Turn, plan: Plan, request: Request, io: Io) -> list[AgentEvent]:
+    async def _ask(self, backend: Backend, turn: Turn, request: Request, io: Io) -> list[AgentEvent]:
         events: list[AgentEvent] = []
 
         def emit(event: AgentEvent) -> None:
@@ -157,8 +168,15 @@ class AgentKind:
         clocks = Clocks(self.settings.silence, self._total(request.node))
         with Launcher(clocks, io.cancel, marks=_marks(turn)) as launcher:
             watched = launcher.watching(emit)
-            await self._until_cancelled(self._play(backend, turn, launcher, watched, events), io, emit)
-        return events
+            if self.brokerage is None:
+                await self._until_cancelled(self._play(backend, turn, launcher, watched, events), io, emit)
+                return events
+            access = await self.brokerage.open(backend, turn, lambda: launcher.end("budget"))
+            try:
+                await self._until_cancelled(self._play(backend, access.turn, launcher, watched, events), io, emit)
+            finally:
+                self.brokerage.revoke(access)
+            return access.facts(events)
 
     async def _play(
         self, backend: Backend, turn: Turn, launcher: Launcher, emit: Emit, events: list[AgentEvent]

@@ -23,6 +23,7 @@ from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import Kind
 
 if TYPE_CHECKING:
+    from bailiwick.agents.brokerage import Brokerage
     from bailiwick.agents.settings import Settings
 
 
@@ -65,6 +66,7 @@ async def open_session(
     try:
         yield Session(config, assembly, person())
     finally:
+        await agents.close()
         await assembly.close()
 
 
@@ -78,6 +80,7 @@ class Agents:
     zone: str | None
     simulate: Path | bool | None = None
     _settings: Settings | None = None
+    _brokerage: Brokerage | None = None
 
     def settings(self) -> Settings:
         """What the person chose."""
@@ -89,9 +92,16 @@ class Agents:
 
     def kind(self) -> Kind:
         """The agent kind."""
+        from bailiwick.agents.brokerage import Brokerage
         from bailiwick.agents.kind import AgentKind
 
-        return AgentKind(self.settings(), self.store, self.clock, self.zone)
+        self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
+        return AgentKind(self.settings(), self.store, self.clock, self.zone, self._brokerage)
+
+    async def close(self) -> None:
+        """Stop what was started for agents."""
+        if self._brokerage is not None:
+            await self._brokerage.close()
 
     def ladder(self, node: Work) -> LadderPolicy:
         """The knobs of a node."""

@@ -31,6 +31,9 @@ COMMANDS: dict[str, Entry] = {
     "doctor": Entry(
         "bailiwick.doctor.cli", "doctor", "Check this machine; each problem with the command that fixes it."
     ),
+    "agents": Entry("bailiwick.agents.cli", "agents", "The ways to reach an agent, and what each of them needs."),
+    "login": Entry("bailiwick.agents.cli", "login", "Log a backend in, in a home of its own."),
+    "limits": Entry("bailiwick.agents.cli", "limits", "Windows and limits of your credentials, as last seen."),
     "config": Entry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
     "completion": Entry("bailiwick.workflows.cli", "completion", "Print the completion script for your shell."),
 }
@@ -39,5 +42,6 @@ GROUPS: dict[str, list[str]] = {
     "Start": ["demo", "new", "run", "status"],
     "Runs": ["runs", "why", "logs", "stop", "resume", "worker"],
     "Workflows": ["validate", "graph", "schema"],
+    "Agents": ["agents", "login", "limits"],
     "Machine": ["doctor", "config", "completion"],
 }

@@ -31,7 +31,17 @@ class Finding:
 def examine(config: Config) -> list[Finding]:
     """Every check, in the order a person would want them."""
     checks: list[Callable[[Config], Finding]] = [_python, _sqlite, _state, _disk, _bash, _python3, _git, _processes]
-    return [check(config) for check in checks]
+    return [*(check(config) for check in checks), *_agents()]
+
+
+def _agents() -> list[Finding]:
+    """Whether the programs of agent backends are there; `bailiwick agents` says more."""
+    from bailiwick.agents.registry import PROGRAMS
+
+    return [
+        _tool(program, f"backend '{name}' needs it", f"bailiwick agents says how to get '{program}'", needed=False)
+        for name, program in PROGRAMS.items()
+    ]
 
 
 def unprotected() -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,11 +23,14 @@ from bailiwick.runs.control import Control, Outcome, Point
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.points import read_point, standing_point
 from bailiwick.runs.query import children_of, is_held
+from bailiwick.runtime.children import end_children
 from bailiwick.runtime.owner import current_owner, shown
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 REFUSED = "BW244"
 LOOK = 0.05
+MOMENT, GRACE = 1.0, 3.0
+"""`stop --all`: seconds that holders get to end their processes, and that a process gets after TERM."""
 LANDING = 10.0
 """Seconds that `stop --now` stays: longer than TERM, 5 s and KILL take."""
 UNCHANGED = "it is the definition the run has"
@@ -74,7 +78,7 @@ def report(out: Printer, outcome: Outcome, text: str, following: str) -> int:
 @click.command()
 @click.argument("run", required=False)
 @click.option("--now", is_flag=True, help="End the running processes too; they are entered again on resume.")
-@click.option("--all", "every", is_flag=True, help="Stop every run that is not over.")
+@click.option("--all", "every", is_flag=True, help="Stop every run now: no process of any run is left.")
 @JSON
 def stop(run: str | None, now: bool, every: bool, as_json: bool) -> int:
     """Stop RUN at the next node boundary, or now. It stays resumable.
@@ -84,7 +88,14 @@ def stop(run: str | None, now: bool, every: bool, as_json: bool) -> int:
     """
     if bool(run) == every:
         raise UsageError("name one run, or give --all", hint="bailiwick runs list", code="BW245")
-    return asyncio.run(_stop(Printer.for_stdout(json=as_json), run, now=now))
+    return asyncio.run(_stop(Printer.for_stdout(json=as_json), run, now=now or every))
+
+
+async def _end_everything(runs: list[str], stopping: Sequence[asyncio.Future[Outcome]]) -> None:
+    """The holders were told; whoever has not ended its processes a moment later has them ended from here."""
+    if stopping:
+        await asyncio.wait(stopping, timeout=MOMENT)
+    await asyncio.gather(*(end_children({"BAILIWICK_RUN": run}, GRACE) for run in runs))
 
 
 async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
@@ -93,7 +104,10 @@ async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
         every = await store.runs(status="ready")
         rows = [await find_run(store, run)] if run else [row for row in every if row.parent is None]
         control = Control(session.assembly, session.by)
-        outcomes = [await control.stop(row, now=now) for row in rows]
+        stopping = [asyncio.ensure_future(control.stop(row, now=now)) for row in rows]
+        if not run:
+            await _end_everything([row.id for row in every], stopping)
+        outcomes = list(await asyncio.gather(*stopping))
         if run:
             refuse(outcomes[0])
         if now:

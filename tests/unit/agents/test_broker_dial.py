@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 
+from bailiwick.agents.backends.openai import OpenaiBackend
 from bailiwick.agents.broker.grants import Grant, Upstream
 from bailiwick.agents.broker.server import Broker
 from bailiwick.agents.broker.upstreams import bypasses, upstream_for
 from bailiwick.agents.credentials import Credential
-from bailiwick.agents.port import Trouble
+from bailiwick.agents.port import Answered, Trouble, Used
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
-from tests.unit.agents.broker_stage import Stage, Vendor, said
+from bailiwick.testing.model_server import ModelServer
+from tests.unit.agents.asking import ask, turn
+from tests.unit.agents.broker_stage import Stage, Vendor, per_million, said
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made with openssl")
 
@@ -153,3 +156,22 @@ def test_the_proxy_is_used_unless_the_host_is_excepted(tmp_path: Path) -> None:
     assert inside.target("/v1/models") == "/v1/models"
     assert bypasses("anything", "*")
     assert not bypasses("notcorp.example", "corp.example")
+
+
+def test_a_backend_works_through_the_broker_as_it_does_without() -> None:
+    """The whole way: an address and a token for the turn, the model's answer, its count from the wire."""
+
+    async def story() -> None:
+        async with ModelServer() as server:
+            broker = Broker()
+            await broker.start()
+            grant = broker.grant(
+                "k", Upstream(server.url("plain"), {"authorization": "Bearer real"}), price=per_million
+            )
+            events = await ask(OpenaiBackend(), turn(model="m-1", base_url=grant.base_url, token=grant.token))
+            await broker.close()
+            assert events[-1] == Answered("Hello from the script.", stop="stop")
+            assert grant.facts() == [Used(1200, 50, 1000, 0.0017, model="m-1")]
+            assert server.requests[0].headers["authorization"] == "Bearer real"
+
+    play(story())

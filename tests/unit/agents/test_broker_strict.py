@@ -11,15 +11,12 @@ from typing import Any
 
 import pytest
 
-from bailiwick.agents.broker.events import Events, data_of
 from bailiwick.agents.broker.forward import Patience
 from bailiwick.agents.broker.grants import Upstream
-from bailiwick.agents.broker.limits import limits_of
 from bailiwick.agents.broker.server import Broker
-from bailiwick.agents.broker.wire import Fields
 from bailiwick.agents.http import UNREACHABLE
-from bailiwick.agents.port import LimitSeen, Trouble, Used
-from bailiwick.errors import InternalBug, UsageError
+from bailiwick.agents.port import Trouble, Used
+from bailiwick.errors import InternalBug
 from tests.unit.agents.broker_stage import Stage, Vendor, answer, said, send, staged
 
 OK = {"model": "m-1", "usage": {"input_tokens": 1, "output_tokens": 1}}
@@ -246,6 +243,21 @@ def test_an_answer_that_breaks_off_is_not_made_to_look_whole() -> None:
     play(story())
 
 
+def test_what_a_server_says_besides_its_chunks_is_passed_over() -> None:
+    """Extensions and trailers are the vendor's right; the client gets the body alone."""
+
+    async def story() -> None:
+        async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await vendor.take_body(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nT: u\r\n\r\n")
+
+        async with staged(answering) as stage:
+            assert (await stage.ask())[2] == b"hello"
+            assert stage.grant.facts() == [Used()]
+
+    play(story())
+
+
 def test_an_early_refusal_reaches_a_client_that_still_sends() -> None:
     """A vendor that says too large does not read on; the client has to learn why."""
 
@@ -293,6 +305,50 @@ def test_it_serves_on_a_socket_that_was_made_elsewhere() -> None:
     play(story())
 
 
+def test_a_client_that_is_slow_to_read_gets_the_whole_answer() -> None:
+    """The end of an answer is where its result is."""
+    body = b"z" * 60_000
+
+    async def story() -> None:
+        async with staged(answer("200 OK", "content-type: text/plain\r\n", body)) as stage:
+            listening = socket.socket()
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            here = (await stage.broker.listen(listening)).removeprefix("http://")
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(client, ("127.0.0.1", int(here.rpartition(":")[2])))
+            await loop.sock_sendall(client, stage.request().replace(stage.host.encode(), here.encode()))
+            other = Stage(stage.broker, stage.vendor, stage.broker.grant("k2", stage.grant.upstream))
+            while not stage.grant.facts():
+                await other.ask()
+            await other.ask()
+            got = b""
+            while data := await loop.sock_recv(client, 4096):
+                got += data
+            client.close()
+            assert got.endswith(b"\r\n\r\n" + body)
+
+    play(story())
+
+
+def test_closing_ends_connections_that_say_nothing() -> None:
+    """A process must not wait for somebody who only knocked."""
+
+    async def story() -> None:
+        async with staged(said(OK), patience=Patience(head=3600)) as stage:
+            reader, writer = await asyncio.open_connection(*stage.host.split(":"))
+            await stage.ask()
+            await asyncio.wait_for(stage.broker.close(), 5)
+            assert await reader.read() == b""
+            writer.close()
+
+    play(story())
+
+
 def test_a_broker_can_be_closed_and_started_again() -> None:
     """Both are safe to call twice; a grant without a server would be an address that nobody serves."""
 
@@ -311,63 +367,3 @@ def test_a_broker_can_be_closed_and_started_again() -> None:
         await broker.close()
 
     play(story())
-
-
-@pytest.mark.parametrize("url", ["", "ftp://x", "https://", "https://a b", "http://x:0", "http://x:99999", "x\n"])
-def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
-    """Better than a turn that fails in the middle."""
-    with pytest.raises(UsageError) as caught:
-        Upstream(url)
-    assert caught.value.code == "BW260"
-
-
-def test_a_credential_with_a_line_break_is_refused_without_being_shown() -> None:
-    """It would end the header and begin another."""
-    with pytest.raises(UsageError) as caught:
-        Upstream("https://x", {"x-api-key": "sk-abc\r\nx: y"})
-    assert (caught.value.code, "sk-abc" in str(caught.value)) == ("BW261", False)
-
-
-def test_events_come_whole_however_the_bytes_are_cut() -> None:
-    """An error that is inserted between two events must not end up within one."""
-    raw = b"event: a\r\ndata: 1\r\n\r\ndata: 2\ndata: 3\n\ndata: 4\r\rdata: 5"
-    for size in (1, 2, 3, 7, 100):
-        events = Events()
-        got = [each for at in range(0, len(raw), size) for each in events.feed(raw[at : at + size])]
-        assert [data_of(event) for event, _ in [*got, events.finish()]] == [b"1", b"2\n3", b"4", b"5"]
-        assert all(is_whole for _, is_whole in got)
-
-
-def test_an_event_that_is_too_large_goes_through_in_parts_that_are_marked() -> None:
-    """It is not counted, but it is not lost either; the next one is whole again."""
-    events = Events(most=100)
-    raw = b"data: " + b"x" * 1000 + b"\n\ndata: y\n\n"
-    got = [each for at in range(0, len(raw), 64) for each in events.feed(raw[at : at + 64])]
-    assert b"".join(event for event, _ in got) == raw
-    assert [event for event, is_whole in got if is_whole] == [b"data: y\n\n"]
-
-
-def test_rates_and_other_windows_are_read_from_headers() -> None:
-    """A rate is no cap: only a window that refuses is told as hit."""
-    fields = Fields((
-        ("anthropic-ratelimit-input-tokens-limit", "1000"),
-        ("anthropic-ratelimit-input-tokens-remaining", "250"),
-        ("anthropic-ratelimit-input-tokens-reset", "2023-11-14T22:14:20Z"),
-        ("x-ratelimit-limit-requests", "100"),
-        ("x-ratelimit-remaining-requests", "0"),
-        ("x-ratelimit-reset-requests", "6m0s"),
-        ("x-codex-primary-used-percent", "100.0"),
-        ("x-codex-primary-window-minutes", "300"),
-        ("x-codex-primary-reset-after-seconds", "60"),
-        ("x-codex-secondary-used-percent", "40"),
-        ("x-codex-secondary-window-minutes", "10080"),
-        ("anthropic-ratelimit-unified-7d_oi-utilization", "0.13"),
-        ("anthropic-ratelimit-unified-5h-utilization", "nonsense"),
-    ))  # fmt: skip
-    assert limits_of(fields, 429, 1_700_000_000.0) == [
-        LimitSeen(False, "week_oi", 0.13),
-        LimitSeen(False, "input_tokens", 0.75, 1_700_000_060.0),
-        LimitSeen(False, "requests", 1.0, 1_700_000_360.0),
-        LimitSeen(True, "five_hour", 1.0, 1_700_000_060.0),
-        LimitSeen(False, "week", 0.4),
-    ]

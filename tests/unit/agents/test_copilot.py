@@ -134,6 +134,15 @@ def test_the_time_of_a_reset_is_kept_from_the_failed_call() -> None:
     assert reader.outcome == Trouble("m", 429, "rate_limit", resets_at=1794784645)
 
 
+def test_an_interrupted_turn_is_no_answer() -> None:
+    """Ended by a signal it may still report success, with what it said before its last tool call."""
+    reader = Reader(lambda _event: None)
+    reader.see({"type": "assistant.message", "data": {"content": "Now I run the tests."}})
+    reader.see({"type": "abort", "data": {"reason": "user_initiated"}})
+    reader.see({"type": "result", "exitCode": 0})
+    assert isinstance(reader.outcome, Trouble)
+
+
 def test_it_cannot_compact(tmp_path: Path) -> None:
     """`/compact` is swallowed by copilot without a trace."""
     (event,) = play(CopilotBackend().compact, make_turn(tmp_path), FakeIo())

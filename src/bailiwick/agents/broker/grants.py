@@ -1,0 +1,184 @@
+"""What a turn is given: an address, a token, one upstream, a budget; and what was learned while it used them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from bailiwick.agents.broker.meter import Meter
+from bailiwick.agents.port import AgentEvent, LimitSeen, Trouble, Used
+from bailiwick.agents.prices import Price, Tokens
+from bailiwick.errors import UsageError
+
+MODEL_PATHS: Mapping[str, str] = {
+    "/v1/messages": "POST",
+    "/v1/messages/count_tokens": "POST",
+    "/v1/responses": "POST",
+    "/v1/chat/completions": "POST",
+    "/v1/models": "GET",
+}
+"""What a model's API is; everything else that a vendor's host offers is none of a turn's business."""
+ANSWERS = frozenset({"/v1/messages", "/v1/responses", "/v1/chat/completions"})
+"""Where a model answers, which costs money."""
+_TROUBLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """The one host that a turn may reach, and what opens it.
+
+    `headers` replace the client's own of that name, `added` are appended to them (names in lower case); neither is
+    ever shown. `proxy` is used for https only.
+    """
+
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    added: Mapping[str, str] = field(default_factory=dict, repr=False)
+    paths: frozenset[str] = frozenset(MODEL_PATHS)
+    proxy: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.base_url)
+            fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            fits = False
+        if not fits or any(not 0x20 < ord(letter) < 0x7F for letter in self.base_url):
+            raise UsageError(
+                "the address of a model API is no URL",
+                hint="write http://HOST:PORT or https://HOST",
+                code="BW260",
+            )
+        for value in (*self.headers.values(), *self.added.values()):
+            if not value.isprintable() or not value.isascii():
+                raise UsageError(
+                    "a credential holds a character that can't be sent",
+                    hint="check where it comes from: a line break at its end, or another file",
+                    code="BW261",
+                )
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether it is reached by TLS."""
+        return urlsplit(self.base_url).scheme == "https"
+
+    @property
+    def host(self) -> str:
+        """The name of the host."""
+        return str(urlsplit(self.base_url).hostname)
+
+    @property
+    def port(self) -> int:
+        """Its port."""
+        return urlsplit(self.base_url).port or (443 if self.is_secure else 80)
+
+    @property
+    def authority(self) -> str:
+        """The host with its port where that is not the usual one, for the Host field."""
+        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
+    def target(self, path: str) -> str:
+        """Where a model path is on that host; a base that ends in /v1 means the same as one that does not."""
+        return urlsplit(self.base_url).path.rstrip("/").removesuffix("/v1") + path
+
+
+@dataclass(slots=True)
+class Counted:
+    """What the answers of one model used together: what is known of it, and whether that is all."""
+
+    tokens: Tokens = field(default_factory=Tokens)
+    usd: float = 0.0
+    all_priced: bool = True
+    all_counted: bool = True
+
+    def add(self, meter: Meter) -> None:
+        """Take the count of an answer that is over."""
+        tokens = meter.tokens
+        self.tokens += tokens or Tokens()
+        self.usd += meter.usd or 0.0
+        self.all_counted = self.all_counted and tokens is not None
+        self.all_priced = self.all_priced and tokens is not None and meter.usd is not None
+
+    def told(self, model: str) -> Used:
+        """The same as an event; dollars are told only where they are all there is."""
+        tokens = self.tokens
+        if not tokens and not self.all_counted:
+            return Used(model=model)
+        return Used(tokens.input, tokens.output, tokens.cached, self.usd if self.all_priced else None, model=model)
+
+
+@dataclass(slots=True, eq=False)
+class Grant:
+    """The rights of one turn. Valid until it is revoked; `facts` stay."""
+
+    key: str
+    base_url: str
+    token: str = field(repr=False)
+    upstream: Upstream
+    limit_usd: float | None
+    price: Price = field(repr=False)
+    on_budget: Callable[[], None] | None = field(default=None, repr=False)
+    why: Literal["budget"] | None = None
+    is_revoked: bool = False
+    tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
+    _meters: dict[int, Meter] = field(default_factory=dict, repr=False)
+    _models: dict[str, Counted] = field(default_factory=dict, repr=False)
+    _troubles: list[Trouble] = field(default_factory=list, repr=False)
+    _limits: dict[str, LimitSeen] = field(default_factory=dict, repr=False)
+
+    @property
+    def spent(self) -> float:
+        """Dollars that are known to be spent, running answers included."""
+        settled = sum(counted.usd for counted in self._models.values())
+        return settled + sum(meter.usd or 0.0 for meter in self._meters.values())
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing more may be asked."""
+        return self.why == "budget" or (self.limit_usd is not None and self.spent >= self.limit_usd)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what is running has to end now."""
+        return self.limit_usd is not None and self.spent > self.limit_usd
+
+    def begin(self) -> Meter:
+        """An answer begins."""
+        meter = Meter(self.price)
+        self._meters[id(meter)] = meter
+        return meter
+
+    def end(self, meter: Meter) -> None:
+        """An answer is over; a broken one is paid for too."""
+        del self._meters[id(meter)]
+        if meter.began:
+            self._models.setdefault(meter.model, Counted()).add(meter)
+
+    def stop(self) -> None:
+        """The budget is reached: remember it, and tell whoever can end the agent."""
+        first = self.why is None
+        self.why = "budget"
+        if first and self.on_budget is not None:
+            self.on_budget()
+
+    def went_well(self) -> None:
+        """A model answered: what stood in the way before no longer does."""
+        self._troubles.clear()
+        self._limits = {name: replace(seen, hit=False) for name, seen in self._limits.items()}
+
+    def note(self, event: Trouble | LimitSeen) -> None:
+        """Keep a fact: the newest of each limit, the last few troubles."""
+        if isinstance(event, LimitSeen):
+            self._limits[event.window] = event
+        else:
+            self._troubles = [*self._troubles[1 - _TROUBLES :], event]
+
+    def facts(self) -> list[AgentEvent]:
+        """What is known of the turn from the wire: limits, use per model, and the troubles no answer came after."""
+        used = [counted.told(model) for model, counted in self._models.items()]
+        return [*self._limits.values(), *used, *self._troubles]

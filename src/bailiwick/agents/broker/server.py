@@ -1,0 +1,191 @@
+"""The broker: one server on loopback per process, a grant per turn, the real credentials on this side only."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+from bailiwick.agents.broker import refusals
+from bailiwick.agents.broker.dial import Dialer, Line
+from bailiwick.agents.broker.forward import Exchange, Patience
+from bailiwick.agents.broker.grants import MODEL_PATHS, Grant, Upstream
+from bailiwick.agents.broker.wire import MAX_HEAD, Broken, Refused, Request, bad_request, parse_request, read_head
+from bailiwick.agents.prices import Price
+from bailiwick.agents.prices import price as table_price
+from bailiwick.clock import Clock, SystemClock
+from bailiwick.errors import InternalBug
+from bailiwick.ids import digest
+
+MAX_OPEN = 1000
+"""Connections at once; more is somebody who knocks without a token."""
+LINGER = 1.0
+_LINGER_BYTES = 1 << 20
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Broker:
+    """Gives turns an address and a token of their own, and forwards what they ask a model, nothing else.
+
+    `start` before the first grant, `close` at the end; both may be called twice. It never retries.
+    """
+
+    def __init__(self, clock: Clock | None = None, patience: Patience | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._patience = patience or Patience()
+        self._dialer = Dialer()
+        self._grants: dict[str, Grant] = {}
+        self._servers: list[asyncio.Server] = []
+        self._open: set[asyncio.Task[None]] = set()
+        self._base_url = ""
+
+    async def start(self) -> None:
+        """Listen on a free port of loopback."""
+        if not self._base_url:
+            listening = socket.create_server(("127.0.0.1", 0), backlog=256)
+            self._base_url = await self.listen(listening)
+
+    async def listen(self, listening: socket.socket) -> str:
+        """Serve on a listening socket too, for example one made inside a sandbox; gives the address it has there."""
+        server = await asyncio.start_server(self._serve, sock=listening, limit=MAX_HEAD)
+        self._servers.append(server)
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+    def grant(
+        self,
+        turn_key: str,
+        upstream: Upstream,
+        *,
+        limit_usd: float | None = None,
+        price: Price = table_price,
+        on_budget: Callable[[], None] | None = None,
+    ) -> Grant:
+        """Rights for one turn, until they are revoked. `on_budget` is called once, when the budget ends the turn."""
+        if not self._base_url:
+            raise InternalBug("a grant was asked for before the broker was started")
+        token = f"bw-turn-{secrets.token_urlsafe(32)}"
+        grant = Grant(turn_key, self._base_url, token, upstream, limit_usd, price, on_budget)
+        self._grants[digest(token)] = grant
+        return grant
+
+    def revoke(self, grant: Grant) -> None:
+        """Take the rights back: nothing new is served, what runs is dropped. What is known of the turn stays known."""
+        grant.is_revoked = True
+        self._grants.pop(digest(grant.token), None)
+        for task in grant.tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Stop serving and let go of everything."""
+        for server in self._servers:
+            server.close()
+        for grant in list(self._grants.values()):
+            self.revoke(grant)
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+        for server in self._servers:
+            await server.wait_closed()
+        self._servers.clear()
+        self._base_url = ""
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        client = Line(reader, writer)
+        if task is None or len(self._open) >= MAX_OPEN:
+            client.drop()
+            return
+        self._open.add(task)
+        try:
+            await self._answer(client, task)
+            await _part(client, self._patience.body)
+        except (asyncio.CancelledError, ConnectionError, Broken):
+            pass  # revoked, closed, or nobody is there any more
+        finally:
+            self._open.discard(task)
+            client.drop()
+
+    async def _answer(self, client: Line, task: asyncio.Task[None]) -> None:
+        path = ""
+        try:
+            request = await self._read(client)
+            if request is None:
+                return
+            path = model_path(request.path)
+            _check_host(request, client)
+            grant = self._find(request)
+            _check_right(request, path, grant)
+        except Refused as refused:
+            await client.send(refusals.refusal(path, refused.status, refused.kind, str(refused)))
+            return
+        grant.tasks.add(task)
+        exchange = Exchange(request, path, client, grant, self._patience, self._clock)
+        try:
+            await exchange.run(self._dialer)
+        except Refused as refused:
+            await client.send(refusals.refusal(path, refused.status, refused.kind, str(refused)))
+        finally:
+            grant.tasks.discard(task)
+
+    async def _read(self, client: Line) -> Request | None:
+        try:
+            async with asyncio.timeout(self._patience.head):
+                head = await read_head(client.reader)
+        except TimeoutError:
+            raise Refused(408, "timeout", "the request did not come in time") from None
+        return None if head is None else parse_request(head)
+
+    def _find(self, request: Request) -> Grant:
+        scheme, _, bearer = request.fields.get("authorization").partition(" ")
+        offered = [bearer.strip() if scheme.lower() == "bearer" else "", request.fields.get("x-api-key")]
+        found = (self._grants.get(digest(token)) for token in offered if token)
+        grant = next((grant for grant in found if grant is not None), None)
+        if grant is None:
+            raise Refused(401, "authentication_error", "this token is good for no turn that is running")
+        return grant
+
+
+def model_path(path: str) -> str:
+    """A path as models have it: clients whose base URL ends in /v1 leave that out. Any other path as it is."""
+    return f"/v1{path}" if f"/v1{path}" in MODEL_PATHS else path
+
+
+def _check_host(request: Request, client: Line) -> None:
+    """A name that is not ours comes from a page that made its own name point here."""
+    _, port, *_ = client.writer.get_extra_info("sockname")
+    if request.fields.get("host").lower() not in {f"{name}:{port}" for name in _LOOPBACK}:
+        raise bad_request("the Host field does not name this address")
+
+
+def _check_right(request: Request, path: str, grant: Grant) -> None:
+    if path not in grant.upstream.paths or path not in MODEL_PATHS:
+        raise Refused(403, "permission_error", "only a model's own paths are forwarded")
+    if request.method != MODEL_PATHS[path]:
+        raise Refused(405, "method_not_allowed", f"{MODEL_PATHS[path]} is the method of this path")
+    expected = request.fields.get("expect").lower()
+    if expected not in ("", "100-continue"):
+        raise Refused(417, "expectation_failed", "nothing but 100-continue can be expected")
+    if grant.is_spent:
+        grant.stop()
+        raise Refused(400, refusals.BUDGET, refusals.budget_words(grant.limit_usd))
+
+
+async def _part(client: Line, seconds: float) -> None:
+    """End a connection so that the answer arrives.
+
+    What the client still sends is read for a moment and dropped: unread, it would make the system throw the answer
+    away. Then a slow client gets some time to take the rest.
+    """
+    with suppress(OSError, TimeoutError):
+        if client.writer.can_write_eof():
+            client.writer.write_eof()
+        async with asyncio.timeout(LINGER):
+            read = 0
+            while read < _LINGER_BYTES and (data := await client.reader.read(MAX_HEAD)):
+                read += len(data)
+    with suppress(OSError, TimeoutError):
+        client.writer.close()
+        async with asyncio.timeout(seconds):
+            await client.writer.wait_closed()

@@ -1,0 +1,45 @@
+"""Where a credential is good: the vendor's host, or the gateway that the operator's own variables name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bailiwick.agents.broker.grants import Upstream
+from bailiwick.agents.credentials import Credential
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import Config
+
+VENDORS: Mapping[str, tuple[str, str]] = {
+    "claude": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    "codex": ("OPENAI_BASE_URL", "https://api.openai.com"),
+    "openai": ("OPENAI_BASE_URL", "https://api.openai.com"),
+    "copilot": ("COPILOT_PROVIDER_BASE_URL", ""),
+}
+"""Per backend the variable that names a gateway, and the vendor's own address."""
+
+
+def upstream_for(
+    credential: Credential, config: Config, base_url: str = "", environment: Environment | None = None
+) -> Upstream | None:
+    """Where the broker forwards a turn of this credential; None where the agent has to hold the credential itself.
+
+    `base_url` is a configured endpoint's and wins.
+    """
+    variable, vendor = VENDORS.get(credential.backend, ("", ""))
+    named = (environment or Environment()).text(variable) if variable else None
+    base = base_url or named or vendor
+    if credential.token is None or credential.exposed or not base:
+        return None
+    ca_file = config.get("network.ca_file")
+    upstream = Upstream(base, credential.headers, credential.added, ca_file=Path(ca_file) if ca_file else None)
+    proxy = config.get("network.proxy")
+    if proxy and not bypasses(upstream.host, str(config.get("network.no_proxy") or "")):
+        return Upstream(base, credential.headers, credential.added, proxy=str(proxy), ca_file=upstream.ca_file)
+    return upstream
+
+
+def bypasses(host: str, no_proxy: str) -> bool:
+    """Whether a host is reached without the proxy: it or its domain is listed, `*` lists all."""
+    listed = [name.strip().lower().lstrip(".").partition(":")[0] for name in no_proxy.split(",") if name.strip()]
+    return any(name in ("*", host) or host.endswith(f".{name}") for name in listed)

@@ -1,0 +1,263 @@
+"""HTTP/1.1 as strictly as it can be read: what two parsers could read in two ways is refused.
+
+One request per connection, so nothing that a client appends is ever taken for a request. Bodies are streams of
+pieces of bounded size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+MAX_HEAD = 32 << 10
+"""Bytes of a request line with its fields, and of an answer's."""
+MAX_FIELDS = 100
+MAX_BODY = 256 << 20
+PIECE = 64 << 10
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105  HTTP's word for a name
+_REQUEST = re.compile(rf"({_TOKEN}) (/[!-~]*) HTTP/(\d)\.(\d)")
+_STATUS = re.compile(r"HTTP/1\.[01] ([1-5]\d\d)(?: [\t -~\x80-\xff]*)?")
+_FIELD = re.compile(rf"({_TOKEN}):[ \t]*([!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?[ \t]*")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
+_LENIENT_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n]*)?\r\n")
+_LENGTH = re.compile(r"\d{1,15}")
+
+
+class Refused(Exception):
+    """A request is not carried out; `status` and `kind` tell the client why."""
+
+    def __init__(self, status: int, kind: str, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+        self.kind = kind
+        self.words = words
+
+
+class Broken(Exception):
+    """The other side left, or what it sends is no HTTP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Header fields in their order; names are in lower case."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a field."""
+        return [value for each, value in self.pairs if each == name]
+
+    def get(self, name: str, default: str = "") -> str:
+        """The first value of a field."""
+        return next((value for each, value in self.pairs if each == name), default)
+
+    def without(self, names: Iterable[str]) -> list[tuple[str, str]]:
+        """The fields but for those of these names, of one connection, or named by `Connection`."""
+        listed = {word.strip().lower() for value in self.all("connection") for word in value.split(",")}
+        dropped = {*names, *listed, *_HOPS}
+        return [(name, value) for name, value in self.pairs if name not in dropped]
+
+
+_HOPS = frozenset({
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade", "content-length", "expect", "host",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request up to its body. `length` is the body's; None where it comes in chunks."""
+
+    method: str
+    target: str
+    fields: Fields
+    length: int | None
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """The query with its question mark, empty where there is none."""
+        return self.target[len(self.path) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer up to its body. `length` is None in chunks, -1 where the end of the connection ends the body."""
+
+    status: int
+    fields: Fields
+    length: int | None
+
+
+async def read_head(reader: asyncio.StreamReader) -> bytes | None:
+    """The bytes up to the empty line; None where the other side left without a word."""
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        raise Refused(431, "request_header_fields_too_large", "the header is larger than is ever read") from None
+    except asyncio.IncompleteReadError as cut:
+        if cut.partial:
+            raise Broken("the header broke off") from None
+        return None
+
+
+def parse_request(head: bytes) -> Request:
+    """Read a request's head; raises `Refused`."""
+    first, *lines = head.decode("latin-1")[:-4].split("\r\n")
+    found = _REQUEST.fullmatch(first)
+    if found is None:
+        raise bad_request("the request line is malformed, or its target is no path")
+    if (found[3], found[4]) != ("1", "1"):
+        raise Refused(505, "http_version_not_supported", "only HTTP/1.1 is spoken here")
+    fields = _fields(lines)
+    if fields is None:
+        raise bad_request("a header field is malformed")
+    if len(fields.pairs) > MAX_FIELDS:
+        raise Refused(431, "request_header_fields_too_large", f"more than {MAX_FIELDS} header fields")
+    for name in ("host", "content-length", "transfer-encoding", "authorization", "x-api-key", "content-type"):
+        if len(fields.all(name)) > 1:
+            raise bad_request(f"the field {name} is there twice")
+    return Request(found[1], found[2], fields, _request_length(fields))
+
+
+def bad_request(words: str) -> Refused:
+    """What two readers could read in two ways."""
+    return Refused(400, "invalid_request_error", words)
+
+
+def _request_length(fields: Fields) -> int | None:
+    coding, length = fields.get("transfer-encoding"), fields.get("content-length")
+    if fields.all("transfer-encoding"):
+        if fields.all("content-length"):
+            raise bad_request("a length and a transfer coding contradict each other")
+        if coding.lower() != "chunked":
+            raise bad_request("the only transfer coding is chunked")
+        return None
+    if not fields.all("content-length"):
+        return 0
+    if not _LENGTH.fullmatch(length):
+        raise bad_request("the length is no number")
+    if int(length) > MAX_BODY:
+        raise too_large()
+    return int(length)
+
+
+def too_large() -> Refused:
+    """More than any model takes."""
+    return Refused(413, "request_too_large", f"the body is larger than {MAX_BODY >> 20} MiB")
+
+
+def parse_response(head: bytes) -> Response:
+    """Read an answer's head; raises `Broken`."""
+    first, *lines = head.decode("latin-1")[:-4].split("\r\n")
+    found, fields = _STATUS.fullmatch(first), _fields(lines)
+    if found is None or fields is None:
+        raise Broken("what it sends is no HTTP")
+    status = int(found[1])
+    if status < 200 or status in (204, 304):
+        return Response(status, fields, 0)
+    codings, lengths = fields.all("transfer-encoding"), set(fields.all("content-length"))
+    if codings:
+        if [coding.lower() for coding in codings] != ["chunked"]:
+            raise Broken("it uses a transfer coding that was not asked for")
+        return Response(status, fields, None)
+    if not lengths:
+        return Response(status, fields, -1)
+    length = lengths.pop()
+    if lengths or not _LENGTH.fullmatch(length):
+        raise Broken("it names no clear length")
+    return Response(status, fields, int(length))
+
+
+def _fields(lines: list[str]) -> Fields | None:
+    found = [_FIELD.fullmatch(line) for line in lines]
+    pairs = tuple((each[1].lower(), each[2] or "") for each in found if each)
+    return Fields(pairs) if len(pairs) == len(lines) else None
+
+
+async def pieces(
+    reader: asyncio.StreamReader, length: int | None, *, lenient: bool = False
+) -> AsyncGenerator[bytes, None]:
+    """The pieces of a body; raises `Broken` where it ends early or its chunks are malformed.
+
+    `lenient` passes over what a server may say besides: extensions of chunks, trailers.
+    """
+    if length is None:
+        async for data in _chunks(reader, lenient=lenient):
+            yield data
+        return
+    left = length
+    while left:
+        data = await reader.read(PIECE if left < 0 else min(left, PIECE))
+        if not data and left < 0:
+            return
+        if not data:
+            raise Broken("the body broke off")
+        left -= len(data) if left > 0 else 0
+        yield data
+
+
+async def _chunks(reader: asyncio.StreamReader, *, lenient: bool) -> AsyncGenerator[bytes, None]:
+    while size := await _chunk_size(reader, _LENIENT_CHUNK if lenient else _CHUNK):
+        async for data in pieces(reader, size):
+            yield data
+        if await _exactly(reader, 2) != b"\r\n":
+            raise Broken("a chunk is longer than it says")
+    for _ in range(MAX_FIELDS):
+        line = await _line(reader)
+        if line == b"\r\n":
+            return
+        if not lenient:
+            break
+    raise Broken("there is a trailer")
+
+
+async def _chunk_size(reader: asyncio.StreamReader, pattern: re.Pattern[bytes]) -> int:
+    found = pattern.fullmatch(await _line(reader))
+    if found is None:
+        raise Broken("a chunk's size is no number")
+    return int(found[1], 16)
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readuntil(b"\r\n")
+    except (asyncio.LimitOverrunError, asyncio.IncompleteReadError):
+        raise Broken("the body broke off between two chunks") from None
+
+
+async def _exactly(reader: asyncio.StreamReader, count: int) -> bytes:
+    try:
+        return await reader.readexactly(count)
+    except asyncio.IncompleteReadError:
+        raise Broken("the body broke off") from None
+
+
+def head_of(first: str, fields: Iterable[tuple[str, str]]) -> bytes:
+    """A head as bytes."""
+    return "\r\n".join([first, *(f"{name}: {value}" for name, value in fields), "", ""]).encode("latin-1")
+
+
+def status_line(status: int) -> str:
+    """The first line of an answer."""
+    try:
+        words = HTTPStatus(status).phrase
+    except ValueError:
+        words = "Overloaded" if status == 529 else "Unknown"
+    return f"HTTP/1.1 {status} {words}"
+
+
+def chunk(data: bytes) -> bytes:
+    """A piece of a body of unknown length."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+LAST_CHUNK = b"0\r\n\r\n"

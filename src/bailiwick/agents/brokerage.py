@@ -1,0 +1,94 @@
+"""Between a turn and the model: which credential it uses, and the broker that keeps it out of the agent's reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from bailiwick.agents.credentials import SECRET_VARIABLES, Credential, login_environment, resolve_credential
+from bailiwick.agents.port import AgentEvent, Backend, Turn, Used
+from bailiwick.clock import Clock
+from bailiwick.config.service import Config
+
+if TYPE_CHECKING:
+    from bailiwick.agents.broker.grants import Grant
+    from bailiwick.agents.broker.server import Broker
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How one turn reaches its model: the turn as it is to be made, and the broker's grant, if it goes through one."""
+
+    turn: Turn
+    credential: str
+    grant: Grant | None = None
+
+    def facts(self, events: list[AgentEvent]) -> list[AgentEvent]:
+        """What the broker saw comes before what the agent says; its count of tokens replaces the agent's own."""
+        seen = self.grant.facts() if self.grant else []
+        counted = any(isinstance(event, Used) for event in seen)
+        return [*seen, *(e for e in events if not (counted and isinstance(e, Used)))]
+
+
+@dataclass(slots=True)
+class Brokerage:
+    """The broker of a process, started with the first turn that goes through it."""
+
+    config: Config
+    clock: Clock
+    _broker: Broker | None = field(default=None)
+    _credentials: dict[str, Credential] = field(default_factory=dict)
+
+    def credential(self, backend: str) -> Credential:
+        """What a backend uses, looked up once. Raises `NotReady` where a reference can't be read."""
+        if backend not in self._credentials:
+            self._credentials[backend] = resolve_credential(backend, self.config)
+        return self._credentials[backend]
+
+    async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> Access:
+        """Make a turn ready to reach its model."""
+        credential = self.credential(backend.name)
+        if backend.capabilities.credential == "none" and credential.token is not None:
+            return Access(replace(turn, token=credential.token), credential.name)
+        if credential.kind == "login":
+            env = {**turn.env, **login_environment(self.config.paths, backend.name)}
+            return Access(replace(turn, env=env), credential.name)
+        if backend.capabilities.credential != "brokered":
+            return Access(turn, credential.name)
+        return await self._brokered(backend, turn, credential, on_budget)
+
+    async def _brokered(
+        self, backend: Backend, turn: Turn, credential: Credential, on_budget: Callable[[], None]
+    ) -> Access:
+        from bailiwick.agents.broker.upstreams import upstream_for
+        from bailiwick.agents.prices import price_for
+
+        upstream = upstream_for(credential, self.config)
+        if upstream is None:
+            return Access(turn, credential.name)
+        broker = await self._started()
+        price = price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
+        grant = broker.grant(turn.key, upstream, limit_usd=turn.max_usd, price=price, on_budget=on_budget)
+        env = {name: value for name, value in turn.env.items() if name not in SECRET_VARIABLES}
+        asked = replace(turn, env=env, base_url=grant.base_url, token=grant.token)
+        return Access(asked, credential.name, grant)
+
+    async def _started(self) -> Broker:
+        from bailiwick.agents.broker.server import Broker
+
+        if self._broker is None:
+            self._broker = Broker(self.clock)
+            await self._broker.start()
+        return self._broker
+
+    def revoke(self, access: Access) -> None:
+        """The turn is over: its token opens nothing any more."""
+        if self._broker is not None and access.grant is not None:
+            self._broker.revoke(access.grant)
+
+    async def close(self) -> None:
+        """Stop the broker."""
+        if self._broker is not None:
+            await self._broker.close()
+            self._broker = None

@@ -1,0 +1,218 @@
+"""What opens a backend: a key, a long-lived token, a cloud account or a login of our own. Found here, shown nowhere.
+
+The configuration comes first, then the environment, then a login home made by `bailiwick login`. The person's own
+interactive login is never looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bailiwick.config.environment import Environment
+from bailiwick.config.paths import Paths
+from bailiwick.config.service import Config
+from bailiwick.errors import NotReady, Place, UsageError
+from bailiwick.ids import Json
+
+CredentialKind = Literal["api_key", "oauth", "login", "bedrock", "none"]
+Billing = Literal["metered", "subscription"]
+
+BAD_REFERENCE = "BW262"
+NO_SECRET = "BW263"  # noqa: S105  the code of an error
+OPEN_SECRET = "BW264"  # noqa: S105  the code of an error
+MAX_SECRET = 64 << 10
+OAUTH_BETA = "oauth-2025-04-20"
+"""What Anthropic's API wants to see beside a long-lived token."""
+
+_REFERENCE = re.compile(r"\$\{secret:(?P<provider>env|file):(?P<name>[^{}\s]+)\}")
+_OAUTH = "sk-ant-oat"
+_VARIABLES: Mapping[str, tuple[tuple[str, CredentialKind], ...]] = {
+    "claude": (
+        ("ANTHROPIC_API_KEY", "api_key"),
+        ("ANTHROPIC_AUTH_TOKEN", "oauth"),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "oauth"),
+    ),
+    "codex": (("CODEX_API_KEY", "api_key"), ("OPENAI_API_KEY", "api_key")),
+    "copilot": (("COPILOT_PROVIDER_API_KEY", "api_key"), ("COPILOT_GITHUB_TOKEN", "login")),
+    "openai": (("OPENAI_API_KEY", "api_key"),),
+}
+_SUBSCRIBED = frozenset({"CLAUDE_CODE_OAUTH_TOKEN", "COPILOT_GITHUB_TOKEN"})
+_BEDROCK = "CLAUDE_CODE_USE_BEDROCK"
+_OFF = frozenset({"0", "false", "no", "off"})
+
+SECRET_VARIABLES = frozenset(name for names in _VARIABLES.values() for name, _ in names)
+"""Variables that hold a credential: an agent whose credential is brokered gets none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """How a program logs in, where it keeps that below its home, and the variables that point it there."""
+
+    arguments: tuple[str, ...]
+    kept: str
+    folders: Mapping[str, str]
+
+
+LOGINS: Mapping[str, Login] = {
+    "claude": Login(("auth", "login"), ".claude/.credentials.json", {"CLAUDE_CONFIG_DIR": ".claude"}),
+    "codex": Login(("login",), ".codex/auth.json", {"CODEX_HOME": ".codex"}),
+    "copilot": Login(("login",), ".copilot/config.json", {"COPILOT_HOME": ".copilot"}),
+}
+"""The backends whose programs have a login of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a backend uses; `name` is the unit of rate limits. `exposed`: the agent's own process has to hold it."""
+
+    name: str
+    backend: str
+    kind: CredentialKind
+    billing: Billing = "metered"
+    token: str | None = field(default=None, repr=False)
+    exposed: bool = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What opens the vendor's API, for the broker alone."""
+        if self.token is None:
+            return {}
+        if self.backend == "claude" and self.kind == "api_key":
+            return {"x-api-key": self.token}
+        return {"authorization": f"Bearer {self.token}"}
+
+    @property
+    def added(self) -> dict[str, str]:
+        """What has to stand beside it."""
+        return {"anthropic-beta": OAUTH_BETA} if self.token and self.token.startswith(_OAUTH) else {}
+
+
+def resolve_credential(backend: str, config: Config, environment: Environment | None = None) -> Credential:
+    """The credential of a backend; of kind `none` where there is none. Raises `NotReady` where one can't be read."""
+    env = environment or Environment()
+    return (
+        _configured(backend, config, env)
+        or _from_environment(backend, env)
+        or _logged_in(backend, config.paths)
+        or Credential(backend, backend, "none")
+    )
+
+
+def _configured(backend: str, config: Config, env: Environment) -> Credential | None:
+    """The first configured credential of a backend, by name; one without a token says how another is paid."""
+    entries: dict[str, Json] = config.get("credentials")
+    for name, entry in sorted(entries.items()):
+        if entry.get("backend") != backend:
+            continue
+        billing: Billing | None = entry.get("billing")
+        if entry.get("token"):
+            token = resolve_secret(str(entry["token"]), env)
+            kind: CredentialKind = "oauth" if token.startswith(_OAUTH) else "api_key"
+            usual: Billing = "subscription" if kind == "oauth" else "metered"
+            return Credential(name, backend, kind, billing or usual, token)
+        found = _from_environment(backend, env) or _logged_in(backend, config.paths)
+        if found is not None:
+            return Credential(name, backend, found.kind, billing or found.billing, found.token, found.exposed)
+    return None
+
+
+def _from_environment(backend: str, env: Environment) -> Credential | None:
+    switch = env.text(_BEDROCK) if backend == "claude" else None
+    if switch and switch.lower() not in _OFF:
+        return Credential("bedrock", backend, "bedrock", exposed=True)
+    for name, kind in _VARIABLES.get(backend, ()):
+        token = env.text(name)
+        if token:
+            billing: Billing = "subscription" if name in _SUBSCRIBED else "metered"
+            return Credential(name, backend, kind, billing, checked_token(token, name), exposed=kind == "login")
+    return None
+
+
+def _logged_in(backend: str, paths: Paths) -> Credential | None:
+    login = LOGINS.get(backend)
+    if login is None or not (login_home(paths, backend) / login.kept).is_file():
+        return None
+    return Credential(f"login-{backend}", backend, "login", "subscription", exposed=True)
+
+
+def login_home(paths: Paths, backend: str) -> Path:
+    """The home in which a backend's program is logged in; it need not exist."""
+    return paths.state / "logins" / backend
+
+
+def login_environment(paths: Paths, backend: str) -> dict[str, str]:
+    """The variables that make a backend's program use its login home."""
+    home = login_home(paths, backend)
+    folders = LOGINS[backend].folders if backend in LOGINS else {}
+    return {"HOME": str(home), **{name: str(home / folder) for name, folder in folders.items()}}
+
+
+def resolve_secret(reference: str, environment: Environment | None = None) -> str:
+    """What `${secret:env:NAME}` or `${secret:file:PATH}` stands for; no error ever repeats it."""
+    env = environment or Environment()
+    found = _REFERENCE.fullmatch(reference)
+    if found is None:
+        raise UsageError(
+            "a reference to a secret can't be resolved here",
+            hint="write ${secret:env:NAME}, or ${secret:file:PATH} for a file that only you can read",
+            code=BAD_REFERENCE,
+        )
+    if found["provider"] == "file":
+        return _read_secret(found["name"], env)
+    value = env.text(found["name"])
+    if value is None:
+        raise NotReady(
+            f"the variable {found['name']} is not set, and a secret refers to it",
+            hint=f"export {found['name']}, or refer to a file: ${{secret:file:PATH}}",
+            code=NO_SECRET,
+        )
+    return checked_token(value, found["name"])
+
+
+def checked_token(value: str, source: str) -> str:
+    """A token without the blanks around it; raises `NotReady` where it can't be one."""
+    token = value.strip()
+    if token and token.isascii() and token.isprintable() and " " not in token:
+        return token
+    raise NotReady(
+        f"what {source} holds is no token: it is empty, or has a blank or another character that no token has",
+        hint="write the token alone, on one line",
+        code=NO_SECRET,
+    )
+
+
+def _read_secret(name: str, env: Environment) -> str:
+    path = env.home() / name[2:] if name.startswith("~/") else Path(name)
+    if not path.is_absolute():
+        raise UsageError(
+            f"the secret's file '{name}' is named by a relative path",
+            hint="write the whole path, or ~/PATH",
+            code=BAD_REFERENCE,
+        )
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise NotReady(
+            f"the secret's file can't be read: {error.strerror}",
+            place=Place(str(path)),
+            hint="make it, readable for you alone (chmod 600)",
+            code=NO_SECRET,
+        ) from error
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode) or stat.S_IMODE(mode) & 0o077:
+            raise NotReady(
+                "the secret's file is open to others" if stat.S_ISREG(mode) else "the secret's file is none",
+                place=Place(str(path)),
+                hint=f"chmod 600 {path}" if stat.S_ISREG(mode) else "refer to a plain file",
+                code=OPEN_SECRET,
+            )
+        return checked_token(os.read(handle, MAX_SECRET).decode("utf-8", "replace"), str(path))
+    finally:
+        os.close(handle)

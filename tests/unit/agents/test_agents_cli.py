@@ -1,0 +1,160 @@
+"""`bailiwick agents`, `login` and `limits` as a person meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bailiwick.agents import cli
+from bailiwick.agents.broker.windows import limits_file, remember_limits, remembered_limits
+from bailiwick.agents.port import LimitSeen
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import load_config
+from bailiwick.errors import UsageError
+
+if TYPE_CHECKING:
+    from click import Command
+
+CLAUDE = "#!/bin/sh\necho '2.1.325 (Claude Code)'\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person's home with one agent program on the path and nothing else."""
+    monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "claude").write_text(CLAUDE)
+    (programs / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "home"
+
+
+def run(command: Command, *words: str) -> Result:
+    done = CliRunner().invoke(command, words)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_agents_tells_what_is_found_and_how_it_is_paid(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line per backend; a key is named by its variable and never printed."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-never-shown")
+    done = run(cli.agents)
+    lines = {line[2:].split()[0]: line for line in done.stdout.splitlines() if line.startswith(("✓", "✗"))}
+    assert "✓*claude" in done.stdout
+    assert "2.1.325" in lines["claude"]
+    assert "model sonnet · API key (ANTHROPIC_API_KEY), metered, brokered" in lines["claude"]
+    assert lines["codex"].startswith("✗ ")
+    assert "no credential" in lines["codex"]
+    assert {"claude", "codex", "copilot", "openai", "ollama", "command", "simulate"} <= set(lines)
+    assert "sk-never-shown" not in done.stdout
+
+
+def test_agents_as_json_is_one_document(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other programs read it; what holds a secret isn't in it."""
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", "never-shown")
+    done = run(cli.agents, "--json")
+    found = {each["name"]: each for each in json.loads(done.stdout)["backends"]}
+    claude = found["claude"]
+    assert (claude["ok"], claude["chosen"], claude["model"]) == (True, True, "sonnet")
+    assert (claude["kind"], claude["billing"], claude["access"]) == ("oauth", "subscription", "brokered")
+    assert (found["codex"]["ok"], found["codex"]["access"]) == (False, "none")
+    assert "never-shown" not in done.stdout
+
+
+def test_agents_says_that_a_credential_is_exposed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the agent's own process holds can be stolen by what the agent reads."""
+    monkeypatch.setenv("CLAUDE_CODE_USE_BEDROCK", "1")
+    claude = next(each for each in json.loads(run(cli.agents, "--json").stdout)["backends"] if each["name"] == "claude")
+    assert (claude["kind"], claude["access"]) == ("bedrock", "exposed")
+
+
+def test_a_secret_that_can_not_be_read_spoils_one_line_only(home: Path) -> None:
+    """The other backends can still be used."""
+    (home / "config").mkdir(parents=True)
+    text = "credentials: {x: {backend: codex, token: '${secret:env:NOT_SET}'}}\n"
+    (home / "config" / "config.yaml").write_text(text)
+    found = {each["name"]: each for each in json.loads(run(cli.agents, "--json").stdout)["backends"]}
+    assert "NOT_SET is not set" in found["codex"]["said"]
+    assert found["claude"]["ok"]
+
+
+@pytest.mark.parametrize(("backend", "code"), [("ollama", "BW265"), ("nosuch", "BW265"), ("claude", "BW266")])
+def test_a_login_needs_a_program_that_has_one_and_a_terminal(home: Path, backend: str, code: str) -> None:
+    """Without a person nobody could answer what the program asks."""
+    with pytest.raises(UsageError) as caught:
+        run(cli.login, backend)
+    assert caught.value.code == code
+
+
+def test_a_login_has_a_home_of_its_own_and_sees_no_key(home: Path, tmp_path: Path) -> None:
+    """The person's own login is neither used nor changed, and a key would make the login pointless."""
+    names = {"BAILIWICK_HOME": str(home), "PATH": os.environ["PATH"], "HOME": "/nobody", "ANTHROPIC_API_KEY": "k"}
+    names |= {"CLAUDE_CODE_OAUTH_TOKEN": "t", "XDG_CONFIG_HOME": "/elsewhere"}
+    config = load_config(tmp_path, {}, environment=Environment(names))
+    argv, env = cli.login_command("claude", config, Environment(names))
+    there = home / "state" / "logins" / "claude"
+    assert argv == [str(tmp_path / "bin" / "claude"), "auth", "login"]
+    assert (env["HOME"], env["CLAUDE_CONFIG_DIR"]) == (str(there), str(there / ".claude"))
+    assert {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "XDG_CONFIG_HOME"}.isdisjoint(env)
+    assert (there.stat().st_mode & 0o777, (there / ".claude").stat().st_mode & 0o777) == (0o700, 0o700)
+
+
+def test_limits_says_what_to_do_when_nothing_was_seen(home: Path) -> None:
+    """An empty table would look like a fault."""
+    assert "no limits were seen yet" in run(cli.limits).stdout
+    assert json.loads(run(cli.limits, "--json").stdout)["limits"] == []
+
+
+def test_limits_shows_use_and_reset_per_credential(home: Path) -> None:
+    """How much of a window is left decides whether to start something tonight."""
+    state = home / "state"
+    state.mkdir(parents=True)
+    assert remember_limits(state, "work", LimitSeen(False, "five_hour", 0.2, 4e9), 1.7e9)
+    assert remember_limits(state, "work", LimitSeen(True, "five_hour", 0.384, 4e9), 1.8e9)
+    assert remember_limits(state, "work", LimitSeen(False, "week", None, 1e9), 1.8e9)
+    assert remember_limits(state, "key", LimitSeen(False, "requests", 0.5), 1.8e9)
+    key, five, week = run(cli.limits).stdout.splitlines()
+    assert key.split("  ")[0] == "key"
+    assert "five hour" in five
+    assert "38% used, stops us" in five
+    assert "resets 2096-10-0" in five
+    assert "began anew" in week
+    shown = json.loads(run(cli.limits, "--json").stdout)["limits"]
+    assert [(each["credential"], each["window"], each["used"]) for each in shown] == [
+        ("key", "requests", 0.5),
+        ("work", "five_hour", 0.384),
+        ("work", "week", None),
+    ]
+
+
+def test_a_limit_is_kept_privately_and_a_broken_file_is_begun_anew(tmp_path: Path) -> None:
+    """It is a note for people: nothing may fail because of it."""
+    assert not remember_limits(tmp_path, "c", LimitSeen(False, "", 0.5), 1.0)
+    limits_file(tmp_path).write_text('{"c": {"week": {"used": "x"}}, "d": 5}')
+    assert remembered_limits(tmp_path) == []
+    assert remember_limits(tmp_path, "c", LimitSeen(False, "week", 0.5, 2.0), 1.0)
+    assert [window.used for window in remembered_limits(tmp_path)] == [0.5]
+    assert limits_file(tmp_path).stat().st_mode & 0o777 == 0o600
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["limits.json", "limits.lock"]
+    assert not remember_limits(tmp_path / "gone", "c", LimitSeen(False, "week", 0.5), 1.0)
+
+
+def test_what_was_seen_is_bounded(tmp_path: Path) -> None:
+    """A vendor that makes up windows must not fill a disk."""
+    for number in range(100):
+        remember_limits(tmp_path, "c", LimitSeen(False, f"w{number}", 0.5), float(number))
+    kept = [window.window for window in remembered_limits(tmp_path)]
+    assert len(kept) == 64
+    assert "w99" in kept
+    assert "w1" not in kept
