@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from bailiwick.agents import prices
+from bailiwick.agents.broker.windows import remember_limits, remembered_limits
 from bailiwick.agents.credentials import SECRET_VARIABLES, Credential, login_environment, resolve_credential
-from bailiwick.agents.port import AgentEvent, Backend, Turn, Used
+from bailiwick.agents.port import AgentEvent, Backend, LimitSeen, Turn, Used
 from bailiwick.clock import Clock
 from bailiwick.config.service import Config
 
@@ -25,10 +28,10 @@ class Access:
     grant: Grant | None = None
 
     def facts(self, events: list[AgentEvent]) -> list[AgentEvent]:
-        """What the broker saw comes before what the agent says; its count of tokens replaces the agent's own."""
+        """What the agent said and then what the broker saw; the broker's count of tokens replaces the agent's own."""
         seen = self.grant.facts() if self.grant else []
         counted = any(isinstance(event, Used) for event in seen)
-        return [*seen, *(e for e in events if not (counted and isinstance(e, Used)))]
+        return [*(e for e in events if not (counted and isinstance(e, Used))), *seen]
 
 
 @dataclass(slots=True)
@@ -46,6 +49,30 @@ class Brokerage:
             self._credentials[backend] = resolve_credential(backend, self.config)
         return self._credentials[backend]
 
+    def kept_free(self, credential: str) -> float:
+        """Seconds until a window that is used up to its reserve begins anew; 0 where a turn may start."""
+        now = self.clock.now()
+        waits = [0.0]
+        for window in remembered_limits(self.config.paths.state):
+            if window.credential != credential or window.resets_at is None or window.resets_at <= now:
+                continue
+            reserve = self._reserve(credential, window.window)
+            if reserve is not None and window.used is not None and window.used >= 1 - reserve:
+                waits.append(window.resets_at - now)
+        return max(waits)
+
+    def _reserve(self, credential: str, window: str) -> float | None:
+        named = self.config.get("credentials") or {}
+        entry = named.get(credential) if isinstance(named, dict) else None
+        share = (entry or {}).get("reserve", {}).get(window) if isinstance(entry, dict) else None
+        return float(share) if share is not None else None
+
+    def remember(self, credential: str, events: Sequence[AgentEvent]) -> None:
+        """Keep what was said of limits, for `limits` and for the reserve."""
+        for event in events:
+            if isinstance(event, LimitSeen):
+                remember_limits(self.config.paths.state, credential, event, self.clock.now())
+
     async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> Access:
         """Make a turn ready to reach its model."""
         credential = self.credential(backend.name)
@@ -62,13 +89,12 @@ class Brokerage:
         self, backend: Backend, turn: Turn, credential: Credential, on_budget: Callable[[], None]
     ) -> Access:
         from bailiwick.agents.broker.upstreams import upstream_for
-        from bailiwick.agents.prices import price_for
 
         upstream = upstream_for(credential, self.config)
         if upstream is None:
             return Access(turn, credential.name)
         broker = await self._started()
-        price = price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
+        price = prices.price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
         grant = broker.grant(turn.key, upstream, limit_usd=turn.max_usd, price=price, on_budget=on_budget)
         env = {name: value for name, value in turn.env.items() if name not in SECRET_VARIABLES}
         asked = replace(turn, env=env, base_url=grant.base_url, token=grant.token)
@@ -79,6 +105,7 @@ class Brokerage:
 
         if self._broker is None:
             self._broker = Broker(self.clock)
+            await asyncio.to_thread(prices.warm)
             await self._broker.start()
         return self._broker
 

@@ -95,7 +95,8 @@ class AgentKind:
             credential = self._credential(name, request)
         except NotReady as error:
             return Failed(Failure(str(Kind.AUTH), error.what, Detail(evidence=error.hint or error.what).to_json()))
-        wait = await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
+        reserved = self.brokerage.kept_free(credential) if self.brokerage else 0.0
+        wait = reserved or await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
             detail = Detail(retry_after=wait, backend=name, credential=credential)
             return Failed(Failure(str(Kind.HELD), f"held back for {wait:.0f} s", detail.to_json()))
@@ -176,7 +177,9 @@ class AgentKind:
                 await self._until_cancelled(self._play(backend, access.turn, launcher, watched, events), io, emit)
             finally:
                 self.brokerage.revoke(access)
-            return access.facts(events)
+            told = access.facts(events)
+            self.brokerage.remember(access.credential, told)
+            return told
 
     async def _play(
         self, backend: Backend, turn: Turn, launcher: Launcher, emit: Emit, events: list[AgentEvent]

@@ -1,0 +1,75 @@
+"""Which credential a turn uses, what of it the agent sees, and windows that are kept free."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bailiwick.agents.brokerage import Brokerage
+from bailiwick.agents.port import Capabilities, LimitSeen, Turn, Used
+from bailiwick.clock import ManualClock
+from bailiwick.config.service import load_config
+
+KEY = "sk-ant-real-key-of-the-operator"
+
+
+@dataclass
+class Named:
+    """A backend that is only asked for its name and what it can."""
+
+    name: str
+    capabilities: Capabilities
+
+
+def _brokerage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str = "") -> Brokerage:
+    (tmp_path / "config").mkdir(exist_ok=True)
+    (tmp_path / "config" / "config.yaml").write_text(config)
+    (tmp_path / "state").mkdir(exist_ok=True)
+    monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    return Brokerage(load_config(tmp_path, {}), ManualClock())
+
+
+def _turn(tmp_path: Path) -> Turn:
+    env = {"PATH": "/usr/bin", "ANTHROPIC_API_KEY": KEY}
+    return Turn("key", "hello", None, tmp_path, env, max_usd=1.0)
+
+
+def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets an address on loopback and a token for one turn; the key stays with us."""
+    brokerage = _brokerage(tmp_path, monkeypatch)
+    backend = Named("claude", Capabilities(credential="brokered"))
+
+    async def scene() -> None:
+        access = await brokerage.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
+        try:
+            assert access.grant is not None
+            assert access.turn.base_url is not None
+            assert access.turn.base_url.startswith("http://127.0.0.1:")
+            assert KEY not in repr(access.turn)
+            assert KEY not in "".join(access.turn.env.values())
+            counted = access.facts([Used(input=5, output=5, usd=9.0)])
+            assert counted, "what the agent says counts where the broker saw nothing"
+        finally:
+            brokerage.revoke(access)
+            await brokerage.close()
+
+    asyncio.run(scene())
+
+
+def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person's own share of a subscription is left to the person."""
+    text = "credentials:\n  main: {backend: claude, billing: subscription, reserve: {five_hour: 30%}}\n"
+    brokerage = _brokerage(tmp_path, monkeypatch, text)
+    now = brokerage.clock.now()
+    brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.6, resets_at=now + 900)])
+    assert brokerage.kept_free("main") == 0
+    brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now + 900)])
+    assert brokerage.kept_free("main") == 900
+    assert brokerage.kept_free("other") == 0
+    brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now - 1)])
+    assert brokerage.kept_free("main") == 0, "the window has begun anew"
