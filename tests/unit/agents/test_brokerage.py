@@ -6,12 +6,15 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 
 from bailiwick.agents.brokerage import Brokerage
 from bailiwick.agents.port import Capabilities, LimitSeen, Turn, Used
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 KEY = "sk-ant-real-key-of-the-operator"
 
