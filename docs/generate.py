@@ -96,7 +96,8 @@ def workflow_page() -> str:
     intro = (
         "Every field that a `workflow.yaml` may have. `bailiwick schema workflow` prints the same as JSON Schema. "
         f"Packages add node types through the entry point group `{work.GROUP}`. "
-        "How to use them: [write a workflow](../how-to/write-a-workflow.md)."
+        "How to use them: [write a workflow](../how-to/write-a-workflow.md), [run agents](../how-to/run-agents.md); "
+        "the `skill` of an agent node is checked, and nothing acts on it yet."
     )
     return page("workflow.yaml", intro, parts)
 
@@ -266,6 +267,8 @@ def _text(node: ast.AST) -> str:
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+    if isinstance(node, ast.IfExp):
+        return "<br>".join(filter(None, (_text(node.body), _text(node.orelse))))
     return ""
 
 

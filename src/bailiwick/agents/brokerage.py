@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from bailiwick.agents import prices
 from bailiwick.agents.broker.windows import remember_limits, remembered_limits
-from bailiwick.agents.credentials import SECRET_VARIABLES, Credential, login_environment, resolve_credential
+from bailiwick.agents.credentials import (
+    SECRET_VARIABLES,
+    Credential,
+    login_environment,
+    resolve_credential,
+    resolve_secret,
+)
 from bailiwick.agents.port import AgentEvent, Backend, LimitSeen, Turn, Used
 from bailiwick.clock import Clock
 from bailiwick.config.service import Config
@@ -17,6 +23,10 @@ from bailiwick.config.service import Config
 if TYPE_CHECKING:
     from bailiwick.agents.broker.grants import Grant
     from bailiwick.agents.broker.server import Broker
+
+
+ENDPOINTS = {"openai": ("openai", "litellm", "llama-swap"), "ollama": ("ollama",)}
+"""Which configured endpoints a backend uses: the first that has an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +56,22 @@ class Brokerage:
     def credential(self, backend: str) -> Credential:
         """What a backend uses, looked up once. Raises `NotReady` where a reference can't be read."""
         if backend not in self._credentials:
-            self._credentials[backend] = resolve_credential(backend, self.config)
+            url, key = self._endpoint(backend)
+            if url and key:
+                name = f"{backend}:{url}"
+                self._credentials[backend] = Credential(name, backend, "api_key", token=resolve_secret(key))
+            else:
+                self._credentials[backend] = resolve_credential(backend, self.config)
         return self._credentials[backend]
+
+    def _endpoint(self, backend: str) -> tuple[str, str]:
+        """The address and the key's reference of the endpoint that is configured for a backend; empty where none is."""
+        endpoints = self.config.get("endpoints") or {}
+        for name in ENDPOINTS.get(backend, ()):
+            entry = endpoints.get(name) if isinstance(endpoints, dict) else None
+            if isinstance(entry, dict) and entry.get("url"):
+                return str(entry["url"]), str(entry.get("key") or "")
+        return "", ""
 
     def kept_free(self, credential: str) -> float:
         """Seconds until a window that is used up to its reserve begins anew; 0 where a turn may start."""
@@ -90,13 +114,14 @@ class Brokerage:
     ) -> Access:
         from bailiwick.agents.broker.upstreams import upstream_for
 
-        upstream = upstream_for(credential, self.config)
+        upstream = upstream_for(credential, self.config, self._endpoint(backend.name)[0])
         if upstream is None:
             return Access(turn, credential.name)
         broker = await self._started()
         price = prices.price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
         grant = broker.grant(turn.key, upstream, limit_usd=turn.max_usd, price=price, on_budget=on_budget)
-        env = {name: value for name, value in turn.env.items() if name not in SECRET_VARIABLES}
+        hidden = (None, credential.token)
+        env = {k: v for k, v in turn.env.items() if k not in SECRET_VARIABLES and v not in hidden}
         asked = replace(turn, env=env, base_url=grant.base_url, token=grant.token)
         return Access(asked, credential.name, grant)
 

@@ -14,7 +14,7 @@ from bailiwick.agents.extract import Bad, extract
 from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.prompts import compose
-from bailiwick.agents.record import Ledgered, tally, transcript
+from bailiwick.agents.record import Ledgered, priced, tally, transcript
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
@@ -30,12 +30,12 @@ from bailiwick.runtime.kinds import Done, Failed, Io, Request
 
 PATIENCE = 120.0
 """Seconds that others wait for the probe of a credential."""
-UNATTENDED: dict[str, Json] = {
-    "permission_mode": "acceptEdits",
-    "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"],
-    "sandbox": "workspace-write",
+UNATTENDED: dict[str, dict[str, Json]] = {
+    "claude": {"permission_mode": "acceptEdits", "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"]},
+    "codex": {"sandbox": "workspace-write"},
 }
-"""What an agent may do without asking: edit files where it works. Commands stay denied until a sandbox is around it."""
+"""What an agent may do without asking: edit files where it works. Its other commands are denied, or are run in the
+CLI's own sandbox, until ours is around it."""
 GRACE = 12.0
 """Seconds a program gets to end after a turn is cancelled: TERM, 5 s, KILL, and what it leaves behind."""
 SHORT_WAIT = 30.0
@@ -147,7 +147,7 @@ class AgentKind:
             "silence": self.settings.silence,
             "total": self._total(node),
             "defaults": defaults,
-            **UNATTENDED,
+            **UNATTENDED.get(str(request.prepared["backend"]), {}),
         }
 
     def _total(self, node: Node) -> float:
@@ -210,7 +210,7 @@ class AgentKind:
     def _judge(self, events: list[AgentEvent], node: Node, backend: Backend, turn: Turn, plan: Plan) -> Done | Failed:
         outputs = node.outputs if isinstance(node, Work) else ()
         session = next((e.id for e in reversed(events) if isinstance(e, SessionKnown)), turn.session)
-        spent = tally(events, backend.name, turn.model)
+        spent = priced(tally(events), backend.name, turn.model, self.settings.endpoints)
         log = {
             "prompt": turn.prompt, "transcript": transcript(events), "backend": backend.name, "model": turn.model,
             "rung": plan.rung, "usage": spent.to_json(), "session": session,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bailiwick.agents.port import AgentEvent, ProcessEnded, Used
 from bailiwick.ids import Json
 
+FREE = frozenset({"ollama", "simulate"})
+"""Backends whose answers cost nothing unless they say so."""
 KEPT = 2_000
 TEXT = 4_000
 
@@ -29,7 +31,19 @@ class Ledgered:
         return {name: value for name, value in asdict(self).items() if value is not None and name != "cancelled"}
 
 
-def tally(events: Sequence[AgentEvent], _backend: str, _model: str | None) -> Ledgered:
+def priced(spent: Ledgered, backend: str, model: str | None, endpoints: Mapping[str, Json]) -> Ledgered:
+    """With a price where the backend named none: nothing for local models, the table's for known ones, else unknown."""
+    if spent.usd is not None or (spent.input is None and spent.output is None and backend not in FREE):
+        return spent
+    if backend in FREE:
+        return replace(spent, usd=0.0)
+    from bailiwick.agents.prices import Tokens, price_for
+
+    tokens = Tokens(input=spent.input or 0, output=spent.output or 0, cached=spent.cached or 0)
+    return replace(spent, usd=price_for(backend, endpoints)(model or "", tokens))
+
+
+def tally(events: Sequence[AgentEvent]) -> Ledgered:
     """The last totals that a backend gave, or the sum of what it streamed."""
     used = [e for e in events if isinstance(e, Used)]
     cancelled = any(isinstance(e, ProcessEnded) and e.why == "cancelled" for e in events)

@@ -11,6 +11,8 @@ from bailiwick.engine.graph import Work
 from bailiwick.engine.rungs import LadderPolicy
 from bailiwick.ids import Json
 
+SIMULATED = "simulate"
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -22,7 +24,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a process. `script` is the simulated agent's; `power` maps a tier to a model per backend."""
+    """The settings of a process. `script` is the simulated agent's; `power` maps a backend to its model per tier."""
 
     backend: str = "claude"
     model: str | None = None
@@ -50,7 +52,10 @@ class Settings:
     def choose(self, node: Work) -> Choice:
         """The node's pin, else the person's choice; a chain of `models`, a `model`, a power tier, or the default."""
         spec = node.spec
-        backend = str(spec.get("backend") or self.backend)
+        pinned = (
+            spec.get("backend") if self.backend != SIMULATED else None
+        )  # simulated: no real agent, whatever is pinned
+        backend = str(pinned or self.backend)
         chain = spec.get("models")
         if isinstance(chain, list) and chain:
             return Choice(backend, tuple(str(m) for m in chain))
@@ -58,13 +63,14 @@ class Settings:
         return Choice(backend, (str(model) if model else None,))
 
     def _tier(self, tier: Json, backend: str) -> Json:
-        models = self.power.get(str(tier)) if tier else None
-        return models.get(backend) if isinstance(models, dict) else None
+        models = self.power.get(backend) if tier else None
+        return models.get(str(tier)) if isinstance(models, dict) else None
 
     def ladder(self, node: Work) -> LadderPolicy:
         """The knobs of one node."""
         on_cap = str(node.spec.get("on_cap") or self.policy.on_cap)
-        reserve = float(node.spec.get("max_usd") or self.policy.reserve_usd)
+        wanted = node.spec.get("max_usd")
+        reserve = self.policy.reserve_usd if wanted is None else float(wanted)
         return replace(self.policy, models=len(self.choose(node).models), on_cap=on_cap, reserve_usd=reserve)
 
 

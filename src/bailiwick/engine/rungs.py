@@ -93,7 +93,11 @@ def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pa
             return Exhausted("it reached its budget")
         case _:
             pass
-    if sum(t.kind not in FREE | ENDPOINT for t in tries) >= policy.max_attempts:
+    counted = [t for t in tries if t.kind not in FREE | ENDPOINT]
+    share = policy.max_attempts // policy.models
+    if last.model + 1 < policy.models and sum(t.model == last.model for t in counted) >= max(1, share):
+        return Plan("next_model", last.model + 1)
+    if len(counted) >= policy.max_attempts:
         return Exhausted(f"{policy.max_attempts} attempts were made")
     if last.kind in TRANSIENT - {Kind.EMPTY} or last.detail.transient:
         return _transient(tries, policy, key)

@@ -19,7 +19,7 @@ from bailiwick.runs.find import find_run
 from bailiwick.runs.hosting import Manners, host, serve
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.params import read_params
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import Wish, key_of, start
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,12 @@ async def _run(request: Request, view: View) -> int:
     loaded = _load(request.workflow, strict=request.strict)
     if loaded is None:
         return 0
-    _check_agents(loaded, request.flags, request.simulate)
     async with open_session(request.flags, view.watch(), request.simulate) as session:
         runs_dir = str(session.config.runs_dir)
         limits = starting_limits(session.config, loaded.graph.budget)
         chosen = _chosen(request)
         wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits, chosen)
+        await _check_agents(session, wish, request.simulate)
         started = await start(session.assembly, wish)
         return await host(session, started.row, view, request.manners, (*_notices(session), *started.notices))
 
@@ -156,18 +156,20 @@ def _chosen(request: Request) -> dict[str, Json]:
     return out
 
 
-def _check_agents(loaded: Loaded, flags: dict[str, Json], simulate: Path | bool | None) -> None:
-    """Refuse a backend that does not exist before anything starts."""
+async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | None) -> None:
+    """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with."""
     from bailiwick.engine.graph import Work
 
-    agents = [n for n in loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
+    agents = [n for n in wish.loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
     if not agents:
         return
     from bailiwick.agents.registry import require
     from bailiwick.agents.settings import read_settings
-    from bailiwick.config.service import load_config
 
-    settings = read_settings(load_config(Path.cwd(), flags), simulate)
+    assembly = session.assembly
+    known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
+    chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
+    settings = read_settings(session.config, simulate).for_run(chosen)
     for name in sorted({settings.choose(node).backend for node in agents}):
         require(name, settings)
 

@@ -40,10 +40,15 @@ class Started:
     notices: tuple[str, ...] = ()
 
 
+def key_of(wish: Wish) -> str:
+    """The run id: the person's, else a digest of the params, else `default`."""
+    return wish.key or (params_key(wish.params) if wish.params else "default")
+
+
 async def start(assembly: Assembly, wish: Wish) -> Started:
     """The run of this name and id: the one there is, or a new one. Refuses params and sources that differ."""
     graph = wish.loaded.graph
-    key = wish.key or (params_key(wish.params) if wish.params else "default")
+    key = key_of(wish)
     if not NAME.fullmatch(key):
         raise UsageError(f"run id '{key}' is not a valid name", hint="letters, digits, '_', '.', '-'; at most 64")
     problem = check_params(graph, wish.params)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bailiwick.engine.commands import StartEffect
 from bailiwick.engine.events import EffectFinished
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import ENDPOINT, Kind
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.history import Entry
@@ -16,6 +16,8 @@ from bailiwick.runtime.record import Pending
 
 UNCALLED = frozenset({str(Kind.HELD), str(Kind.SPAWN), "no_backend"})
 """Failures before anything was asked: they cost nothing."""
+TURNED_AWAY = frozenset(str(kind) for kind in ENDPOINT | {Kind.AUTH, Kind.BILLING, Kind.CAP})
+"""Failures before a model answered: what they cost, where nobody says otherwise, is nothing."""
 LEAST = 0.01
 """Dollars below which nothing is left."""
 
@@ -65,14 +67,15 @@ def settled(start: StartEffect, result: Done | Failed, history: Sequence[Entry])
         return []
     usage: dict[str, Json] = result.log.get("usage") or {}
     before = _before(start.key, result.log.get("session"), history) if usage.get("cumulative") else {}
-    called = not (isinstance(result, Failed) and result.failure.kind in UNCALLED)
+    failed = result.failure.kind if isinstance(result, Failed) else ""
+    called = failed not in UNCALLED
     out = []
     for unit, reserved in start.units:
         match unit:
             case "agent_calls":
                 out.append(Spent(start.key, unit, 1.0 if called else 0.0))
             case "usd":
-                out.append(_usd(start.key, usage, before, reserved, called=called))
+                out.append(_usd(start.key, usage, before, reserved, called=called and failed not in TURNED_AWAY))
             case _:
                 amount = _tokens(usage) - _tokens(before)
                 out.append(Spent(start.key, unit, max(0.0, amount), known="output" in usage or not called))
@@ -80,10 +83,8 @@ def settled(start: StartEffect, result: Done | Failed, history: Sequence[Entry])
 
 
 def _usd(key: str, usage: dict[str, Json], before: dict[str, Json], reserved: float, *, called: bool) -> Spent:
-    if not called:
-        return Spent(key, "usd", 0.0)
     if "usd" not in usage:
-        return Spent(key, "usd", reserved, known=False)
+        return Spent(key, "usd", reserved, known=False) if called else Spent(key, "usd", 0.0)
     return Spent(key, "usd", max(0.0, float(usage["usd"]) - float(before.get("usd", 0.0))))
 
 

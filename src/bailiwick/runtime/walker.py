@@ -161,7 +161,10 @@ class Walker:
         if not self.inbox_maybe:
             return
         self.inbox_maybe = False
+        taken = set(self.pending.consumed)
         for row in await self.tools.store.inbox(self.row.id):
+            if row.id in taken:  # read before, and not durable yet: a reservation did not fit
+                continue
             graphs = {}
             if row.kind == "reload":
                 name = str(row.body["definition"])

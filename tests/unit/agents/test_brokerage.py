@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-
+from typing import TYPE_CHECKING
 
 from bailiwick.agents.brokerage import Brokerage
 from bailiwick.agents.port import Capabilities, LimitSeen, Turn, Used
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pytest

@@ -144,6 +144,13 @@ def test_the_next_model_starts_over() -> None:
     assert [t.model for t in tries] == [0] * 4 + [1] * 4
 
 
+def test_every_model_of_a_chain_gets_its_share_of_the_attempts() -> None:
+    """The bound on attempts must not keep the last model from ever being asked."""
+    rungs, tries = _climb(_only(Kind.BAD_OUTPUT), LadderPolicy(models=3))
+    assert [sum(t.model == m for t in tries) for m in range(3)] == [4, 4, 4]
+    assert rungs[-1] == "exhausted"
+
+
 def test_a_turn_held_back_is_not_counted() -> None:
     """Nothing was tried: the bucket of the credential said wait."""
     held = Detail(retry_after=7.0)
