@@ -49,6 +49,11 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def day(at: float) -> str:
+    """The local date, for what is counted per day."""
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d")
+
+
 def local(at: float) -> str:
     """Local date and time with the offset, for people."""
     return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")

@@ -140,14 +140,16 @@ class JournalCorrupt(StoreError):
 
 
 class BudgetExceeded(StoreError):
-    """A reservation of `unit` did not fit its limit; the run parks and asks for more."""
+    """A reservation of `unit` did not fit the `limit` of `scope`; the run parks and asks for more."""
 
     exit_code = 5
     default_code = "BW500"
 
-    def __init__(self, what: str, *, hint: str = "", unit: str = "") -> None:
+    def __init__(self, what: str, *, hint: str = "", unit: str = "", scope: str = "", limit: float = 0.0) -> None:
         super().__init__(what, hint=hint)
         self.unit = unit
+        self.scope = scope
+        self.limit = limit
 
 
 class InternalBug(BailiwickError):

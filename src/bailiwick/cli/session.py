@@ -61,6 +61,7 @@ async def open_session(
         zone,
         kinds=KindTable({**KINDS, "agent": agents.kind}),
         policy=agents.ladder,
+        daily={unit: config.get(f"budget.day.{unit}") for unit in ("usd", "tokens", "agent_calls")},
         watch=watch or Watch(),
     )
     try:

@@ -18,6 +18,8 @@ from bailiwick.ids import Json, effect_key, wait_id
 
 PURE_LIMIT = 100_000
 DEPTH_LIMIT = 16
+MIDNIGHT = "0 0 * * *"
+"""When a day's budget begins anew."""
 
 
 def decide(state: State, rules: Rules) -> list[Action]:
@@ -253,4 +255,6 @@ def _budget_wait(state: State) -> Command:
         "unit": unit,
         "limit": limit,
     }
-    return OpenWait("", "", 0, wait_id("", f"budget:{unit}:{limit}", 0, 0), "budget", body=body)
+    name = wait_id("", f"budget:{unit}:{limit}", 0, 0)
+    until = MIDNIGHT if unit.startswith("day.") else ""
+    return OpenWait("", "", 0, name, "budget", until=until, body=body)

@@ -245,6 +245,8 @@ def _on_wait(state: State, e: ev.WaitOpened, at: float) -> None:
 def _on_wait_closed(state: State, e: ev.WaitClosed, at: float) -> None:
     if state.budget_wait is not None and state.budget_wait.id == e.id:
         state.budget_wait = None
+        if e.how == "due":  # a new day
+            state.reached = {unit: limit for unit, limit in state.reached.items() if not unit.startswith("day.")}
         return
     scope = state.scopes[e.scope]
     if scope.wait is None or scope.wait.id != e.id:

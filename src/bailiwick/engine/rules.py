@@ -44,7 +44,7 @@ class Rules:
 
 def held_back(state: State, units: tuple[tuple[str, float], ...]) -> bool:
     """Whether a ceiling that was met keeps such an effect from starting."""
-    return "wall" in state.reached or any(unit in state.reached for unit, _ in units)
+    return "wall" in state.reached or any(u in state.reached or f"day.{u}" in state.reached for u, _ in units)
 
 
 def at_visit(state: State, scope: Scope, node: Node, visit: int) -> Lookup:

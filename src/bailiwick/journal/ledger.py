@@ -34,6 +34,8 @@ def reserve(tx: Transaction, run_id: str, reservations: Iterable[Reservation]) -
                 f"{one.scope}: {one.amount:g} {one.unit} do not fit: {taken:g} of {one.limit:g} are spent or reserved",
                 hint="raise the limit, or wait for what is reserved to be settled",
                 unit=one.unit,
+                scope=one.scope,
+                limit=one.limit,
             )
         key = {"scope": one.scope, "unit": one.unit, "key": one.key}
         tx.do("spend.reserve", {**key, "amount": one.amount, "run_id": run_id})

@@ -67,6 +67,7 @@ class Assembly:
     zone: str | None = None
     kinds: KindTable = field(default_factory=lambda: KindTable(KINDS))
     policy: Callable[[Work], LadderPolicy] = _plain_policy
+    daily: dict[str, float | None] = field(default_factory=dict)
     watch: Watch = field(default_factory=Watch)
     nudge: Callable[[], None] = lambda: None
     library: Library = field(init=False)
@@ -148,7 +149,7 @@ class Assembly:
                 budget = self.library.definitions.graph(root.definition).budget
                 raised = (root.summary or {}).get("limits", {})
                 ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in ("agent_calls", "usd", "tokens")}
-        return Family(row, definition, self.library, self.workspace, __version__, ceilings)
+        return Family(row, definition, self.library, self.workspace, __version__, ceilings, self.daily)
 
     async def settle(self) -> None:
         """Finish projecting what is durable."""

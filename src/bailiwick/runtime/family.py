@@ -13,6 +13,7 @@ from bailiwick.ids import Json, child_uid
 from bailiwick.journal.codec import encode
 from bailiwick.journal.rows import Message, NewRun, RunRow
 from bailiwick.lang.params import check_params
+from bailiwick.runtime import ceilings
 from bailiwick.runtime.history import Library
 
 
@@ -27,14 +28,15 @@ class Child:
 
 @dataclass(slots=True)
 class Family:
-    """One run's place in its tree. `ceilings` are the limits of the root run for its children."""
+    """One run's place in its tree. `roots` are the ceilings of the root run, `daily` those of a day."""
 
     row: RunRow
     definition: Definition
     library: Library
     workspaces: Callable[[str], str]
     app: str
-    ceilings: dict[str, float | None]
+    roots: dict[str, float | None]
+    daily: dict[str, float | None]
 
     async def child(self, call: StartChild, state: State, now: float) -> Child:
         """The child run of a call, with the same id each time; its params are checked first."""
@@ -80,16 +82,14 @@ class Family:
         """Tell a child to go on."""
         return Message(child, "resume", f"parent-resume:{self.row.epoch}:{now}", {"by": "its parent"}, now)
 
-    def scopes(self) -> list[str]:
-        """The ledger scopes an effect of this run counts against."""
-        return [f"run:{scope}" for scope in dict.fromkeys((self.row.root_id, self.row.id))]
+    def scopes(self, today: str) -> list[str]:
+        """The ledger scopes an effect of this run counts against: its tree, itself, the day."""
+        return [f"run:{scope}" for scope in dict.fromkeys((self.row.root_id, self.row.id))] + [f"day:{today}"]
 
-    def limits(self, unit: str, own: float | None) -> list[tuple[str, float | None]]:
-        """Each scope with its ceiling: the root's, and this run's own as a further one."""
-        if self.row.root_id == self.row.id:
-            return [(f"run:{self.row.id}", own)]
-        return [(f"run:{self.row.root_id}", self.ceilings.get(unit)), (f"run:{self.row.id}", own)]
-
-    def tightest(self, unit: str, own: float | None) -> float:
-        """The lowest ceiling there is."""
-        return min((limit for _, limit in self.limits(unit, own) if limit is not None), default=0.0)
+    def limits(self, unit: str, state: State, today: str) -> list[tuple[str, float | None]]:
+        """Each scope with its ceiling: the root's, this run's own as a further one, and the day's."""
+        own = ceilings.limit(state, unit)
+        daily = state.limits.get(f"day.{unit}", self.daily.get(unit))
+        top = self.roots.get(unit)
+        ranks = {f"run:{self.row.root_id}": top, f"run:{self.row.id}": own, f"day:{today}": daily}
+        return list(ranks.items())

@@ -240,7 +240,7 @@ class Image:
             case _:
                 return
         scope = self.state.scopes.get(event.scope)
-        if decision and scope is not None:
+        if decision and scope is not None and event.node:
             visit = self._open.get(self._directory(scope, event.node))
             if visit is not None:
                 self._decided(visit, decision, why)

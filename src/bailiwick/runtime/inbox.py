@@ -91,7 +91,11 @@ def _budget_answer(row: InboxRow, wait: OpenWait, value: str, by: str) -> list[e
 
 
 def _budget(state: State, row: InboxRow, unit: str, limit: Json, by: str) -> list[ev.Event]:
-    if unit not in ("wall", "agent_calls", "usd", "tokens") or not isinstance(limit, int | float) or limit <= 0:
+    if (
+        unit.removeprefix("day.") not in ("wall", "agent_calls", "usd", "tokens")
+        or not isinstance(limit, int | float)
+        or limit <= 0
+    ):
         return [_reject(row, f"{unit}={limit!r} is no budget")]
     out: list[ev.Event] = [ev.BudgetRaised(unit, float(limit), by)]
     wait = state.budget_wait

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from bailiwick import crashpoints
-from bailiwick.clock import Clock
+from bailiwick.clock import Clock, day
 from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
 from bailiwick.engine.decide import decide
@@ -78,6 +78,7 @@ class Walker:
     inbox_maybe: bool = True
     suspended: bool = False
     lost: bool = False
+    booked: dict[str, list[str]] = field(default_factory=dict)
     _last_flush: float = 0.0
 
     async def walk(self) -> None:
@@ -153,9 +154,12 @@ class Walker:
             self._record(ev.EffectLost(scope.path, flight.key, "crash"))
 
     def _settle(self, spent: list[money.Spent]) -> None:
-        """Turn what was set aside for an effect into what it came to, in every scope it counts against."""
-        for scope in self.outfit.family.scopes():
-            self.pending.settle += [Settlement(scope, s.key, s.unit, s.amount, s.known) for s in spent]
+        """Turn what was set aside for an effect into what it came to, in every scope it was set aside in."""
+        for one in spent:
+            scopes = self.booked.get(one.key) or self.outfit.family.scopes(day(self._now()))
+            self.pending.settle += [Settlement(scope, one.key, one.unit, one.amount, one.known) for scope in scopes]
+        for one in spent:
+            self.booked.pop(one.key, None)
 
     async def _drain_inbox(self) -> None:
         if not self.inbox_maybe:
@@ -254,9 +258,10 @@ class Walker:
         """Journal an attempt and set aside what it may use: of money at most what is left."""
         units = []
         for unit, wanted in start.units:
-            limits = self.outfit.family.limits(unit, ceilings.limit(self.state, unit))
+            limits = self.outfit.family.limits(unit, self.state, day(self._now()))
             amount = await money.cut(self.tools.store, unit, wanted, limits, self.pending)
             units.append((unit, amount))
+            self.booked[start.key] = [scope for scope, _ in limits]
             self.pending.reserve += [Reservation(s, start.key, unit, amount, limit) for s, limit in limits]
         self._record(happenings.started(start))
         self.starting.append(replace(start, units=tuple(units)))
@@ -290,7 +295,7 @@ class Walker:
                     break
                 raise
             except BudgetExceeded as error:
-                self._over_budget(error.unit)
+                self._over_budget(error)
                 return False
         self.pending, self.starting = Pending(), []
         self._last_flush = self._now()
@@ -315,7 +320,7 @@ class Walker:
             crashpoints.reach("effect.after_start_commit")
             self.effects.start(start, self.outfit.around, self.state.graph.nodes[start.node])
 
-    def _over_budget(self, unit: str) -> None:
+    def _over_budget(self, error: BudgetExceeded) -> None:
         """A reservation did not fit: take back the starts that count, keep everything else, and say so."""
         kept = self.pending
         refused = {s.key for s in self.starting if s.units}
@@ -327,8 +332,8 @@ class Walker:
             if not (isinstance(event, ev.EffectStarted) and event.key in refused):
                 record(self.state, self.pending, event, at)
         self.starting = [s for s in self.starting if not s.units]
-        limit = self.outfit.family.tightest(unit, ceilings.limit(self.state, unit))
-        self._record(ev.BudgetReached(unit, limit))
+        unit = f"day.{error.unit}" if error.scope.startswith("day:") else error.unit
+        self._record(ev.BudgetReached(unit, error.limit))
         self.wake.set()
 
     def _next_due(self) -> float | None:

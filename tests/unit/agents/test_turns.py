@@ -389,3 +389,40 @@ def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
         assert spent["agent_calls"] == 2
 
     stage.play(scene)
+
+
+def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: Path) -> None:
+    """What one run spent is not there for the next one; tomorrow it goes on by itself."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    stage = _stage(tmp_path, backend, replace(QUICK, reserve_usd=1.0), clock)
+    first, second = chain(_agent(), _agent("b")), replace(chain(_agent()), name="other")
+
+    async def scene(assembly: Assembly) -> None:
+        assembly.daily = {"usd": 4.0}
+        assert (await stage.walk(assembly, first)).code == DONE
+        verdict = await stage.walk(assembly, second)
+        assert verdict.code == BUDGET
+        assert len(backend.seen) == 2
+        waits = await assembly.store.waits(verdict.row.id)
+        assert waits[0].due_at is not None
+        clock.advance(waits[0].due_at - clock.now() + 1)
+        assert (await stage.walk(assembly, second)).code == DONE
+
+    stage.play(scene)
+
+
+def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
+    """`raise` lifts the ceiling that was met, for this run."""
+    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    stage = _stage(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
+    graph = chain(_agent(), _agent("b"), _agent("c"))
+
+    async def scene(assembly: Assembly) -> None:
+        assembly.daily = {"usd": 4.0}
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == BUDGET
+        assert not (await Control(assembly, "tester").answer(verdict.row, "raise")).refused
+        assert (await stage.walk(assembly, graph)).code == DONE
+
+    stage.play(scene)
