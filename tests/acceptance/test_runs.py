@@ -338,6 +338,18 @@ def test_stop_all_leaves_no_process_even_of_a_holder_that_hangs(person: Person) 
     assert not _scripts(person)
 
 
+def test_a_long_wait_says_that_it_waits(person: Person) -> None:
+    """Nobody should take a cap wait of hours for a hang: `AGENT_CAP_TICK_S` sets how often it speaks."""
+    flow = person.workflow(
+        "nap",
+        "version: 1\nstart: a\nnodes:\n  - {id: a, type: wait, for: 2s, next: d}\n  - {id: d, type: terminal}\n",
+    )
+    person.extra["AGENT_CAP_TICK_S"] = "0.2"
+    result = person.runs("run", flow)
+    assert result.code == 0
+    assert "still waits at 'a'; resumes at" in result.out + result.err
+
+
 def _scripts(person: Person) -> list[int]:
     """Processes that run a script of this person."""
     mark = f"BAILIWICK_WORKSPACE={person.home}".encode()

@@ -10,6 +10,7 @@ from typing import Self
 
 from bailiwick.cli.session import Session
 from bailiwick.cli.view import View
+from bailiwick.clock import local
 from bailiwick.journal.rows import ClaimFilter, Message, RunRow
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
@@ -122,6 +123,8 @@ async def host(session: Session, row: RunRow, view: View, manners: Manners, noti
 async def _walk(session: Session, foreground: Foreground, row: RunRow, view: View, manners: Manners) -> int:
     settled = row.status != "ready"
     become_subreaper()
+    ticking = Supervisor(lambda _name, _error: None)
+    ticking.start(_tick(session, row.root_id, float(session.config.get("agents.cap_tick"))), "ticks")
     with Signals(session, row, view if manners.ask else None) as signals:
         while True:
             verdict = await foreground.walk(row, signals)
@@ -136,12 +139,25 @@ async def _walk(session: Session, foreground: Foreground, row: RunRow, view: Vie
             if not answered:
                 break
             row = verdict.row
+    await ticking.close()
     if signals.hands_over and verdict.row.status == "ready":
         return _detach(row, view)
     code = CODES.get(signals.caught, verdict.code) if verdict.row.status in ("ready", "stopped") else verdict.code
     waits = verdict.code in (WAITS, BUDGET, TIME)
     view.end(verdict.row, code, await session.assembly.library.state(row.id) if settled or waits else None)
     return code
+
+
+async def _tick(session: Session, root_id: str, every: float) -> None:
+    """A line now and then while a tree only waits for time, so that a long wait is not taken for a hang."""
+    while True:
+        await asyncio.sleep(every)
+        for row in await session.assembly.store.runs(root_id=root_id, status="ready"):
+            facts = row.summary or {}
+            if facts.get("state") == "sleeping" and facts.get("due_at"):
+                due = local(float(facts["due_at"]))
+                text = f"{name_of(row)} still waits at '{facts.get('node')}'; resumes at {due}"
+                session.assembly.on_trouble(row.id, text)
 
 
 async def _ask(session: Session, verdict: Verdict, view: View) -> bool:

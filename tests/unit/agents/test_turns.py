@@ -3,101 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bailiwick.agents.kind import AgentKind
 from bailiwick.agents.port import (
-    AgentEvent,
-    Answered,
-    Capabilities,
-    Compacted,
     Emit,
     ProcessEnded,
     SessionKnown,
     Trouble,
     Turn,
     TurnIo,
-    Used,
 )
-from bailiwick.agents.settings import Settings
 from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
 from bailiwick.engine.rungs import LadderPolicy
-from bailiwick.ids import Json
 from bailiwick.runs.control import Control
-from bailiwick.runs.foreground import BUDGET, DEGRADED, DONE, FAILED, TIME, WAITS
-from bailiwick.runtime.assemble import Assembly
-from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, types
+from bailiwick.runs.foreground import DEGRADED, DONE, FAILED, TIME, WAITS
+from tests.unit.agents.played import CAPPED, GOOD, LIMIT, LIMITED, OVERFLOW, RUBBISH, Played, agent, stage_of
+from tests.unit.runtime.stage import chain, types
 
-QUICK = LadderPolicy(backoff_base=0.001, backoff_cap=0.002)
-GOOD: list[AgentEvent] = [SessionKnown("s1"), Answered('{"x": 1}')]
-LIMIT = Trouble("too many requests", 429, "rate_limit_error")
-LIMITED: list[AgentEvent] = [LIMIT]
-CAPPED: list[AgentEvent] = [
-    Trouble("You've hit your 5-hour limit · resets 11pm (UTC)", 429, "usage_limit_reached", resets_at=1_700_003_600.0)
-]
-OVERFLOW: list[AgentEvent] = [SessionKnown("s1"), Trouble("prompt is too long", 400, "prompt_too_long")]
-RUBBISH: list[AgentEvent] = [SessionKnown("s1"), Answered("I would rather not say.")]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-
-@dataclass
-class Played:
-    """A backend that plays a list of turns, the last one for ever."""
-
-    turns: list[list[AgentEvent]]
-    name: str = "played"
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(resume=True, compact=True))
-    seen: list[Turn] = field(default_factory=list)
-    compacted: int = 0
-    hold: Callable[[], None] | None = None
-
-    async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        """The next turn of the list."""
-        self.seen.append(turn)
-        for event in self.turns[min(len(self.seen), len(self.turns)) - 1]:
-            emit(event)
-
-    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        """Works."""
-        self.compacted += 1
-        emit(Compacted(ok=True))
-
-    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
-        """Always there."""
-        return True, "there"
-
-
-def _stage(tmp_path: Path, backend: Played, policy: LadderPolicy = QUICK, clock: ManualClock | None = None) -> Stage:
-    settings = Settings(backend="played", policy=policy)
-
-    def make(assembly: Assembly) -> AgentKind:
-        kind = AgentKind(settings, assembly.store, assembly.clock, "UTC")
-        kind._backends["played\0"] = backend
-        return kind
-
-    stage = Stage(tmp_path, Scripted(at_once), agent=make, policy=settings.ladder)
-    if clock is not None:
-        stage.clock = clock
-    return stage
-
-
-def _agent(name: str = "a", **fields: Json) -> g.Work:
-    outputs = fields.pop("outputs", (g.Output(key="x"),))
-    spec = {"prompt_text": "Do it for {{ who }}.", "args": {"who": "me"}, **fields.pop("spec", {})}
-    return g.Work(id=name, type="agent", spec=spec, outputs=outputs, **fields)
+    from bailiwick.runtime.assemble import Assembly
 
 
 def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None:
     """The prompt is rendered against context and args; the answer's JSON enters the context."""
     backend = Played([GOOD])
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
-        verdict = await stage.walk(assembly, chain(_agent()))
+        verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.code == DONE
         assert (await assembly.library.state(verdict.row.id)).context()["x"] == 1
         assert [t.prompt for t in backend.seen] == ["Do it for me."]
@@ -108,10 +47,10 @@ def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None
 def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
     """Files of this version need not describe the JSON themselves; older files' prompts are sent as they are."""
     backend = Played([GOOD])
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
-        await stage.walk(assembly, chain(_agent(), version=1))
+        await stage.walk(assembly, chain(agent(), version=1))
         assert backend.seen[0].prompt.startswith("Do it for me.\n")
         assert "`x`" in backend.seen[0].prompt
 
@@ -121,10 +60,10 @@ def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
 def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
     """Only the JSON is asked for, with what was wrong; then it goes on."""
     backend = Played([RUBBISH, GOOD])
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
-        verdict = await stage.walk(assembly, chain(_agent()))
+        verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.code == DONE
         first, second = backend.seen
         assert (first.session, second.session) == (None, "s1")
@@ -138,10 +77,10 @@ def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
     """The same prompt, in a fresh session, after a pause."""
     backend = Played([LIMITED, LIMITED, GOOD])
     backend.turns[0] = backend.turns[1] = [replace(LIMIT, retry_after=0.01)]
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
-        verdict = await stage.walk(assembly, chain(_agent()))
+        verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.code == DONE
         assert {t.prompt for t in backend.seen} == {"Do it for me."}
         assert {t.session for t in backend.seen} == {None}
@@ -153,10 +92,10 @@ def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
 def test_an_overflow_is_compacted_and_sent_again(tmp_path: Path) -> None:
     """The session keeps what it has done so far."""
     backend = Played([OVERFLOW, GOOD])
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
-        assert (await stage.walk(assembly, chain(_agent()))).code == DONE
+        assert (await stage.walk(assembly, chain(agent()))).code == DONE
         assert backend.compacted == 1
         assert backend.seen[1].session == "s1"
         assert backend.seen[1].prompt == "Do it for me."
@@ -168,7 +107,7 @@ def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
     """The wait is in the journal: another process goes on at the same time, and not before."""
     clock = ManualClock(1_700_000_000.0)
     backend = Played([CAPPED, GOOD])
-    graph = chain(_agent())
+    graph = chain(agent())
 
     async def first(assembly: Assembly) -> None:
         assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
@@ -182,7 +121,7 @@ def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
         clock.advance(130)
         assert (await stage.walk(assembly, graph, no_wait=True)).code == DONE
 
-    stage = _stage(tmp_path, backend, clock=clock)
+    stage = stage_of(tmp_path, backend, clock=clock)
     stage.play(first)
     stage.play(later)
 
@@ -190,8 +129,8 @@ def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
 def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Path) -> None:
     """Null where nothing is declared; the exit code differs, and the node is named."""
     backend = Played([RUBBISH])
-    stage = _stage(tmp_path, backend)
-    graph = chain(_agent(outputs=(g.Output(key="x"), g.Output(key="y", default=7, declared=True))))
+    stage = stage_of(tmp_path, backend)
+    graph = chain(agent(outputs=(g.Output(key="x"), g.Output(key="y", default=7, declared=True))))
 
     async def scene(assembly: Assembly) -> None:
         verdict = await stage.walk(assembly, graph)
@@ -208,8 +147,8 @@ def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Pat
 def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path: Path, answer: str, code: int) -> None:
     """`on_exhausted: ask`: try again, take the default, or fail."""
     backend = Played([RUBBISH])
-    stage = _stage(tmp_path, backend)
-    graph = chain(_agent(outputs=(g.Output(key="x", default=0, declared=True),), on_exhausted="ask"), version=1)
+    stage = stage_of(tmp_path, backend)
+    graph = chain(agent(outputs=(g.Output(key="x", default=0, declared=True),), on_exhausted="ask"), version=1)
 
     async def scene(assembly: Assembly) -> None:
         verdict = await stage.walk(assembly, graph)
@@ -225,8 +164,8 @@ def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path:
 
 def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -> None:
     """The question has no such choice."""
-    stage = _stage(tmp_path, Played([RUBBISH]))
-    graph = chain(_agent(on_exhausted="default"), version=1)
+    stage = stage_of(tmp_path, Played([RUBBISH]))
+    graph = chain(agent(on_exhausted="default"), version=1)
 
     async def scene(assembly: Assembly) -> None:
         verdict = await stage.walk(assembly, graph)
@@ -240,10 +179,10 @@ def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -
 def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -> None:
     """Trying again can't help; a person can."""
     backend = Played([[Trouble("Invalid API key", 401, "authentication_error")]])
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
-        assert (await stage.walk(assembly, chain(_agent()))).code == WAITS
+        assert (await stage.walk(assembly, chain(agent()))).code == WAITS
         assert len(backend.seen) == 1
         waits = await assembly.store.waits()
         assert waits[0].kind == "auth"
@@ -255,7 +194,7 @@ def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -
 def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
     """The session id was journaled in the middle of the turn."""
     backend = Played([[SessionKnown("mid"), ProcessEnded(-15, why="cancelled")], GOOD])
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
         plain = backend.turn
@@ -269,10 +208,10 @@ def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
                 stage.signals.worker.drain("SIGTERM", now=True)
 
         backend.turn = cut  # type: ignore[method-assign]
-        verdict = await stage.walk(assembly, chain(_agent()))
+        verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.row.status == "stopped"
         stage.signals.caught = ""
-        assert (await stage.walk(assembly, chain(_agent()))).code == DONE
+        assert (await stage.walk(assembly, chain(agent()))).code == DONE
         assert [t.session for t in backend.seen] == [None, "mid"]
         assert "EffectLost" in await types(assembly, verdict.row)
 
@@ -283,10 +222,10 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
     """One credential, one bucket: after the first limit a window lets one turn through, not fifty."""
     clock = ManualClock(1_700_000_000.0)
     backend = Played([[replace(LIMIT, retry_after=100.0)]])
-    stage = _stage(tmp_path, backend, LadderPolicy(), clock)
+    stage = stage_of(tmp_path, backend, LadderPolicy(), clock)
     nodes: dict[str, g.Node] = {
         "each": g.Map(id="each", over="items", body="a", join="done", max=50),
-        "a": replace(_agent(), next="done"),
+        "a": replace(agent(), next="done"),
         "done": g.End(id="done"),
     }
     graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(50))})
@@ -312,10 +251,10 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
 def test_an_answer_that_can_not_be_used_still_opens_the_credential(tmp_path: Path) -> None:
     """The endpoint answered: nobody has to wait for its next window any more."""
     backend = Played([[replace(LIMIT, retry_after=0.01)], RUBBISH, GOOD])
-    stage = _stage(tmp_path, backend)
+    stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Assembly) -> None:
-        assert (await stage.walk(assembly, chain(_agent()))).code == DONE
+        assert (await stage.walk(assembly, chain(agent()))).code == DONE
         assert len(backend.seen) == 3
         assert await assembly.store.bucket_take("played", assembly.clock.now(), 60) == 0
 
@@ -326,8 +265,8 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
     """The endpoint is at fault, not the node: it is waited for."""
     clock = ManualClock(1_700_000_000.0)
     backend = Played([[Trouble("overloaded", 529, "overloaded_error")]])
-    stage = _stage(tmp_path, backend, LadderPolicy(), clock)
-    graph = chain(_agent())
+    stage = stage_of(tmp_path, backend, LadderPolicy(), clock)
+    graph = chain(agent())
 
     async def scene(assembly: Assembly) -> None:
         began = clock.now()
@@ -339,90 +278,5 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
             clock.advance(60)
         assert verdict.code == DONE
         assert {t.prompt for t in backend.seen} == {"Do it for me."}
-
-    stage.play(scene)
-
-
-def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -> None:
-    """A dollar a turn is reserved; what it cost is what stays; nothing starts that does not fit."""
-    cheap: list[AgentEvent] = [SessionKnown("s1"), Used(100, 20, usd=0.25), Answered('{"x": 1}')]
-    backend = Played([cheap])
-    stage = _stage(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
-    graph = chain(*(_agent(f"a{i}") for i in range(6)), budget=g.Budget(usd=1.1))
-
-    async def scene(assembly: Assembly) -> None:
-        verdict = await stage.walk(assembly, graph)
-        assert verdict.code == BUDGET
-        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
-        assert sum(r.settled or 0 for r in rows) == pytest.approx(0.25 * len(backend.seen))
-        assert sum(r.reserved for r in rows) == 0
-        assert len(backend.seen) == 5, "the last one begins with what is left: over by less than one answer"
-        assert [round(t.max_usd or 0, 2) for t in backend.seen] == [1.0, 0.85, 0.6, 0.35, 0.1]
-
-    stage.play(scene)
-
-
-def test_an_unknown_cost_counts_as_what_was_set_aside(tmp_path: Path) -> None:
-    """Unknown is not zero."""
-    stage = _stage(tmp_path, Played([GOOD]), replace(QUICK, reserve_usd=1.0))
-
-    async def scene(assembly: Assembly) -> None:
-        verdict = await stage.walk(assembly, chain(_agent()))
-        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
-        assert [(r.settled, r.known) for r in rows] == [(1.0, False)]
-
-    stage.play(scene)
-
-
-def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
-    """A CLI that counts over the whole session would be paid twice."""
-    first: list[AgentEvent] = [SessionKnown("s1"), Used(100, 10, usd=0.5, cumulative=True), Answered("rubbish")]
-    second: list[AgentEvent] = [SessionKnown("s1"), Used(150, 15, usd=0.7, cumulative=True), Answered('{"x": 1}')]
-    stage = _stage(tmp_path, Played([first, second]), replace(QUICK, reserve_usd=1.0))
-
-    async def scene(assembly: Assembly) -> None:
-        verdict = await stage.walk(assembly, chain(_agent()))
-        assert verdict.code == DONE
-        spent = {r.unit: r.settled for r in await assembly.store.spend(f"run:{verdict.row.id}")}
-        assert spent["usd"] == pytest.approx(0.7)
-        assert spent["tokens"] == 165
-        assert spent["agent_calls"] == 2
-
-    stage.play(scene)
-
-
-def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: Path) -> None:
-    """What one run spent is not there for the next one; tomorrow it goes on by itself."""
-    clock = ManualClock(1_700_000_000.0)
-    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
-    stage = _stage(tmp_path, backend, replace(QUICK, reserve_usd=1.0), clock)
-    first, second = chain(_agent(), _agent("b")), replace(chain(_agent()), name="other")
-
-    async def scene(assembly: Assembly) -> None:
-        assembly.daily = {"usd": 4.0}
-        assert (await stage.walk(assembly, first)).code == DONE
-        verdict = await stage.walk(assembly, second)
-        assert verdict.code == BUDGET
-        assert len(backend.seen) == 2
-        waits = await assembly.store.waits(verdict.row.id)
-        assert waits[0].due_at is not None
-        clock.advance(waits[0].due_at - clock.now() + 1)
-        assert (await stage.walk(assembly, second)).code == DONE
-
-    stage.play(scene)
-
-
-def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
-    """`raise` lifts the ceiling that was met, for this run."""
-    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
-    stage = _stage(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
-    graph = chain(_agent(), _agent("b"), _agent("c"))
-
-    async def scene(assembly: Assembly) -> None:
-        assembly.daily = {"usd": 4.0}
-        verdict = await stage.walk(assembly, graph)
-        assert verdict.code == BUDGET
-        assert not (await Control(assembly, "tester").answer(verdict.row, "raise")).refused
-        assert (await stage.walk(assembly, graph)).code == DONE
 
     stage.play(scene)

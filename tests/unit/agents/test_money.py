@@ -1,0 +1,111 @@
+"""What turns cost: set aside, settled, unknown, shared by a day."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bailiwick.agents.port import (
+    AgentEvent,
+    Answered,
+    SessionKnown,
+    Used,
+)
+from bailiwick.clock import ManualClock
+from bailiwick.engine import graph as g
+from bailiwick.runs.control import Control
+from bailiwick.runs.foreground import BUDGET, DONE
+from tests.unit.agents.played import GOOD, QUICK, Played, agent, stage_of
+from tests.unit.runtime.stage import chain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bailiwick.runtime.assemble import Assembly
+
+
+def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -> None:
+    """A dollar a turn is reserved; what it cost is what stays; nothing starts that does not fit."""
+    cheap: list[AgentEvent] = [SessionKnown("s1"), Used(100, 20, usd=0.25), Answered('{"x": 1}')]
+    backend = Played([cheap])
+    stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
+    graph = chain(*(agent(f"a{i}") for i in range(6)), budget=g.Budget(usd=1.1))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == BUDGET
+        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        assert sum(r.settled or 0 for r in rows) == pytest.approx(0.25 * len(backend.seen))
+        assert sum(r.reserved for r in rows) == 0
+        assert len(backend.seen) == 5, "the last one begins with what is left: over by less than one answer"
+        assert [round(t.max_usd or 0, 2) for t in backend.seen] == [1.0, 0.85, 0.6, 0.35, 0.1]
+
+    stage.play(scene)
+
+
+def test_an_unknown_cost_counts_as_what_was_set_aside(tmp_path: Path) -> None:
+    """Unknown is not zero."""
+    stage = stage_of(tmp_path, Played([GOOD]), replace(QUICK, reserve_usd=1.0))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(agent()))
+        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        assert [(r.settled, r.known) for r in rows] == [(1.0, False)]
+
+    stage.play(scene)
+
+
+def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
+    """A CLI that counts over the whole session would be paid twice."""
+    first: list[AgentEvent] = [SessionKnown("s1"), Used(100, 10, usd=0.5, cumulative=True), Answered("rubbish")]
+    second: list[AgentEvent] = [SessionKnown("s1"), Used(150, 15, usd=0.7, cumulative=True), Answered('{"x": 1}')]
+    stage = stage_of(tmp_path, Played([first, second]), replace(QUICK, reserve_usd=1.0))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(agent()))
+        assert verdict.code == DONE
+        spent = {r.unit: r.settled for r in await assembly.store.spend(f"run:{verdict.row.id}")}
+        assert spent["usd"] == pytest.approx(0.7)
+        assert spent["tokens"] == 165
+        assert spent["agent_calls"] == 2
+
+    stage.play(scene)
+
+
+def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: Path) -> None:
+    """What one run spent is not there for the next one; tomorrow it goes on by itself."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0), clock)
+    first, second = chain(agent(), agent("b")), replace(chain(agent()), name="other")
+
+    async def scene(assembly: Assembly) -> None:
+        assembly.daily = {"usd": 4.0}
+        assert (await stage.walk(assembly, first)).code == DONE
+        verdict = await stage.walk(assembly, second)
+        assert verdict.code == BUDGET
+        assert len(backend.seen) == 2
+        waits = await assembly.store.waits(verdict.row.id)
+        assert waits[0].due_at is not None
+        clock.advance(waits[0].due_at - clock.now() + 1)
+        assert (await stage.walk(assembly, second)).code == DONE
+
+    stage.play(scene)
+
+
+def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
+    """`raise` lifts the ceiling that was met, for this run."""
+    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
+    graph = chain(agent(), agent("b"), agent("c"))
+
+    async def scene(assembly: Assembly) -> None:
+        assembly.daily = {"usd": 4.0}
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == BUDGET
+        assert not (await Control(assembly, "tester").answer(verdict.row, "raise")).refused
+        assert (await stage.walk(assembly, graph)).code == DONE
+
+    stage.play(scene)
