@@ -19,6 +19,7 @@ from bailiwick.agents.credentials import (
 from bailiwick.agents.port import AgentEvent, Backend, LimitSeen, Turn, Used
 from bailiwick.clock import Clock
 from bailiwick.config.service import Config
+from bailiwick.errors import NotReady
 
 if TYPE_CHECKING:
     from bailiwick.agents.broker.grants import Grant
@@ -100,6 +101,12 @@ class Brokerage:
     async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> Access:
         """Make a turn ready to reach its model."""
         credential = self.credential(backend.name)
+        if credential.exposed and not self.config.get("agents.allow_exposed_credentials"):
+            raise NotReady(
+                f"the {credential.kind} of backend '{backend.name}' can't be kept out of the agent's reach",
+                hint="use an API key or a token, or: bailiwick config set agents.allow_exposed_credentials true",
+                code="BW253",
+            )
         if backend.capabilities.credential == "none" and credential.token is not None:
             return Access(replace(turn, token=credential.token), credential.name)
         if credential.kind == "login":

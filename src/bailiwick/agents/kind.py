@@ -14,7 +14,7 @@ from bailiwick.agents.extract import Bad, extract
 from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.prompts import compose
-from bailiwick.agents.record import Ledgered, priced, tally, transcript
+from bailiwick.agents.record import Ledgered, is_unpriced, priced, tally, transcript
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
@@ -91,10 +91,29 @@ class AgentKind:
             backend = self._backend(name, asked.get("script"))
         except UsageError as error:
             return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
+        if refusal := self._refusal(asked, plan):
+            return Failed(Failure(str(Kind.BILLING), refusal, Detail(evidence=refusal).to_json()))
         try:
             credential = self._credential(name, request)
+            return await self._asked(backend, credential, request, io)
         except NotReady as error:
-            return Failed(Failure(str(Kind.AUTH), error.what, Detail(evidence=error.hint or error.what).to_json()))
+            evidence = f"{error.what}; {error.hint}"
+            return Failed(Failure(str(Kind.AUTH), error.what, Detail(evidence=evidence).to_json()))
+
+    def _refusal(self, asked: dict[str, Json], plan: Plan) -> str:
+        """Why a model may not be asked: it is not allowed, or its price is unknown where that is refused."""
+        models: list[Json] = asked["models"]
+        model = models[min(plan.model, len(models) - 1)]
+        allowed = self.settings.allowed_models
+        if allowed is not None and model not in allowed:
+            return f"model '{model or 'the default'}' is not among the allowed ones: {', '.join(allowed) or 'none'}"
+        unpriced = is_unpriced(str(asked["backend"]), model, self.settings.endpoints)
+        if self.settings.unknown_cost == "refuse" and unpriced:
+            return f"the price of model '{model or 'the default'}' is unknown, and budget.unknown_cost is refuse"
+        return ""
+
+    async def _asked(self, backend: Backend, credential: str, request: Request, io: Io) -> Done | Failed:
+        plan, name = request.plan or Plan(), backend.name
         reserved = self.brokerage.kept_free(credential) if self.brokerage else 0.0
         wait = reserved or await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
@@ -214,6 +233,7 @@ class AgentKind:
         log = {
             "prompt": turn.prompt, "transcript": transcript(events), "backend": backend.name, "model": turn.model,
             "rung": plan.rung, "usage": spent.to_json(), "session": session,
+            "unknown_cost": self.settings.unknown_cost,
         }  # fmt: skip
         failed = classify(events, expects_answer=bool(outputs), now=self.clock.now(), zone=self.zone)
         if failed is not None:

@@ -43,6 +43,15 @@ def priced(spent: Ledgered, backend: str, model: str | None, endpoints: Mapping[
     return replace(spent, usd=price_for(backend, endpoints)(model or "", tokens))
 
 
+def is_unpriced(backend: str, model: Json, endpoints: Mapping[str, Json]) -> bool:
+    """Whether nobody could say what a turn of this model costs before it is asked."""
+    if backend in FREE:
+        return False
+    from bailiwick.agents.prices import Tokens, price_for
+
+    return price_for(backend, endpoints)(str(model or ""), Tokens(input=1, output=1)) is None
+
+
 def tally(events: Sequence[AgentEvent]) -> Ledgered:
     """The last totals that a backend gave, or the sum of what it streamed."""
     used = [e for e in events if isinstance(e, Used)]

@@ -36,6 +36,8 @@ class Settings:
     power: Mapping[str, Json] = field(default_factory=dict)
     endpoints: Mapping[str, Json] = field(default_factory=dict)
     allowed: tuple[str, ...] | None = None
+    allowed_models: tuple[str, ...] | None = None
+    unknown_cost: str = "estimate"
 
     def for_run(self, chosen: Json) -> Settings:
         """The settings with what the run was started with on top."""
@@ -95,10 +97,11 @@ def read_settings(config: Config, simulate: Path | bool | None = None) -> Settin
         use_defaults=config.get("agents.use_default_outputs"),
         reserve_usd=config.get("budget.call.usd"),
     )
-    allowed = config.get("agents.allowed_backends")
+    allowed, models = config.get("agents.allowed_backends"), config.get("agents.allowed_models")
     return Settings(
         backend=backend, model=config.get("model"), script=simulate if isinstance(simulate, Path) else None,
         command=command, policy=policy, total=config.get("agents.result_timeout"),
         silence=config.get("agents.silence_timeout"), power=config.get("power") or {},
         endpoints=config.get("endpoints") or {}, allowed=tuple(allowed) if allowed is not None else None,
+        allowed_models=tuple(models) if models is not None else None, unknown_cost=config.get("budget.unknown_cost"),
     )  # fmt: skip

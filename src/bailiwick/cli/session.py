@@ -14,7 +14,7 @@ from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
 from bailiwick.config.service import Config, load_config
-from bailiwick.engine.graph import Work
+from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.rungs import LadderPolicy
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
@@ -62,6 +62,7 @@ async def open_session(
         kinds=KindTable({**KINDS, "agent": agents.kind}),
         policy=agents.ladder,
         daily={unit: config.get(f"budget.day.{unit}") for unit in ("usd", "tokens", "agent_calls")},
+        purse=agents.purse,
         watch=watch or Watch(),
     )
     try:
@@ -98,6 +99,19 @@ class Agents:
 
         self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
         return AgentKind(self.settings(), self.store, self.clock, self.zone, self._brokerage)
+
+    def purse(self, node: Node, chosen: dict[str, Json]) -> tuple[str, dict[str, float | None]]:
+        """The credential that a node's turns use, with what it may spend a day; "" where that is not limited."""
+        named = self.config.get("credentials")
+        if not isinstance(node, Work) or node.type != "agent" or not named:
+            return "", {}
+        from bailiwick.agents.brokerage import Brokerage
+
+        self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
+        backend = self.settings().for_run(chosen).choose(node).backend
+        name = self._brokerage.credential(backend).name
+        budget = (named.get(name) or {}).get("budget") or {}
+        return (name, dict(budget)) if budget else ("", {})
 
     async def close(self) -> None:
         """Stop what was started for agents."""

@@ -12,8 +12,8 @@ from bailiwick.engine.graph import Ask, Branch, Call, End, Map, Node, Parallel, 
 from bailiwick.engine.render import Lookup, RenderFailed
 from bailiwick.engine.rules import Action, Rules, at_visit, fail
 from bailiwick.engine.scopes import step_fork
+from bailiwick.engine.state import PER_DAY, Phase, Scope, State, resolve_path
 from bailiwick.engine.state import OpenWait as Opened
-from bailiwick.engine.state import Phase, Scope, State, resolve_path
 from bailiwick.ids import Json, effect_key, wait_id
 
 PURE_LIMIT = 100_000
@@ -256,5 +256,5 @@ def _budget_wait(state: State) -> Command:
         "limit": limit,
     }
     name = wait_id("", f"budget:{unit}:{limit}", 0, 0)
-    until = MIDNIGHT if unit.startswith("day.") else ""
+    until = MIDNIGHT if unit.startswith(PER_DAY) else ""
     return OpenWait("", "", 0, name, "budget", until=until, body=body)

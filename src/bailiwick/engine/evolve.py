@@ -9,7 +9,18 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.failures import Detail, Kind
 from bailiwick.engine.graph import Map, Parallel
 from bailiwick.engine.rungs import Try
-from bailiwick.engine.state import Construct, Fetch, Flight, Graphs, OpenWait, Phase, Scope, State, resolve_path
+from bailiwick.engine.state import (
+    PER_DAY,
+    Construct,
+    Fetch,
+    Flight,
+    Graphs,
+    OpenWait,
+    Phase,
+    Scope,
+    State,
+    resolve_path,
+)
 from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json, scope_path
 
@@ -246,7 +257,7 @@ def _on_wait_closed(state: State, e: ev.WaitClosed, at: float) -> None:
     if state.budget_wait is not None and state.budget_wait.id == e.id:
         state.budget_wait = None
         if e.how == "due":  # a new day
-            state.reached = {unit: limit for unit, limit in state.reached.items() if not unit.startswith("day.")}
+            state.reached = {unit: limit for unit, limit in state.reached.items() if not unit.startswith(PER_DAY)}
         return
     scope = state.scopes[e.scope]
     if scope.wait is None or scope.wait.id != e.id:

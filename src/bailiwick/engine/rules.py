@@ -44,7 +44,8 @@ class Rules:
 
 def held_back(state: State, units: tuple[tuple[str, float], ...]) -> bool:
     """Whether a ceiling that was met keeps such an effect from starting."""
-    return "wall" in state.reached or any(u in state.reached or f"day.{u}" in state.reached for u, _ in units)
+    names = (f"{kind}{unit}" for unit, _ in units for kind in ("", "day.", "credential."))
+    return "wall" in state.reached or any(name in state.reached for name in names)
 
 
 def at_visit(state: State, scope: Scope, node: Node, visit: int) -> Lookup:

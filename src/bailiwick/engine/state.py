@@ -15,6 +15,8 @@ PERSON_WAITS = frozenset({"ask", "approval", "budget", "unknown", "auth", "exhau
 """Kinds of waits that only a person can end."""
 
 
+PER_DAY = ("day.", "credential.")
+"""How the names of budgets begin that are counted per day."""
 CHOSEN = "\0agents"
 """The name under which a run's own choice of agents is looked up: no template can say it."""
 Graphs = Callable[[str], Graph]

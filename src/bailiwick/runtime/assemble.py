@@ -17,7 +17,7 @@ from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
 from bailiwick.lang.templates import Templates
 from bailiwick.runtime.effects import Effects, KindTable, Surroundings
-from bailiwick.runtime.family import Family
+from bailiwick.runtime.family import Family, Purse, no_purse
 from bailiwick.runtime.history import Entry, Library
 from bailiwick.runtime.kinds import Kind
 from bailiwick.runtime.owner import recorded
@@ -68,6 +68,7 @@ class Assembly:
     kinds: KindTable = field(default_factory=lambda: KindTable(KINDS))
     policy: Callable[[Work], LadderPolicy] = _plain_policy
     daily: dict[str, float | None] = field(default_factory=dict)
+    purse: Purse = no_purse
     watch: Watch = field(default_factory=Watch)
     nudge: Callable[[], None] = lambda: None
     library: Library = field(init=False)
@@ -149,7 +150,7 @@ class Assembly:
                 budget = self.library.definitions.graph(root.definition).budget
                 raised = (root.summary or {}).get("limits", {})
                 ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in ("agent_calls", "usd", "tokens")}
-        return Family(row, definition, self.library, self.workspace, __version__, ceilings, self.daily)
+        return Family(row, definition, self.library, self.workspace, __version__, ceilings, self.daily, self.purse)
 
     async def settle(self) -> None:
         """Finish projecting what is durable."""

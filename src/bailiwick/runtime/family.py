@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bailiwick.engine import events as ev
 from bailiwick.engine.commands import StartChild
-from bailiwick.engine.graph import Definition
+from bailiwick.engine.graph import Definition, Node
 from bailiwick.engine.state import State
 from bailiwick.ids import Json, child_uid
 from bailiwick.journal.codec import encode
@@ -15,6 +15,14 @@ from bailiwick.journal.rows import Message, NewRun, RunRow
 from bailiwick.lang.params import check_params
 from bailiwick.runtime import ceilings
 from bailiwick.runtime.history import Library
+
+Purse = Callable[[Node, dict[str, Json]], tuple[str, dict[str, float | None]]]
+"""The credential that a node's turns use in a run with this choice of agents, and its ceilings per day; "" for none."""
+
+
+def no_purse(_node: Node, _chosen: dict[str, Json]) -> tuple[str, dict[str, float | None]]:
+    """Where no credential has a ceiling."""
+    return "", {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,7 @@ class Family:
     app: str
     roots: dict[str, float | None]
     daily: dict[str, float | None]
+    purse: Purse
 
     async def child(self, call: StartChild, state: State, now: float) -> Child:
         """The child run of a call, with the same id each time; its params are checked first."""
@@ -86,10 +95,12 @@ class Family:
         """The ledger scopes an effect of this run counts against: its tree, itself, the day."""
         return [f"run:{scope}" for scope in dict.fromkeys((self.row.root_id, self.row.id))] + [f"day:{today}"]
 
-    def limits(self, unit: str, state: State, today: str) -> list[tuple[str, float | None]]:
-        """Each scope with its ceiling: the root's, this run's own as a further one, and the day's."""
+    def limits(self, unit: str, node: Node, state: State, today: str) -> list[tuple[str, float | None]]:
+        """Each scope with its ceiling: the root's, this run's own as a further one, the day's, the credential's."""
         own = ceilings.limit(state, unit)
-        daily = state.limits.get(f"day.{unit}", self.daily.get(unit))
-        top = self.roots.get(unit)
-        ranks = {f"run:{self.row.root_id}": top, f"run:{self.row.id}": own, f"day:{today}": daily}
+        ranks = {f"run:{self.row.root_id}": self.roots.get(unit), f"run:{self.row.id}": own}
+        ranks[f"day:{today}"] = state.limits.get(f"day.{unit}", self.daily.get(unit))
+        name, theirs = self.purse(node, state.agents)
+        if name:
+            ranks[f"credential:{name}:{today}"] = state.limits.get(f"credential.{unit}", theirs.get(unit))
         return list(ranks.items())

@@ -92,7 +92,7 @@ def _budget_answer(row: InboxRow, wait: OpenWait, value: str, by: str) -> list[e
 
 def _budget(state: State, row: InboxRow, unit: str, limit: Json, by: str) -> list[ev.Event]:
     if (
-        unit.removeprefix("day.") not in ("wall", "agent_calls", "usd", "tokens")
+        unit.removeprefix("day.").removeprefix("credential.") not in ("wall", "agent_calls", "usd", "tokens")
         or not isinstance(limit, int | float)
         or limit <= 0
     ):

@@ -75,7 +75,8 @@ def settled(start: StartEffect, result: Done | Failed, history: Sequence[Entry])
             case "agent_calls":
                 out.append(Spent(start.key, unit, 1.0 if called else 0.0))
             case "usd":
-                out.append(_usd(start.key, usage, before, reserved, called=called and failed not in TURNED_AWAY))
+                charged = 0.0 if result.log.get("unknown_cost") == "allow" else reserved
+                out.append(_usd(start.key, usage, before, charged, called=called and failed not in TURNED_AWAY))
             case _:
                 amount = _tokens(usage) - _tokens(before)
                 out.append(Spent(start.key, unit, max(0.0, amount), known="output" in usage or not called))

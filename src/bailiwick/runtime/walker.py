@@ -258,7 +258,8 @@ class Walker:
         """Journal an attempt and set aside what it may use: of money at most what is left."""
         units = []
         for unit, wanted in start.units:
-            limits = self.outfit.family.limits(unit, self.state, day(self._now()))
+            node = self.state.graph.nodes[start.node]
+            limits = self.outfit.family.limits(unit, node, self.state, day(self._now()))
             amount = await money.cut(self.tools.store, unit, wanted, limits, self.pending)
             units.append((unit, amount))
             self.booked[start.key] = [scope for scope, _ in limits]
@@ -332,7 +333,8 @@ class Walker:
             if not (isinstance(event, ev.EffectStarted) and event.key in refused):
                 record(self.state, self.pending, event, at)
         self.starting = [s for s in self.starting if not s.units]
-        unit = f"day.{error.unit}" if error.scope.startswith("day:") else error.unit
+        kind = error.scope.partition(":")[0]
+        unit = f"{kind}.{error.unit}" if kind in ("day", "credential") else error.unit
         self._record(ev.BudgetReached(unit, error.limit))
         self.wake.set()
 

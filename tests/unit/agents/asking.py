@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bailiwick.agents.port import AgentEvent, Backend, Turn
 from bailiwick.agents.simulation import Script, read_script
-from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Exit
 from bailiwick.testing.model_server import ModelServer, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bailiwick.ids import Json
+    from bailiwick.runtime.kinds import Exit
 
 QUICK = {"silence": 30, "total": 30}
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}

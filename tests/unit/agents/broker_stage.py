@@ -7,13 +7,16 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from bailiwick.agents.broker.forward import Patience
 from bailiwick.agents.broker.grants import Grant, Upstream
 from bailiwick.agents.broker.server import Broker
-from bailiwick.agents.prices import Tokens
 from bailiwick.clock import ManualClock
-from bailiwick.ids import Json
+
+if TYPE_CHECKING:
+    from bailiwick.agents.broker.forward import Patience
+    from bailiwick.agents.prices import Tokens
+    from bailiwick.ids import Json
 
 SECRET = "sk-the-real-one"
 Answering = Callable[["Vendor", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -68,15 +68,19 @@ class Played:
         return True, "there"
 
 
-def stage_of(tmp_path: Path, backend: Played, policy: LadderPolicy = QUICK, clock: ManualClock | None = None) -> Stage:
-    settings = Settings(backend="played", policy=policy)
+def stage_of(
+    tmp_path: Path, backend: Played, policy: LadderPolicy = QUICK, clock: ManualClock | None = None, **settings: Json
+) -> Stage:
+    """A stage whose agent nodes are played by this backend."""
+    chosen = Settings(backend="played", policy=policy, **settings)
+    tmp_path.mkdir(exist_ok=True)
 
     def make(assembly: Assembly) -> AgentKind:
-        kind = AgentKind(settings, assembly.store, assembly.clock, "UTC")
+        kind = AgentKind(chosen, assembly.store, assembly.clock, "UTC")
         kind._backends["played\0"] = backend
         return kind
 
-    stage = Stage(tmp_path, Scripted(at_once), agent=make, policy=settings.ladder)
+    stage = Stage(tmp_path, Scripted(at_once), agent=make, policy=chosen.ladder)
     if clock is not None:
         stage.clock = clock
     return stage

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from hypothesis import strategies as st
 
@@ -24,8 +23,12 @@ from bailiwick.agents.port import (
     Used,
 )
 from bailiwick.agents.streams import read_object
-from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bailiwick.ids import Json
 
 FOLDER = Path(__file__).parents[2] / "transcripts"
 NOW = 1_794_782_000.0

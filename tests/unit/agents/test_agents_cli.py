@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +17,8 @@ from bailiwick.config.service import load_config
 from bailiwick.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from click import Command
 
 CLAUDE = "#!/bin/sh\necho '2.1.325 (Claude Code)'\n"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +15,9 @@ from bailiwick.agents.port import Answered, LimitSeen, ProcessEnded, Trouble, Us
 from bailiwick.engine.failures import Kind
 from bailiwick.testing.model_server import ModelServer, Say, Tokens
 from tests.unit.agents.broker_stage import SECRET, Stage, Vendor, per_million, said, staged, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 MESSAGE = {"type": "message", "model": "m-1", "usage": {"input_tokens": 1000, "output_tokens": 20}}
 START = b'event: message_start\ndata: {"type":"message_start","message":{"model":"m-1","usage":{"input_tokens":1000,"cache_read_input_tokens":500,"cache_creation_input_tokens":100,"output_tokens":1}}}\n\n'  # noqa: E501

@@ -6,9 +6,7 @@ import asyncio
 import shutil
 import ssl
 import subprocess
-from collections.abc import Coroutine
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,6 +21,10 @@ from bailiwick.config.service import load_config
 from bailiwick.testing.model_server import ModelServer
 from tests.unit.agents.asking import ask, turn
 from tests.unit.agents.broker_stage import Stage, Vendor, per_million, said
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from pathlib import Path
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made with openssl")
 

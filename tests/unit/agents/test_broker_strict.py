@@ -6,8 +6,7 @@ import asyncio
 import json
 import socket
 import tracemalloc
-from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +17,9 @@ from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Trouble, Used
 from bailiwick.errors import InternalBug
 from tests.unit.agents.broker_stage import Stage, Vendor, answer, said, send, staged
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 OK = {"model": "m-1", "usage": {"input_tokens": 1, "output_tokens": 1}}
 BIG = 100 << 20

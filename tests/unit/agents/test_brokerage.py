@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from bailiwick.agents.brokerage import Brokerage
 from bailiwick.agents.port import Capabilities, LimitSeen, Turn, Used
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
+from bailiwick.errors import NotReady
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
+
 
 KEY = "sk-ant-real-key-of-the-operator"
 
@@ -75,3 +78,28 @@ def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monk
     assert brokerage.kept_free("other") == 0
     brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now - 1)])
     assert brokerage.kept_free("main") == 0, "the window has begun anew"
+
+
+def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can't be brokered is exposed to the agent: nobody gets that by default."""
+    backend = Named("claude", Capabilities(credential="brokered"))
+    monkeypatch.setenv("CLAUDE_CODE_USE_BEDROCK", "1")
+    brokerage = _brokerage(tmp_path, monkeypatch)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(NotReady, match="out of the agent's reach"):
+        asyncio.run(brokerage.open(backend, _turn(tmp_path), lambda: None))  # type: ignore[arg-type]
+    allowed = Brokerage(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
+    access = asyncio.run(allowed.open(backend, _turn(tmp_path), lambda: None))  # type: ignore[arg-type]
+    assert access.grant is None
+
+
+def test_a_configured_endpoint_goes_before_the_vendor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key for the vendor must not send what was meant for a server of one's own to the vendor."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-key-for-the-vendor")
+    monkeypatch.setenv("LOCAL_KEY", "sk-made-up-key-of-our-own-server")
+    text = "endpoints:\n  openai: {url: 'http://127.0.0.1:9/v1', key: '${secret:env:LOCAL_KEY}'}\n"
+    brokerage = _brokerage(tmp_path, monkeypatch, text)
+    assert brokerage.credential("openai").token == "sk-made-up-key-of-our-own-server"
+    assert brokerage.credential("openai").name.endswith("127.0.0.1:9/v1")

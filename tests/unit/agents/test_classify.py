@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,9 @@ from bailiwick.agents.port import (
 )
 from bailiwick.agents.rules import Rule, Where, rules
 from bailiwick.engine.failures import Kind
-from bailiwick.ids import Json
+
+if TYPE_CHECKING:
+    from bailiwick.ids import Json
 
 EVENTS = Path(__file__).parents[2] / "transcripts" / "events"
 TOOLS = ("claude", "claude-2.1.197", "codex", "copilot")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -23,10 +22,14 @@ from bailiwick.agents.port import (
     Trouble,
     Used,
 )
-from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
 from tests.unit.agents.recordings import cases, hostile_lines, lines_of, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bailiwick.ids import Json
 
 ROWS = cases("claude")
 MISSING = "No such file or directory"

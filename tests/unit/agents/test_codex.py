@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from bailiwick.agents.backends.codex import Choice, CodexBackend, Reader, choose_model, is_strict
 from bailiwick.agents.port import AgentEvent, Compacted, Said, ToolBegan, ToolEnded, Trouble
-from bailiwick.ids import Json
 from tests.unit.agents.recordings import cases, hostile_lines, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
+
+if TYPE_CHECKING:
+    from bailiwick.ids import Json
 
 ROWS = cases("codex")
 THREAD = "01a1e0d8-e364-7c13-8de3-7918a90771ac"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from bailiwick.agents.backends.copilot import CopilotBackend, Reader, session_id
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, SessionKnown, Trouble, Used
-from bailiwick.ids import Json
 from tests.unit.agents.recordings import FOLDER, cases, hostile_lines, lines_of, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
+
+if TYPE_CHECKING:
+    from bailiwick.ids import Json
 
 ROWS = cases("copilot")
 

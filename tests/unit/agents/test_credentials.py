@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +17,9 @@ from bailiwick.agents.credentials import (
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import BailiwickError, NotReady, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def configured(home: Path, text: str = "") -> Config:

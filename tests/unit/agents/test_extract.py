@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from bailiwick.agents.extract import Bad, Extracted, extract, without_thinking
 from bailiwick.engine.graph import Output
-from bailiwick.ids import Json
+
+if TYPE_CHECKING:
+    from bailiwick.ids import Json
 
 RESULT = (Output("result", {"type": "object", "required": ["status"]}),)
 NAME = (Output("name"),)

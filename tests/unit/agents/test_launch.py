@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,7 +19,9 @@ from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import AgentEvent, ToolBegan, ToolEnded
 from bailiwick.agents.streams import CUT, Bounds
 from bailiwick.runtime import children, proc
-from bailiwick.runtime.kinds import Exit
+
+if TYPE_CHECKING:
+    from bailiwick.runtime.kinds import Exit
 
 PATIENT = Clocks(60.0, 60.0)
 HANG = "import os, signal; os.write(1, b'ready\\n'); signal.pause()"

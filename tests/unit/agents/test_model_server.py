@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bailiwick.ids import Json
 from bailiwick.testing.model_server import SCENARIOS, ModelServer, Say, Seen, UseTool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bailiwick.ids import Json
 
 PATHS = {
     "anthropic": "/v1/messages",

@@ -16,7 +16,7 @@ from bailiwick.agents.port import (
 from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
 from bailiwick.runs.control import Control
-from bailiwick.runs.foreground import BUDGET, DONE
+from bailiwick.runs.foreground import BUDGET, DONE, WAITS
 from tests.unit.agents.played import GOOD, QUICK, Played, agent, stage_of
 from tests.unit.runtime.stage import chain
 
@@ -107,5 +107,72 @@ def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
         assert verdict.code == BUDGET
         assert not (await Control(assembly, "tester").answer(verdict.row, "raise")).refused
         assert (await stage.walk(assembly, graph)).code == DONE
+
+    stage.play(scene)
+
+
+def test_turns_at_once_never_overshoot_by_more_than_one_answer_each(tmp_path: Path) -> None:
+    """What is set aside is gone for the others before the first of them is asked."""
+    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=0.9), Answered('{"x": 1}')]])
+    stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
+    nodes: dict[str, g.Node] = {
+        "each": g.Map(id="each", over="items", body="a", join="done", max=20),
+        "a": replace(agent(), next="done"),
+        "done": g.End(id="done"),
+    }
+    graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(20))}, budget=g.Budget(usd=5.0))
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, graph)
+        assert verdict.code == BUDGET
+        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        assert sum(r.settled or 0 for r in rows) <= 5.0 + 0.9
+
+    stage.play(scene)
+
+
+def test_a_credential_has_a_ceiling_of_its_own(tmp_path: Path) -> None:
+    """Two runs that share a credential share what it may spend a day."""
+    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
+
+    async def scene(assembly: Assembly) -> None:
+        assembly.purse = lambda _node, _chosen: ("main", {"usd": 2.0})
+        assert (await stage.walk(assembly, chain(agent()))).code == DONE
+        verdict = await stage.walk(assembly, replace(chain(agent()), name="other"))
+        assert verdict.code == BUDGET
+        assert "credential.usd" in str((verdict.row.summary or {})["question"])
+
+    stage.play(scene)
+
+
+def test_an_unknown_cost_is_free_where_that_is_allowed_and_refused_where_it_is_not(tmp_path: Path) -> None:
+    """`budget.unknown_cost`: the person decides what not knowing means."""
+    allowing = stage_of(tmp_path / "a", Played([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="allow")
+    refusing = stage_of(tmp_path / "b", Played([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="refuse")
+
+    async def free(assembly: Assembly) -> None:
+        verdict = await allowing.walk(assembly, chain(agent()))
+        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        assert [(r.settled, r.known) for r in rows] == [(0.0, False)]
+
+    async def refused(assembly: Assembly) -> None:
+        assert (await refusing.walk(assembly, chain(agent()))).code == WAITS
+        waits = await assembly.store.waits()
+        assert "price" in waits[0].body["question"]
+
+    allowing.play(free)
+    refusing.play(refused)
+
+
+def test_a_model_outside_the_allowed_ones_is_never_asked(tmp_path: Path) -> None:
+    """An organisation's list is a limit: the run parks, nothing is spent."""
+    backend = Played([GOOD])
+    stage = stage_of(tmp_path, backend, allowed_models=("small",))
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, chain(agent(spec={"model": "huge"})))).code == WAITS
+        assert backend.seen == []
+        assert (await stage.walk(assembly, replace(chain(agent(spec={"model": "small"})), name="ok"))).code == DONE
 
     stage.play(scene)

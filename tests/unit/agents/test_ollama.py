@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bailiwick.agents.backends.ollama import WINDOW, OllamaBackend
 from bailiwick.agents.http import Endpoint
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble, Used
-from bailiwick.ids import Json
 from bailiwick.testing.model_server import MODEL, ModelServer, Raw, Say, Tokens
 from tests.unit.agents.asking import QUICK, SCHEMA, NoProcesses, ask, ask_scripted, turn
+
+if TYPE_CHECKING:
+    from bailiwick.ids import Json
 
 
 def last(scenario: str, **given: Json) -> AgentEvent:

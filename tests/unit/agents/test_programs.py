@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bailiwick.agents.backends import claude, codex, copilot
-from bailiwick.agents.programs import Program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bailiwick.agents.programs import Program
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,7 +11,9 @@ from bailiwick.agents import registry
 from bailiwick.agents.settings import Choice, Settings
 from bailiwick.engine.graph import Work
 from bailiwick.errors import UsageError
-from bailiwick.ids import Json
+
+if TYPE_CHECKING:
+    from bailiwick.ids import Json
 
 SETTINGS = Settings(backend="claude", power={"claude": {"high": "opus", "low": "haiku"}, "codex": {"high": "big"}})
 

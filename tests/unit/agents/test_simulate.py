@@ -6,8 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,14 +29,19 @@ from bailiwick.agents.port import (
     Used,
 )
 from bailiwick.agents.settings import Settings
-from bailiwick.agents.simulation import Script
 from bailiwick.clock import ManualClock
 from bailiwick.engine.failures import Kind
 from bailiwick.engine.graph import Output
-from bailiwick.ids import Json
 from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Exit
 from tests.unit.agents.asking import script_of, turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from bailiwick.agents.simulation import Script
+    from bailiwick.ids import Json
 
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 OUTPUTS = (Output("name", {"type": "string"}),)

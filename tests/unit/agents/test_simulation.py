@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,9 @@ from bailiwick.agents.simulation import FIELDS, Behaviour, Script, Step
 from bailiwick.errors import InputInvalid
 from tests.unit.agents.asking import script_of
 from tests.unit.docs.pages import ROOT, blocks
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @given(seed=st.integers(0, 1000), key=st.text(max_size=5), attempt=st.integers(1, 9))

@@ -280,3 +280,25 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
         assert {t.prompt for t in backend.seen} == {"Do it for me."}
 
     stage.play(scene)
+
+
+def test_a_reboot_in_the_middle_of_an_outage_goes_on_waiting(tmp_path: Path) -> None:
+    """The waits are in the journal: each process finds the same one, and the node is never defaulted."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([[Trouble("overloaded", 529, "overloaded_error")]])
+    graph = chain(agent())
+
+    async def wait(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
+        clock.advance(90)
+
+    async def recover(assembly: Assembly) -> None:
+        while (verdict := await stage.walk(assembly, graph, no_wait=True)).code == TIME:
+            clock.advance(60)
+        assert verdict.code == DONE
+
+    stage = stage_of(tmp_path, backend, LadderPolicy(), clock)
+    for _ in range(8):
+        stage.play(wait)
+    backend.turns[:] = [GOOD]
+    stage.play(recover)
