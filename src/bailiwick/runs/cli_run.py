@@ -38,7 +38,8 @@ class Request:
 
 def _flags(given: dict[str, object]) -> dict[str, Json]:
     """What the command line says about configuration."""
-    return {name: str(given[name]) for name in ("runs_dir", "backend", "model") if given.get(name)}
+    flags: dict[str, Json] = {name: str(given[name]) for name in ("runs_dir", "backend", "model") if given.get(name)}
+    return flags | ({"budget.run.usd": given["budget_usd"]} if given.get("budget_usd") else {})
 
 
 def _simulate(value: object) -> Path | bool | None:
@@ -57,6 +58,9 @@ def _simulate(value: object) -> Path | bool | None:
 @click.option("--model", metavar="NAME", help="The model; a node's own comes first.")
 @click.option(
     "--simulate", is_flag=False, flag_value="", metavar="SCRIPT", help="A simulated agent: no key, no network."
+)
+@click.option(
+    "--budget-usd", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Dollars for the run tree."
 )
 @click.option("--resume-run", metavar="RUN", help="Go on with this run: its directory or its name.")
 @click.option("--resume-latest", is_flag=True, help="Go on with the newest run that is not over.")
