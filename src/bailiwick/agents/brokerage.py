@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bailiwick.agents import prices
 from bailiwick.agents.broker.windows import remember_limits, remembered_limits
 from bailiwick.agents.credentials import (
+    LOGINS,
     SECRET_VARIABLES,
     Credential,
     login_environment,
@@ -107,6 +108,7 @@ class Brokerage:
                 hint="use an API key or a token, or: bailiwick config set agents.allow_exposed_credentials true",
                 code="BW253",
             )
+        self._require_word(backend.name, credential, turn)
         if backend.capabilities.credential == "none" and credential.token is not None:
             return Access(replace(turn, token=credential.token), credential.name)
         if credential.kind == "login":
@@ -115,6 +117,22 @@ class Brokerage:
         if backend.capabilities.credential != "brokered":
             return Access(turn, credential.name)
         return await self._brokered(backend, turn, credential, on_budget)
+
+    def _require_word(self, backend: str, credential: Credential, turn: Turn) -> None:
+        """The person's own login is never used by the way: without a credential of ours it takes the person's word."""
+        from bailiwick.agents.broker.upstreams import VENDORS
+
+        variable = VENDORS.get(backend, ("", ""))[0]
+        elsewhere = bool(turn.env.get(variable))
+        if credential.kind != "none" or backend not in LOGINS or elsewhere:
+            return
+        if not self.config.get("agents.allow_exposed_credentials"):
+            raise NotReady(
+                f"no credential is set for backend '{backend}'",
+                hint=f"set an API key or a token, or run: bailiwick login {backend}; to let agents use your own login: "
+                "bailiwick config set agents.allow_exposed_credentials true",
+                code="BW254",
+            )
 
     async def _brokered(
         self, backend: Backend, turn: Turn, credential: Credential, on_budget: Callable[[], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,3 +103,17 @@ def test_a_configured_endpoint_goes_before_the_vendor(tmp_path: Path, monkeypatc
     brokerage = _brokerage(tmp_path, monkeypatch, text)
     assert brokerage.credential("openai").token == "sk-made-up-key-of-our-own-server"
     assert brokerage.credential("openai").name.endswith("127.0.0.1:9/v1")
+
+
+def test_the_persons_own_login_is_not_used_without_their_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CLI that is logged in as its user would spend and refresh that login; a gateway is another matter."""
+    backend = Named("claude", Capabilities(credential="brokered"))
+    brokerage = _brokerage(tmp_path, monkeypatch)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    bare = replace(_turn(tmp_path), env={"PATH": "/usr/bin"})
+    with pytest.raises(NotReady, match="no credential"):
+        asyncio.run(brokerage.open(backend, bare, lambda: None))  # type: ignore[arg-type]
+    gateway = replace(bare, env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
+    assert asyncio.run(brokerage.open(backend, gateway, lambda: None)).grant is None  # type: ignore[arg-type]
+    allowed = Brokerage(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
+    assert asyncio.run(allowed.open(backend, bare, lambda: None)).turn == bare  # type: ignore[arg-type]
