@@ -18,7 +18,8 @@ MESSAGE = 2000
 Action = ev.Event | Command
 
 
-def _plain_policy(_node: Work) -> LadderPolicy:
+def plain_policy(_node: Work) -> LadderPolicy:
+    """The knobs as they are built in."""
     return LadderPolicy()
 
 
@@ -29,7 +30,7 @@ class Rules:
     renderer: Renderer
     prepare: Callable[[Node, Lookup], Rendered]
     counted: frozenset[str] = frozenset({"agent"})
-    policy: Callable[[Work], LadderPolicy] = _plain_policy
+    policy: Callable[[Work], LadderPolicy] = plain_policy
 
     def climbs(self, node: Node) -> bool:
         """Whether failed attempts of this node climb the agent's ladder."""

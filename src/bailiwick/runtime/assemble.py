@@ -10,7 +10,7 @@ from pathlib import Path
 from bailiwick import __version__
 from bailiwick.clock import Clock
 from bailiwick.engine.graph import Definition, Work
-from bailiwick.engine.rules import Rules
+from bailiwick.engine.rules import Rules, plain_policy
 from bailiwick.engine.rungs import LadderPolicy
 from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
@@ -43,10 +43,6 @@ def _poll() -> Kind:
 KINDS: dict[str, Callable[[], Kind]] = {"script": _script, "poll": _poll}
 
 
-def _plain_policy(_node: Work) -> LadderPolicy:
-    return LadderPolicy()
-
-
 @dataclass(slots=True)
 class Watch:
     """What surfaces want to hear: durable events with the state after them, lines of running processes, trouble."""
@@ -66,7 +62,7 @@ class Assembly:
     environment: Callable[[], dict[str, str]]
     zone: str | None = None
     kinds: KindTable = field(default_factory=lambda: KindTable(KINDS))
-    policy: Callable[[Work], LadderPolicy] = _plain_policy
+    policy: Callable[[Work], LadderPolicy] = plain_policy
     daily: dict[str, float | None] = field(default_factory=dict)
     purse: Purse = no_purse
     watch: Watch = field(default_factory=Watch)

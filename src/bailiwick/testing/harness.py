@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -31,6 +30,7 @@ from bailiwick.runtime.layout import BOOKMARK
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.record import row_status, summary
 from bailiwick.runtime.worker import Worker
+from bailiwick.testing.polling import until
 
 TURNS = 8
 """How often a walk may come back for an answer before it counts as stuck."""
@@ -325,8 +325,4 @@ def _files(root: Path) -> dict[str, bytes]:
 
 def wait_until(condition: Callable[[], bool], seconds: float = 20.0, what: str = "it") -> None:
     """Return as soon as the condition holds; `AssertionError` if it does not in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not happen within {seconds:g} s")
-        time.sleep(0.005)
+    until(condition, seconds, what)

@@ -10,11 +10,11 @@ from bailiwick.clock import SystemClock
 STEP = 0.01
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 30.0, what: str = "it") -> None:
     """Return as soon as `holds`; an `AssertionError` when it does not in time."""
     clock = SystemClock()
     deadline = clock.monotonic() + seconds
     while not holds():
         if clock.monotonic() > deadline:
-            raise AssertionError(f"it did not come to that within {seconds:g} s")
+            raise AssertionError(f"{what} did not happen within {seconds:g} s")
         time.sleep(STEP)
