@@ -57,7 +57,8 @@ class Failed:
 class Command:
     """A process to run: argv without a shell, its whole environment, where, for how long, how much output to keep.
 
-    `stdin` is written to it and then closed; without any its standard input is empty from the start.
+    `stdin` is written to it and then closed; without any its standard input is empty from the start. Of our open
+    files it gets those in `pass_fds`, no other.
     """
 
     argv: tuple[str, ...]
@@ -66,6 +67,7 @@ class Command:
     timeout: float | None = None
     keep: int = 1 << 20
     stdin: bytes = b""
+    pass_fds: tuple[int, ...] = ()
 
 
 Why = Literal["exited", "silence", "total", "cancelled", "budget"]

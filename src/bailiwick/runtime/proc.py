@@ -111,6 +111,7 @@ def _spawn(command: Command) -> subprocess.Popen[bytes]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             close_fds=True,
+            pass_fds=command.pass_fds,
             cwd=command.cwd,
             env=command.env,
             start_new_session=True,

@@ -1,0 +1,78 @@
+"""What a fenced process may see and do. Pure: no I/O here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bailiwick.ids import Json
+
+INNER = Path("/workspace")
+"""Where the tree is inside every sandbox, so that an environment prepared once fits the agent and the gate."""
+HOME = Path("/home/agent")
+"""The home directory inside."""
+MODEL_PORT = 8801
+"""The loopback port inside, behind which the broker of models listens."""
+EGRESS_PORT = 8802
+"""The loopback port inside, behind which the proxy with the list of allowed hosts listens."""
+DOORS = {"model": MODEL_PORT, "egress": EGRESS_PORT}
+"""The loopback listeners that can be made inside, with their ports: the network there is private, so they are free."""
+
+MB = 1024**2
+GB = 1024**3
+
+Role = Literal["agent", "gate", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A file or directory of the host as it is seen inside."""
+
+    source: Path
+    target: Path
+    write: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a sandbox may use at most: bytes of memory, processes, open files, bytes in one file, of /tmp and in all."""
+
+    memory: int = 4 * GB
+    processes: int = 512
+    open_files: int = 4096
+    file_size: int = 4 * GB
+    tmp: int = 1 * GB
+    disk: int = 20 * GB
+    inodes: int = 500_000
+    cpus: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cage:
+    """One sandbox: what is bound into it (later binds lie on top), where its process starts, which doors it has.
+
+    `home` is a directory of the host that is its HOME; without one the home is empty and gone at the end. `doors` are
+    names of `DOORS`; without any there is no network at all.
+    """
+
+    role: Role
+    binds: tuple[Bind, ...] = ()
+    cwd: Path = INNER
+    home: Path | None = None
+    doors: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether a kind of sandbox can be used here, in words; what it does not protect; how to get it."""
+
+    ok: bool
+    found: str
+    fix: str = ""
+    unprotected: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {"ok": self.ok, "found": self.found, "fix": self.fix, "unprotected": list(self.unprotected)}

@@ -1,0 +1,148 @@
+"""What a gate found. Pure: no I/O here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from bailiwick.ids import Json, canonical, digest
+
+Verdict = Literal["green", "red", "environment", "needs_person"]
+"""`environment`: the tool, disk, network or a service failed, so nothing was found out about the change."""
+Outcome = Literal["passed", "failed", "environment", "red_on_base"]
+"""How a check ended; `red_on_base`: it fails without the change too, in the same way."""
+Level = Literal["tests", "exit-code", "external"]
+"""How much a passed check proves: single outcomes with proof, an exit code, or what somebody else says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a check or the reading of the diff found. `blocks` says that the gate is red because of it."""
+
+    code: str
+    what: str
+    path: str = ""
+    line: int = 0
+    blocks: bool = True
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {"code": self.code, "what": self.what, "path": self.path, "line": self.line, "blocks": self.blocks}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How one check ended, with what it printed (bounded, safe to show) and the digest of all it printed."""
+
+    name: str
+    kind: str
+    level: Level
+    outcome: Outcome
+    command: tuple[str, ...] = ()
+    code: int | None = None
+    seconds: float = 0.0
+    counts: tuple[tuple[str, int], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    output: str = ""
+    output_digest: str = ""
+    failing: tuple[str, ...] = ()
+    """The ids of the tests that fail, where it knows them."""
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {
+            "name": self.name, "kind": self.kind, "level": self.level, "outcome": self.outcome,
+            "command": list(self.command), "code": self.code, "seconds": round(self.seconds, 3),
+            "counts": dict(self.counts), "findings": [f.to_json() for f in self.findings], "output": self.output,
+            "output_digest": self.output_digest, "failing": list(self.failing), "hint": self.hint,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A change to a protected path: taken out of the proposed tree, or allowed by a person. `patch` is the hunk."""
+
+    path: str
+    change: Literal["added", "changed", "deleted"]
+    patch: str = ""
+    allowed: bool = False
+    rule: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {
+            "path": self.path, "change": self.change, "patch": self.patch, "allowed": self.allowed, "rule": self.rule,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The gate report. `tree` is what was tested and what may be proposed; `asked` the tree as the agent left it."""
+
+    verdict: Verdict
+    tree: str
+    base: str
+    asked: str
+    policy: str
+    environment: str
+    fence: str
+    checks: tuple[CheckResult, ...] = ()
+    taken: tuple[Taken, ...] = ()
+    weakening: tuple[Finding, ...] = ()
+    proof: tuple[str, ...] = ()
+    """Ids of new tests that fail on the base and pass here."""
+    unproven: str = ""
+    """Why there is no such proof, in words; empty where there is one."""
+    wanted: tuple[str, ...] = ()
+    """Protected paths that the gate would need a person's word on to turn green."""
+    unprotected: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {
+            "version": 1, "verdict": self.verdict, "tree": self.tree, "base": self.base, "asked": self.asked,
+            "policy": self.policy, "environment": self.environment, "fence": self.fence,
+            "checks": [c.to_json() for c in self.checks], "taken": [t.to_json() for t in self.taken],
+            "weakening": [f.to_json() for f in self.weakening], "proof": list(self.proof), "unproven": self.unproven,
+            "wanted": list(self.wanted), "unprotected": list(self.unprotected), "seconds": round(self.seconds, 3),
+        }  # fmt: skip
+
+    @property
+    def digest(self) -> str:
+        """The digest of the report as a document."""
+        return digest(canonical(self.to_json()))
+
+    @property
+    def failing(self) -> tuple[CheckResult, ...]:
+        """The checks that are red because of the change."""
+        return tuple(check for check in self.checks if check.outcome == "failed")
+
+
+def read_report(data: dict[str, Json]) -> Report:
+    """A report from its document."""
+    return Report(
+        verdict=data["verdict"], tree=data["tree"], base=data["base"], asked=data["asked"], policy=data["policy"],
+        environment=data["environment"], fence=data["fence"],
+        checks=tuple(_read_check(item) for item in data["checks"]), taken=tuple(Taken(**t) for t in data["taken"]),
+        weakening=_findings(data["weakening"]), proof=tuple(data["proof"]), unproven=data["unproven"],
+        wanted=tuple(data["wanted"]), unprotected=tuple(data["unprotected"]), seconds=data["seconds"],
+    )  # fmt: skip
+
+
+def _findings(items: Iterable[dict[str, Json]]) -> tuple[Finding, ...]:
+    return tuple(Finding(**item) for item in items)
+
+
+def _read_check(data: dict[str, Json]) -> CheckResult:
+    return CheckResult(
+        **{
+            **data,
+            "command": tuple(data["command"]),
+            "counts": tuple(data["counts"].items()),
+            "findings": _findings(data["findings"]),
+            "failing": tuple(data["failing"]),
+        }
+    )
