@@ -14,6 +14,7 @@ from typing import Self
 
 from bailiwick.agents.port import AgentEvent, Emit, ToolBegan, ToolEnded
 from bailiwick.agents.streams import Bounds, Lines
+from bailiwick.fence.port import Room
 from bailiwick.runtime.kinds import Command, Exit, Why
 from bailiwick.runtime.proc import run_process
 
@@ -33,7 +34,8 @@ class Clocks:
 class Launcher:
     """What a backend may do to the world in one turn. A context: at its end the turn's temporary files are gone.
 
-    `marks` go into the environment of every program, so that its descendants are found wherever they hide.
+    `marks` go into the environment of every program, so that its descendants are found wherever they hide. With a
+    `room` every program runs in that sandbox, where its directory is the room's and not the one that is asked for.
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class Launcher:
         marks: Mapping[str, str] | None = None,
         bounds: Bounds | None = None,
         on_pid: Callable[[int], None] | None = None,
+        room: Room | None = None,
     ) -> None:
+        self._room = room
         self._clocks = clocks
         self._cancel = cancel
         self._marks = dict(marks or {})
@@ -94,7 +98,11 @@ class Launcher:
         Raises `OSError` where it can't be started, after short tries while it is being replaced.
         """
         seconds = None if self._deadline is None else max(0.0, self._deadline - self._loop.time())
-        command = Command(argv, {**env, **self._marks}, cwd, timeout=seconds, keep=0, stdin=stdin)
+        marked = {**env, **self._marks}
+        if self._room is not None:
+            inside = self._room.command(argv, marked, timeout=seconds, keep=0, stdin=stdin)
+            return await self._run(inside, self._watch(on_line))
+        command = Command(argv, marked, cwd, timeout=seconds, keep=0, stdin=stdin)
         for _ in range(SPAWN_TRIES - 1):
             watched = self._watch(on_line)
             try:
@@ -104,6 +112,10 @@ class Launcher:
                     raise
             await asyncio.sleep(SPAWN_PAUSE)
         return await self._run(command, self._watch(on_line))
+
+    def enter(self, room: Room) -> None:
+        """Start the programs of this turn in a sandbox from now on."""
+        self._room = room
 
     def _watch(self, on_line: Callable[[bytes], None]) -> _Watched:
         return _Watched(self._loop, Lines(on_line, self._bounds), self._clocks.silence, self._tools)

@@ -161,7 +161,8 @@ def _end(rules: Rules, scope: Scope, node: End, lookup: Lookup) -> ev.Event:
             return ev.ScopeEnded(scope.path, "done")
         error: dict[str, Json] = {"node": node.id, "kind": "fail", "message": reason}
         return ev.ScopeEnded(scope.path, "failed", error)
-    return ev.RunFinished("failed" if node.failed else "done", node.id, reason, scope.defaulted)
+    status = "failed" if node.failed else "done"
+    return ev.RunFinished(status, node.id, reason, scope.defaulted, handoff=node.handoff)
 
 
 def _open_wait(state: State, rules: Rules, scope: Scope, node: Wait, visit: int) -> list[Action]:

@@ -244,13 +244,17 @@ class RunResumed(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(Event):
-    """The run is over: done or failed. `node` is where; `ended` tells a `fail` node from a node that failed."""
+    """The run is over: done or failed. `node` is where; `ended` tells a `fail` node from a node that failed.
+
+    `handoff`: it failed so that a person takes over.
+    """
 
     status: str
     node: str = ""
     reason: str = ""
     degraded: list[str] = field(default_factory=list)
     ended: bool = True
+    handoff: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -343,7 +343,7 @@ def _on_stopped(state: State, e: ev.RunStopped, at: float) -> None:
 
 
 def _on_resumed(state: State, e: ev.RunResumed, at: float) -> None:
-    state.stopping, state.reason, state.ended = "", "", False
+    state.stopping, state.reason, state.ended, state.handoff = "", "", False, False
     if state.status == "failed":
         root = state.scopes[""]
         root.visit, root.error = 0, None
@@ -353,7 +353,7 @@ def _on_resumed(state: State, e: ev.RunResumed, at: float) -> None:
 
 def _on_run_finished(state: State, e: ev.RunFinished, at: float) -> None:
     state.status, state.reason, state.ended = e.status, e.reason, e.ended
-    state.degraded, state.ended_at = e.degraded, at
+    state.degraded, state.ended_at, state.handoff = e.degraded, at, e.handoff
     _phase(state, state.scopes[""], Phase.ENDED)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from bailiwick.errors import JournalCorrupt
@@ -10,6 +12,8 @@ from bailiwick.ids import Json
 
 FORMAT = 1
 """The version of the stored form; a reader refuses a higher one."""
+LATER: Mapping[str, bool] = MappingProxyType({"later": True})
+"""Marks a field that came after the first release: unset it is not stored, so that old files keep their digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +99,11 @@ class Set(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End(Step):
-    """`terminal` or `fail`; `reason` is a template."""
+    """`terminal` or `fail`; `reason` is a template. `handoff`: a failure that gives the work to a person."""
 
     failed: bool = False
     reason: str = ""
+    handoff: bool = field(default=False, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +264,11 @@ def from_json(data: dict[str, Json]) -> Definition:
 def _dump(value: Any) -> Json:
     """Dataclasses become tagged objects, tuples lists; user data (dicts) passes as it is."""
     if is_dataclass(value) and not isinstance(value, type):
-        body = {f.name: _dump(getattr(value, f.name)) for f in fields(value)}
+        body = {
+            f.name: _dump(getattr(value, f.name))
+            for f in fields(value)
+            if "later" not in f.metadata or getattr(value, f.name) != f.default
+        }
         if isinstance(value, Graph):
             body["nodes"] = {name: _dump(node) for name, node in value.nodes.items()}
             return body

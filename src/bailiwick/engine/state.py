@@ -138,6 +138,7 @@ class State:
     status: str = "new"
     stopping: str = ""
     reason: str = ""
+    handoff: bool = False
     ended: bool = False
     degraded: list[str] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)

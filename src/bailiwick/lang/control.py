@@ -113,7 +113,14 @@ CALL = Table(
     ),
 )
 TERMINAL = Table("terminal node", IDENTITY)
-FAIL = Table("fail node", (*IDENTITY, Field("reason", Text(), "why, a template")))
+FAIL = Table(
+    "fail node",
+    (
+        *IDENTITY,
+        Field("reason", Text(), "why, a template"),
+        Field("handoff", Flag(), "the work is given to a person: exit code 6 instead of 1"),
+    ),
+)
 
 
 def compile_branch(draft: Draft) -> Node | None:
@@ -136,7 +143,8 @@ def compile_set(draft: Draft) -> Node | None:
 def compile_end(draft: Draft) -> Node | None:
     """`terminal` or `fail`."""
     failed = draft.fields["type"] == "fail"
-    return End(failed=failed, reason=draft.fields.get("reason", ""), **draft.step())
+    handoff = bool(draft.fields.get("handoff"))
+    return End(failed=failed, reason=draft.fields.get("reason", ""), handoff=handoff, **draft.step())
 
 
 def compile_wait(draft: Draft) -> Node | None:

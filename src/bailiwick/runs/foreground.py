@@ -11,7 +11,7 @@ from bailiwick.runs.control import Control, refuse_if_held
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.worker import Worker, mend
 
-DONE, FAILED, WAITS, DEGRADED, BUDGET, TIME, STOPPED = 0, 1, 3, 4, 5, 7, 130
+DONE, FAILED, WAITS, DEGRADED, BUDGET, HANDOFF, TIME, STOPPED = 0, 1, 3, 4, 5, 6, 7, 130
 
 
 CONCURRENCY = 64
@@ -51,7 +51,7 @@ def exit_code(root: RunRow, tree: list[RunRow]) -> int:
         case "done":
             return DEGRADED if (root.summary or {}).get("degraded") else DONE
         case "failed":
-            return FAILED
+            return HANDOFF if (root.summary or {}).get("handoff") else FAILED
         case "stopped":
             return STOPPED
         case _:

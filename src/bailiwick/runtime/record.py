@@ -126,6 +126,7 @@ def summary(state: State) -> Json:
         "budget": state.budget_wait is not None,
         "ended_at": state.ended_at or None,
         "limits": state.limits,
+        **({"handoff": True} if state.handoff else {}),
     }
 
 

@@ -53,6 +53,12 @@ class Broker:
         self._servers.append(server)
         return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
+    def hang_up(self, listening: socket.socket) -> None:
+        """Stop serving on a socket that was given to `listen`, as at the end of a turn."""
+        for server in [s for s in self._servers if listening.fileno() in {sock.fileno() for sock in s.sockets}]:
+            server.close()
+            self._servers.remove(server)
+
     def grant(
         self,
         turn_key: str,
