@@ -6,9 +6,6 @@ interactive login is never looked at.
 
 from __future__ import annotations
 
-import os
-import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,21 +13,27 @@ from typing import Literal
 
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
+from bailiwick.config.secrets import checked_token, resolve_secret
 from bailiwick.config.service import Config
-from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.ids import Json
+
+__all__ = [
+    "LOGINS",
+    "SECRET_VARIABLES",
+    "Credential",
+    "checked_token",
+    "login_environment",
+    "login_home",
+    "resolve_credential",
+    "resolve_secret",
+]
 
 CredentialKind = Literal["api_key", "oauth", "login", "bedrock", "none"]
 Billing = Literal["metered", "subscription"]
 
-BAD_REFERENCE = "BW262"
-NO_SECRET = "BW263"  # noqa: S105  the code of an error
-OPEN_SECRET = "BW264"  # noqa: S105  the code of an error
-MAX_SECRET = 64 << 10
 OAUTH_BETA = "oauth-2025-04-20"
 """What Anthropic's API wants to see beside a long-lived token."""
 
-_REFERENCE = re.compile(r"\$\{secret:(?P<provider>env|file):(?P<name>[^{}\s]+)\}")
 _OAUTH = "sk-ant-oat"
 _VARIABLES: Mapping[str, tuple[tuple[str, CredentialKind], ...]] = {
     "claude": (
@@ -112,7 +115,7 @@ def _configured(backend: str, config: Config, env: Environment) -> Credential | 
             continue
         billing: Billing | None = entry.get("billing")
         if entry.get("token"):
-            token = resolve_secret(str(entry["token"]), env)
+            token = resolve_secret(str(entry["token"]), env, config)
             kind: CredentialKind = "oauth" if token.startswith(_OAUTH) else "api_key"
             usual: Billing = "subscription" if kind == "oauth" else "metered"
             return Credential(name, backend, kind, billing or usual, token)
@@ -151,68 +154,3 @@ def login_environment(paths: Paths, backend: str) -> dict[str, str]:
     home = login_home(paths, backend)
     folders = LOGINS[backend].folders if backend in LOGINS else {}
     return {"HOME": str(home), **{name: str(home / folder) for name, folder in folders.items()}}
-
-
-def resolve_secret(reference: str, environment: Environment | None = None) -> str:
-    """What `${secret:env:NAME}` or `${secret:file:PATH}` stands for; no error ever repeats it."""
-    env = environment or Environment()
-    found = _REFERENCE.fullmatch(reference)
-    if found is None:
-        raise UsageError(
-            "a reference to a secret can't be resolved here",
-            hint="write ${secret:env:NAME}, or ${secret:file:PATH} for a file that only you can read",
-            code=BAD_REFERENCE,
-        )
-    if found["provider"] == "file":
-        return _read_secret(found["name"], env)
-    value = env.text(found["name"])
-    if value is None:
-        raise NotReady(
-            f"the variable {found['name']} is not set, and a secret refers to it",
-            hint=f"export {found['name']}, or refer to a file: ${{secret:file:PATH}}",
-            code=NO_SECRET,
-        )
-    return checked_token(value, found["name"])
-
-
-def checked_token(value: str, source: str) -> str:
-    """A token without the blanks around it; raises `NotReady` where it can't be one."""
-    token = value.strip()
-    if token and token.isascii() and token.isprintable() and " " not in token:
-        return token
-    raise NotReady(
-        f"what {source} holds is no token: it is empty, or has a blank or another character that no token has",
-        hint="write the token alone, on one line",
-        code=NO_SECRET,
-    )
-
-
-def _read_secret(name: str, env: Environment) -> str:
-    path = env.home() / name[2:] if name.startswith("~/") else Path(name)
-    if not path.is_absolute():
-        raise UsageError(
-            f"the secret's file '{name}' is named by a relative path",
-            hint="write the whole path, or ~/PATH",
-            code=BAD_REFERENCE,
-        )
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        raise NotReady(
-            f"the secret's file can't be read: {error.strerror}",
-            place=Place(str(path)),
-            hint="make it, readable for you alone (chmod 600)",
-            code=NO_SECRET,
-        ) from error
-    try:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode) or stat.S_IMODE(mode) & 0o077:
-            raise NotReady(
-                "the secret's file is open to others" if stat.S_ISREG(mode) else "the secret's file is none",
-                place=Place(str(path)),
-                hint=f"chmod 600 {path}" if stat.S_ISREG(mode) else "refer to a plain file",
-                code=OPEN_SECRET,
-            )
-        return checked_token(os.read(handle, MAX_SECRET).decode("utf-8", "replace"), str(path))
-    finally:
-        os.close(handle)

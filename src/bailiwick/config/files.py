@@ -8,6 +8,7 @@ from pathlib import Path
 from bailiwick.config.environment import Environment
 from bailiwick.config.layers import Kind, Layer, read_layer
 from bailiwick.config.paths import Paths
+from bailiwick.config.policy import policy_problems
 from bailiwick.config.repository import CONFIG, Repository, committed, find_remote
 from bailiwick.errors import InputInvalid, Place
 from bailiwick.lang.fields import Findings
@@ -20,6 +21,8 @@ def read_file(kind: Kind, path: Path, found: Findings) -> Layer | None:
     """The layer in a file, or None where there is no such file."""
     if not os.path.lexists(path):
         return None
+    if kind is Kind.POLICY:
+        found.problems += policy_problems(path)
     from bailiwick.lang.source import MAX_BYTES, read_bytes
 
     try:

@@ -6,17 +6,23 @@ import errno
 import json
 import math
 import os
+import re
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
+from bailiwick.config.environment import Environment
+from bailiwick.config.secrets import Secrets
+from bailiwick.config.shapes import REFERENCE
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Node, Output, Wait, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
+from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
+from bailiwick.lang.reading import is_plain
 from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Io, Request
 from bailiwick.runtime.proc import plain_line
 
@@ -28,6 +34,9 @@ DEEPEST = 200
 NOT_YET = 1
 """The exit code by which a polled script says: look again later."""
 
+Fill = Callable[[str], str]
+"""Puts secrets in the place of the references to them in a text; raises `BailiwickError` where one is not there."""
+
 _OWN = "BAILIWICK_"
 
 
@@ -36,7 +45,10 @@ class BadAnswer(ValueError):
 
 
 class ScriptKind:
-    """Runs a script once."""
+    """Runs a script once. `fill` resolves the secrets in a node's `env`; without it they are variables or files."""
+
+    def __init__(self, fill: Fill | None = None) -> None:
+        self._fill = fill
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         if not isinstance(node, Work):
@@ -52,7 +64,7 @@ class ScriptKind:
         node = request.node
         if not isinstance(node, Work):
             raise TypeError(f"'{node.id}' is no script node")
-        return await _attempt(request, io, node.outputs, node.timeout)
+        return await _attempt(request, io, node.outputs, node.timeout, self._fill)
 
 
 class PollKind:
@@ -94,12 +106,16 @@ def _prepare(spec: dict[str, Json], lookup: Lookup, renderer: Renderer) -> Rende
     return Rendered(value, tuple(missing))
 
 
-async def _attempt(request: Request, io: Io, outputs: Sequence[Output], seconds: float | None) -> Done | Failed:
+async def _attempt(
+    request: Request, io: Io, outputs: Sequence[Output], seconds: float | None, fill: Fill | None = None
+) -> Done | Failed:
     keep = ANSWER_KEPT if outputs else LOG_KEPT
     try:
-        command = _command(request, io.environment(), seconds, keep)
+        command = _command(request, io.environment(), seconds, keep, fill)
     except FileNotFoundError as error:
         return Failed(Failure("not_found", str(error)))
+    except BailiwickError as error:
+        return Failed(Failure("not_found", f"{error.what}; {error.hint}", {"code": error.code}))
     try:
         end = await io.run(command)
     except OSError as error:
@@ -107,7 +123,9 @@ async def _attempt(request: Request, io: Io, outputs: Sequence[Output], seconds:
     return _verdict(end, command, outputs)
 
 
-def _command(request: Request, environment: dict[str, str], seconds: float | None, keep: int) -> Command:
+def _command(
+    request: Request, environment: dict[str, str], seconds: float | None, keep: int, fill: Fill | None
+) -> Command:
     """What to start; raises `FileNotFoundError` with a sentence where the script, its interpreter or the cwd is not."""
     prepared = request.prepared
     script = PurePosixPath(prepared["script"])
@@ -115,7 +133,8 @@ def _command(request: Request, environment: dict[str, str], seconds: float | Non
     if script.is_absolute() or ".." in script.parts or not path.is_file():
         raise FileNotFoundError(f"the script '{script}' is not in the workflow directory")
     own = {name: value for name, value in environment.items() if name.startswith(_OWN)}
-    env = {**environment, **prepared["env"], **own}  # a node can't take off the marks by which its processes are found
+    chosen = _variables(request, fill or Secrets(environment=Environment(environment)).filled)
+    env = {**environment, **chosen, **own}  # a node can't take off the marks by which its processes are found
     argv = [str(path), *prepared["args"]]
     if interpreter := INTERPRETERS.get(path.suffix):
         found = _found(interpreter, env.get("PATH", ""))
@@ -125,6 +144,19 @@ def _command(request: Request, environment: dict[str, str], seconds: float | Non
             )
         argv.insert(0, found)
     return Command(tuple(argv), env, _directory(request), seconds, keep)
+
+
+def _variables(request: Request, fill: Fill) -> dict[str, str]:
+    """The node's variables. Only a reference that its file writes is filled in: one in a rendered value is text."""
+    written = (request.node.spec.get("env") or {}) if isinstance(request.node, Work) else {}
+    chosen: dict[str, str] = dict(request.prepared["env"])
+    for name, template in written.items():
+        if not isinstance(template, str) or not re.search(REFERENCE, template):
+            continue
+        if not is_plain(template):
+            raise FileNotFoundError(f"the variable '{name}' mixes a secret with a template; give each its own variable")
+        chosen[name] = fill(template)
+    return chosen
 
 
 @cache

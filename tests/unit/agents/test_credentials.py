@@ -66,6 +66,17 @@ def test_the_configuration_comes_first_and_names_the_credential(tmp_path: Path) 
     assert resolve_credential("codex", config, Environment({})).kind == "none"
 
 
+def test_a_configured_token_is_looked_up_with_the_configured_provider(tmp_path: Path) -> None:
+    """One file of secrets for all credentials, so that none has to be in the environment."""
+    text = "credentials: {work: {backend: claude, token: '${secret:agents/work#token}'}}\n"
+    text += "secrets: {provider: file, file: s.yaml}\n"
+    config = configured(tmp_path, text)
+    file = tmp_path / "config" / "s.yaml"
+    file.touch(0o600)
+    file.write_text("agents: {work: {token: sk-in-the-file}}\n")
+    assert resolve_credential("claude", config, Environment({})).token == "sk-in-the-file"
+
+
 def test_a_configured_name_without_a_token_renames_what_is_found(tmp_path: Path) -> None:
     """A reserve can be set for a login, which has no token to refer to."""
     config = configured(tmp_path, "credentials: {mine: {backend: claude, billing: subscription}}\n")
