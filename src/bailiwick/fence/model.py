@@ -53,7 +53,8 @@ class Cage:
     """One sandbox: what is bound into it (later binds lie on top), where its process starts, which doors it has.
 
     `home` is a directory of the host that is its HOME; without one the home is empty and gone at the end. `doors` are
-    names of `DOORS`; without any there is no network at all.
+    names of `DOORS`; without any there is no network at all. As root the writable binds are given to a uid of the
+    sandbox's own, which follows from `owner`, or from the first of them: cages that share one name the same owner.
     """
 
     role: Role
@@ -62,6 +63,7 @@ class Cage:
     home: Path | None = None
     doors: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

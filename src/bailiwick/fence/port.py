@@ -33,6 +33,9 @@ class Room(Protocol):
         A descriptor in `pass_fds` has the same number inside. Each command is started at most once.
         """
 
+    def hand_over(self, path: Path) -> None:
+        """Let the processes inside read and write a file or directory of ours that lies in a bind of theirs."""
+
     def inner(self, path: Path) -> Path:
         """Where a path of the host is inside; raises `ValueError` for one that can't be seen there."""
 

@@ -1,0 +1,261 @@
+"""The fence of a process: which sandbox it uses, what is seen inside by everybody, and how a command is run there."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
+
+from bailiwick.config.environment import Environment
+from bailiwick.config.paths import Paths, make_private
+from bailiwick.config.service import Config
+from bailiwick.errors import NotReady, Place, UsageError
+from bailiwick.fence.disk import watch_disk
+from bailiwick.fence.model import HOME, INNER, Bind, Cage, Limits, Role, Standing
+from bailiwick.fence.port import Room, Sandbox
+from bailiwick.fence.system_view import USER
+from bailiwick.fence.toolchains import Toolchains, find_toolchains
+from bailiwick.runtime.kinds import Command, Exit, Why
+from bailiwick.runtime.proc import EFFECT_MARK, OnLine, run_process
+
+if TYPE_CHECKING:
+    from bailiwick.fence.egress import Egress
+
+PROFILES = ("bwrap", "container", "none")
+NO_SANDBOX = "BW401"
+UNWATCHED = "BW402"
+NOT_ENTERED = "BW403"
+BAD_MOUNT = "BW405"
+_NOTHING: Mapping[str, str] = {}
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A room that can tell how far a command got, and which limits the whole of it met."""
+
+    def entered(self, command: Command) -> bool:
+        """Whether the program of a command was reached."""
+
+    def exceeded(self) -> tuple[str, ...]:
+        """Which limits were met so far: memory, processes."""
+
+
+class CageOptions(TypedDict, total=False):
+    """What a cage may have besides its tree; see `Fence.cage` and `Cage`."""
+
+    write: bool
+    home: Path | None
+    environment: tuple[Bind, ...]
+    reads: tuple[Bind, ...]
+    doors: tuple[str, ...]
+    limits: Limits | None
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Builds cages and runs commands in them. `scratch` is a private directory of the host; `mounts` all cages show."""
+
+    sandbox: Sandbox
+    toolchains: Toolchains
+    scratch: Path
+    mounts: tuple[Bind, ...] = ()
+    marks: Mapping[str, str] = field(default_factory=dict)
+
+    def cage(self, role: Role, tree: Path | None, **also: Unpack[CageOptions]) -> Cage:
+        """A cage around a tree, which is at `INNER` inside, writable unless `write` is False.
+
+        In this order: tools, `reads`, tree, `environment`. Without a sandbox there is no inside, and no `INNER`.
+        """
+        inner = INNER if self.sandbox.name != "none" or tree is None else tree
+        own = () if tree is None else (Bind(tree, inner, write=also.get("write", True)),)
+        binds = (*self.toolchains.binds, *self.mounts, *also.get("reads", ()), *own, *also.get("environment", ()))
+        return Cage(
+            role,
+            binds,
+            cwd=inner if tree is not None else HOME,
+            home=also.get("home"),
+            doors=also.get("doors", ()),
+            limits=also.get("limits") or Limits(),
+            owner=also.get("owner", ""),
+        )
+
+    def env(self, extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+        """A clean environment for a program inside: none of the operator's variables, then `extra`."""
+        return {
+            "PATH": self.toolchains.path, "HOME": str(HOME), "TMPDIR": "/tmp", "USER": USER, "LOGNAME": USER,  # noqa: S108
+            "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh", **self.marks, **extra,
+        }  # fmt: skip
+
+    async def run(  # noqa: PLR0913  what a process can be given, by name
+        self,
+        cage: Cage,
+        argv: tuple[str, ...],
+        *,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        cancel: asyncio.Event | None = None,
+        on_line: OnLine | None = None,
+        keep: int = 1 << 20,
+        stdin: bytes = b"",
+        pass_fds: tuple[int, ...] = (),
+        egress: Egress | None = None,
+    ) -> Exit:
+        """Run a command inside to its end; nothing of it is left. A missing program exits with 127.
+
+        Raises `NotReady` where the sandbox can't be entered. One that uses more disk than its cage allows is ended,
+        with `why` "budget"; that, and any other limit of the whole sandbox, is said at the end of its standard error.
+        """
+        variables = {EFFECT_MARK: secrets.token_hex(8), **(self.env() if env is None else env)}
+        doorman = _Doorman(egress)
+        async with self.sandbox.enter(cage, doorman) as room:
+            command = room.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
+            alarm: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
+            notes: list[str] = []
+            watch = asyncio.ensure_future(watch_disk(_written(cage), cage.limits, _ringer(alarm, notes)))
+            try:
+                stop = cancel or asyncio.Event()
+                end = await run_process(command, on_line=on_line, cancel=stop, alarm=alarm)
+            finally:
+                watch.cancel()
+                alarm.cancel()
+                await doorman.settle()
+            notes += _told(room, command, end)
+        return replace(end, stderr=end.stderr + "".join(f"bailiwick: {n}\n" for n in notes).encode()) if notes else end
+
+
+@dataclass(slots=True)
+class _Doorman:
+    """Gives the one door that a command may have to the proxy with the list of hosts."""
+
+    egress: Egress | None
+    tasks: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def __call__(self, name: str, listening: socket.socket) -> None:
+        if name == "egress" and self.egress is not None:
+            self.tasks.append(asyncio.ensure_future(self.egress.serve(listening)))
+        else:
+            listening.close()
+
+    async def settle(self) -> None:
+        """Wait until every door has found its owner."""
+        for task in self.tasks:
+            with suppress(OSError):
+                await task
+
+
+def _written(cage: Cage) -> tuple[Path, ...]:
+    return tuple(bind.source for bind in cage.binds if bind.write) + ((cage.home,) if cage.home else ())
+
+
+def _ringer(alarm: asyncio.Future[Why], notes: list[str]) -> Callable[[str], None]:
+    def ring(why: str) -> None:
+        notes.append(why)
+        if not alarm.done():
+            alarm.set_result("budget")
+
+    return ring
+
+
+def _told(room: Room, command: Command, end: Exit) -> list[str]:
+    """Which limits a room met, where it can tell; raises `NotReady` where the program was never reached."""
+    if not isinstance(room, Telling):
+        return []
+    if end.why == "exited" and not room.entered(command):
+        words = end.stderr.decode("utf-8", "replace").strip().replace("\n", "; ") or f"it ended with code {end.code}"
+        raise NotReady(
+            f"the sandbox could not be entered: {words}",
+            hint="`bailiwick sandbox check` says what works here; nothing was run without a sandbox",
+            code=NOT_ENTERED,
+        )
+    return [f"the sandbox met its limit of {what}" for what in room.exceeded()]
+
+
+def make_sandbox(name: str, scratch: Path | None = None, *, terminal: bool = False) -> Sandbox:
+    """A sandbox by the name of its profile; with `terminal` its programs can use ours."""
+    if name == "bwrap":
+        from bailiwick.fence.backends.bwrap import BwrapSandbox
+
+        return BwrapSandbox(terminal=terminal)
+    if name == "container":
+        from bailiwick.fence.backends.container import ContainerSandbox
+
+        return ContainerSandbox(scratch, terminal=terminal)
+    from bailiwick.fence.backends.none import NoSandbox
+
+    return NoSandbox(scratch)
+
+
+def make_scratch(config: Config) -> Path:
+    """The private directory for temporary files of sandboxes."""
+    return make_private(make_private(config.paths.cache) / "scratch")
+
+
+async def open_fence(
+    config: Config, *, attended: bool, marks: Mapping[str, str] = _NOTHING, environment: Environment | None = None
+) -> Fence:
+    """The fence that the configuration asks for. Raises `NotReady` where it can't be had; it is never left out.
+
+    `auto` takes the first sandbox that works. To go without one is a person's decision who watches, or the operator's.
+    """
+    env = environment or Environment()
+    paths = config.paths
+    scratch = make_scratch(config)
+    sandbox = await _choose(config, scratch, attended=attended)
+    tools = find_toolchains(
+        env.text("PATH") or "", env.home(), hidden=_hidden(paths), variables=env.child_environment({})
+    )
+    mounts = tuple(_mount(Path(path), paths, env.home()) for path in config.get("sandbox.mounts") or ())
+    return Fence(sandbox, tools, scratch, mounts, dict(marks))
+
+
+async def _choose(config: Config, scratch: Path, *, attended: bool) -> Sandbox:
+    profile = str(config.get("sandbox.profile"))
+    if profile == "none":
+        return _unfenced(config, scratch, attended=attended)
+    tried: list[Standing] = []
+    for name in ("bwrap", "container") if profile == "auto" else (profile,):
+        sandbox = make_sandbox(name, scratch)
+        standing = await sandbox.check()
+        if standing.ok:
+            return sandbox
+        tried.append(standing)
+    if profile == "auto" and (attended or config.get("sandbox.unattended_none")):
+        return make_sandbox("none", scratch)
+    why = "; ".join(standing.found for standing in tried)
+    raise NotReady(
+        f"no sandbox can be used here: {why}", hint=tried[0].fix or "bailiwick sandbox check", code=NO_SANDBOX
+    )
+
+
+def _unfenced(config: Config, scratch: Path, *, attended: bool) -> Sandbox:
+    if not attended and not config.get("sandbox.unattended_none"):
+        raise NotReady(
+            "sandbox.profile is none, and nobody watches",
+            hint="install bubblewrap and leave sandbox.profile at auto; or: "
+            "bailiwick config set sandbox.unattended_none true",
+            code=UNWATCHED,
+        )
+    return make_sandbox("none", scratch)
+
+
+def _hidden(paths: Paths) -> tuple[Path, ...]:
+    return (paths.state, paths.config, paths.cache, paths.run)
+
+
+def _mount(path: Path, paths: Paths, home: Path) -> Bind:
+    """A directory that the operator shows to every sandbox; never one around our own, or a whole home."""
+    real = path.resolve()
+    covered = [*(place.resolve() for place in _hidden(paths)), home.resolve()]
+    if not real.exists() or any(place.is_relative_to(real) or real.is_relative_to(place) for place in covered[:-1]):
+        what = "is not there" if not real.exists() else "holds Bailiwick's own files, or lies among them"
+        raise UsageError(f"sandbox.mounts: {path} {what}", place=Place(str(path)), hint="name another", code=BAD_MOUNT)
+    if covered[-1].is_relative_to(real):
+        hint = "name the directory that is needed, not all of a home"
+        raise UsageError(f"sandbox.mounts: {path} holds a home", place=Place(str(path)), hint=hint, code=BAD_MOUNT)
+    return Bind(real, real)

@@ -1,0 +1,208 @@
+"""Real git repositories over HTTP on loopback, with logins: `git http-backend` behind a small server.
+
+Tests push to it and fetch from it as they would from a forge, and can make it fail in the ways forges do.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, cast
+from urllib.parse import unquote, urlsplit
+
+Right = Literal["none", "read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One request as it came in; `token` is the password of its login, empty without one."""
+
+    method: str
+    path: str
+    query: str
+    token: str
+    status: int
+
+
+@dataclass(slots=True)
+class Knobs:
+    """How the server misbehaves: `status` answers every request so, `hang` none until the server is closed."""
+
+    status: int = 0
+    body: str = ""
+    location: str = ""
+    hang: bool = False
+
+
+@dataclass(slots=True)
+class GitServer:
+    """Serves the bare repositories below `root`; `tokens` gives each token its right, `public` lets all read.
+
+    Use it as a context manager; `url_of` a repository is what git is given.
+    """
+
+    root: Path
+    tokens: dict[str, Right] = field(default_factory=dict)
+    public: bool = False
+    knobs: Knobs = field(default_factory=Knobs)
+    seen: list[Seen] = field(default_factory=list)
+    closed: threading.Event = field(default_factory=threading.Event)
+    _http: _Http | None = None
+
+    def __enter__(self) -> Self:
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.owner = self
+        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closed.set()
+        if self._http is not None:
+            self._http.shutdown()
+            self._http.server_close()
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        if self._http is None:
+            raise RuntimeError("the server is not running: use it in a with statement")
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def url_of(self, name: str) -> str:
+        """The address of a repository, for instance of `owner/repo`."""
+        return f"{self.url}/{name}.git"
+
+    def path_of(self, name: str) -> Path:
+        """The bare repository itself."""
+        return self.root / f"{name}.git"
+
+    def make(self, name: str, *, branch: str = "main") -> Path:
+        """Make an empty bare repository that takes pushes."""
+        path = self.path_of(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _git("init", "-q", "--bare", "--template=", f"--initial-branch={branch}", str(path))
+        _git("-C", str(path), "config", "http.receivepack", "true")
+        return path
+
+    def right_of(self, token: str) -> Right:
+        """What a token may do."""
+        return self.tokens.get(token, "read" if self.public and not token else "none")
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    owner: GitServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        """Keep quiet."""
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def _serve(self) -> None:
+        owner = cast("_Http", self.server).owner
+        address = urlsplit(self.path)
+        body = self._body()
+        token = self._token()
+        status = self._refusal(owner, address.path, address.query, token)
+        if owner.knobs.hang:
+            owner.closed.wait(60)
+        owner.seen.append(Seen(self.command, address.path, address.query, token, status or 200))
+        if status:
+            self._answer(status, owner.knobs.body.encode(), [])
+        else:
+            self._answer(*self._backend(owner, address.path, address.query, body))
+
+    def _refusal(self, owner: GitServer, path: str, query: str, token: str) -> int:
+        """The status to refuse with, 0 where the request is served."""
+        if owner.knobs.status:
+            return owner.knobs.status
+        writes = "git-receive-pack" in path or "git-receive-pack" in query
+        right = owner.right_of(token)
+        if right == "none":
+            return 403 if token in owner.tokens else 401
+        if writes and right != "write":
+            return 403
+        inside = (owner.root / unquote(path).lstrip("/")).resolve()
+        return 0 if inside.is_relative_to(owner.root.resolve()) and ".git/" in path else 404
+
+    def _token(self) -> str:
+        kind, _, value = self.headers.get("Authorization", "").partition(" ")
+        if kind.lower() != "basic":
+            return value if kind else ""
+        return base64.b64decode(value).decode().partition(":")[2]
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        parts = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _backend(
+        self, owner: GitServer, path: str, query: str, body: bytes
+    ) -> tuple[int, bytes, list[tuple[str, str]]]:
+        env = {
+            "PATH": os.defpath,
+            "GIT_PROJECT_ROOT": str(owner.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "HOME": "/nonexistent",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": unquote(path),
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "REMOTE_USER": "pusher",
+            "REMOTE_ADDR": "127.0.0.1",
+        }
+        done = subprocess.run(
+            ["git", "http-backend"], input=body, env=env, capture_output=True, check=False, timeout=60
+        )
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in _lines(head))]
+        status = next((int(value.split()[0]) for name, value in headers if name.lower() == "status"), 200)
+        return status, content, [pair for pair in headers if pair[0].lower() not in ("status", "content-length")]
+
+    def _answer(self, status: int, body: bytes, headers: list[tuple[str, str]]) -> None:
+        owner = cast("_Http", self.server).owner
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        if status == 401:
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+        if 300 <= status < 400:
+            self.send_header("Location", owner.knobs.location or "http://127.0.0.1:1/")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _lines(head: bytes) -> list[str]:
+    return [line for line in head.decode("latin-1").split("\r\n") if line]
+
+
+def _git(*args: str) -> None:
+    env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *args], env=env, check=True, capture_output=True)
