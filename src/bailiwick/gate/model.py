@@ -49,6 +49,10 @@ class CheckResult:
     failing: tuple[str, ...] = ()
     """The ids of the tests that fail, where it knows them."""
     hint: str = ""
+    proof: tuple[str, ...] = ()
+    """Ids of tests that fail on the base and pass here."""
+    unproven: str = ""
+    """Why there is no such proof, in words; empty where there is one or where the check can't give any."""
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
@@ -57,6 +61,7 @@ class CheckResult:
             "command": list(self.command), "code": self.code, "seconds": round(self.seconds, 3),
             "counts": dict(self.counts), "findings": [f.to_json() for f in self.findings], "output": self.output,
             "output_digest": self.output_digest, "failing": list(self.failing), "hint": self.hint,
+            "proof": list(self.proof), "unproven": self.unproven,
         }  # fmt: skip
 
 
@@ -99,6 +104,12 @@ class Report:
     """Protected paths that the gate would need a person's word on to turn green."""
     unprotected: tuple[str, ...] = ()
     seconds: float = 0.0
+    without: tuple[CheckResult, ...] = ()
+    """The same checks without the changes to protected paths that a person allowed, where there are any."""
+    findings: tuple[Finding, ...] = ()
+    """What was found about the tree itself: new files that shadow a module, new links."""
+    reason: str = ""
+    """Why the agent says that it has to change a protected path."""
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
@@ -108,6 +119,8 @@ class Report:
             "checks": [c.to_json() for c in self.checks], "taken": [t.to_json() for t in self.taken],
             "weakening": [f.to_json() for f in self.weakening], "proof": list(self.proof), "unproven": self.unproven,
             "wanted": list(self.wanted), "unprotected": list(self.unprotected), "seconds": round(self.seconds, 3),
+            "without": [c.to_json() for c in self.without], "findings": [f.to_json() for f in self.findings],
+            "reason": self.reason,
         }  # fmt: skip
 
     @property
@@ -129,6 +142,8 @@ def read_report(data: dict[str, Json]) -> Report:
         checks=tuple(_read_check(item) for item in data["checks"]), taken=tuple(Taken(**t) for t in data["taken"]),
         weakening=_findings(data["weakening"]), proof=tuple(data["proof"]), unproven=data["unproven"],
         wanted=tuple(data["wanted"]), unprotected=tuple(data["unprotected"]), seconds=data["seconds"],
+        without=tuple(_read_check(item) for item in data.get("without", ())),
+        findings=_findings(data.get("findings", ())), reason=data.get("reason", ""),
     )  # fmt: skip
 
 
@@ -144,5 +159,6 @@ def _read_check(data: dict[str, Json]) -> CheckResult:
             "counts": tuple(data["counts"].items()),
             "findings": _findings(data["findings"]),
             "failing": tuple(data["failing"]),
+            "proof": tuple(data.get("proof", ())),
         }
     )

@@ -1,0 +1,102 @@
+"""The check that is a command: its exit code decides, and a rerun on the base tells whose fault it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bailiwick.fence.environments import bin_folders, tool_variables
+from bailiwick.fence.toolchains import install_hint
+from bailiwick.gate.model import CheckResult, Finding
+from bailiwick.gate.run import NOT_FOUND, Trial, judge
+from bailiwick.ids import digest
+from bailiwick.runtime.proc import plain_line
+
+if TYPE_CHECKING:
+    from bailiwick.gate.port import Bench, Which
+    from bailiwick.gate.spec import CheckSpec
+    from bailiwick.runtime.kinds import Exit
+
+KEPT = 64 * 1024
+"""Bytes of output that a report keeps: the last ones."""
+READ = 16 << 20
+"""Bytes of output that are read at most; the digest is over these."""
+_INDENT = 40
+_SHIM = b"bailiwick-shim: "
+
+
+class CommandCheck:
+    """Runs a command in a fresh checkout without network."""
+
+    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+        here = await try_command(spec, bench, "proposed")
+        there = None
+        if not here.good and not here.missing and not bench.cancel.is_set():
+            bench.show(f"{spec.name}: red; once more on the base")
+            there = await try_command(spec, bench, "base")
+        outcome, hint = judge(here, there)
+        findings: tuple[Finding, ...] = ()
+        if here.missing:
+            findings = (Finding("missing-tool", f"the program '{here.missing}' is not in the sandbox"),)
+            hint = install_hint(here.missing)
+        return CheckResult(
+            name=spec.name,
+            kind=spec.kind,
+            level="exit-code",
+            outcome=outcome,
+            command=spec.run,
+            code=here.code,
+            seconds=here.seconds,
+            findings=findings,
+            output="\n".join(here.lines),
+            output_digest=here.digest,
+            hint=hint,
+        )
+
+
+async def try_command(spec: CheckSpec, bench: Bench, which: Which) -> Trial:
+    """Run the command of a check once in a fresh checkout."""
+    tree = await bench.fresh(which)
+    cage = bench.fence.cage("gate", tree, environment=bench.environment)
+    env = gate_variables(bench, tree)
+    try:
+        end = await bench.fence.run(cage, spec.run, env=env, timeout=spec.timeout, cancel=bench.cancel, keep=READ)
+    except FileNotFoundError:
+        return Trial(NOT_FOUND, missing=spec.run[0])
+    return trial_of(end, spec.run[0])
+
+
+def gate_variables(bench: Bench, tree: Path) -> dict[str, str]:
+    """The environment of a command of the gate: tools of the prepared environment come before the operator's."""
+    base = bench.fence.env(tool_variables(bench.environment))
+    here = tree if bench.fence.sandbox.name == "none" else None
+    folders = [str(folder) for folder in bin_folders(bench.environment, here)]
+    return {**base, "PATH": ":".join([*folders, base.get("PATH", "")]), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def trial_of(end: Exit, program: str) -> Trial:
+    """What there is to know about an ended process."""
+    missing = end.code == NOT_FOUND and _SHIM + program.encode() + b": not found" in end.stderr
+    room = KEPT if not end.stderr else KEPT - min(len(end.stderr), KEPT // 4)
+    return Trial(
+        code=None if end.cancelled else end.code,
+        lines=(*shown_lines(end.stdout, room), *shown_lines(end.stderr, KEPT // 4)),
+        seconds=end.seconds,
+        digest=digest(end.stdout + b"\0" + end.stderr),
+        timed_out=end.timed_out,
+        missing=program if missing else "",
+    )
+
+
+def shown_lines(raw: bytes, room: int = KEPT) -> tuple[str, ...]:
+    """The last lines of some output that fit, each safe to show; what was cut off is said."""
+    kept = raw if len(raw) <= room else raw[-room:].partition(b"\n")[2]
+    lines = tuple(_safe(line) for line in kept.splitlines())
+    cut = len(raw) - len(kept)
+    return (f"… {cut} bytes before this are left out", *lines) if cut else lines
+
+
+def _safe(raw: bytes) -> str:
+    """A line without anything that acts on a terminal; its indent stays, for diffs and code are read by it."""
+    bare = raw.lstrip(b" \t")
+    return " " * min(len(raw) - len(bare), _INDENT) + plain_line(bare)

@@ -1,0 +1,162 @@
+"""One run of pytest in a fresh checkout: started through our own text, heard over a pipe that only this run has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bailiwick.fence.recipes import bin_folders, tool_variables
+from bailiwick.gate.backends.pytest_command import Call, find_interpreter
+from bailiwick.gate.outcomes import Fault, Records, Session, read_records
+from bailiwick.runtime.kinds import Exit
+
+if TYPE_CHECKING:
+    from bailiwick.gate.port import Bench, Which
+
+NO_PYTEST = 93
+"""The exit code by which the text inside says that its interpreter has no pytest."""
+READ = 16 << 20
+_CHUNK = 1 << 18
+_START = (
+    "import sys;sys.path[:]=[p for p in sys.path if p];r=__import__('json').loads(sys.stdin.buffer.read());"
+    "n={'__name__':'witness'};exec(compile(r.pop('source'),'<witness>','exec'),n);n['main'](r)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to run: on which tree, with which files in place of its own, which of the tests."""
+
+    which: Which
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    only: Collection[str] | None = None
+    collect_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run: what was told, and how the process ended. `missing` says what is not there to run it."""
+
+    session: Session
+    end: Exit
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs the pytest of one check."""
+
+    call: Call
+    bench: Bench
+    timeout: float | None
+
+    async def run(self, asked: Asked) -> Ran:
+        """Run once and hear it to its end. Raises `OSError` where nothing can be started."""
+        bench = self.bench
+        tree = await bench.fresh(asked.which, asked.files or None)
+        tracked = await bench.files(asked.which)
+        python = find_interpreter(self.call, bench, tree, tracked)
+        if python is None:
+            return Ran(Session(), Exit(127, b"", b"", 0.0), missing="python3")
+        key = secrets.token_bytes(32)
+        records = Records(key)
+        reading, writing = os.pipe()
+        try:
+            request = self._request(asked, key, writing, python.environment)
+            with _Listening(reading, records):
+                end = await self._start(tree, python.path, request, writing)
+        finally:
+            os.close(writing)
+            os.close(reading)
+        if end.code == NO_PYTEST and not records.all:
+            return Ran(Session(), end, missing="pytest")
+        code = None if end.timed_out or end.cancelled else end.code
+        session = read_records(records, code, collect_only=asked.collect_only)
+        return Ran(_timed(session, end), end, missing=python.path if end.code == 127 and not records.all else "")
+
+    def _request(self, asked: Asked, key: bytes, handle: int, environment: tuple[str, ...]) -> bytes:
+        return json.dumps(
+            {
+                "source": _source(),
+                "key": key.hex(),
+                "handle": handle,
+                "args": list(self.call.args),
+                "as_module": self.call.as_module,
+                "environment": list(environment),
+                "only": None if asked.only is None else sorted(asked.only),
+                "collect_only": asked.collect_only,
+            }
+        ).encode()
+
+    async def _start(self, tree: Path, python: str, request: bytes, handle: int) -> Exit:
+        fence = self.bench.fence
+        cage = fence.cage("gate", tree, environment=self.bench.environment)
+        return await fence.run(
+            cage,
+            (python, "-s", "-B", *self.call.flags, "-c", _START),
+            env=self._variables(tree),
+            timeout=self.timeout,
+            cancel=self.bench.cancel,
+            keep=READ,
+            stdin=request,
+            pass_fds=(handle,),
+        )
+
+    def _variables(self, tree: Path) -> dict[str, str]:
+        """The environment inside: the tools of the prepared environment first, byte code of the tree never read."""
+        fence = self.bench.fence
+        base = fence.env(tool_variables(self.bench.environment))
+        folders = bin_folders(self.bench.environment, tree if fence.sandbox.name == "none" else None)
+        unread = f"{base.get('TMPDIR', '/tmp')}/.bytecode-{secrets.token_hex(4)}"  # noqa: S108 - inside the sandbox
+        return {
+            **base, "PATH": ":".join([*map(str, folders), base.get("PATH", "")]), "CI": "true", "PYTHONHASHSEED": "0",
+            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": unread, "PYTHONNOUSERSITE": "1",
+        }  # fmt: skip
+
+
+class _Listening:
+    """Reads the pipe for as long as the process runs, then what is left in it."""
+
+    def __init__(self, handle: int, records: Records) -> None:
+        self._handle = handle
+        self._records = records
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> None:
+        os.set_blocking(self._handle, False)
+        self._loop.add_reader(self._handle, self._read)
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.remove_reader(self._handle)
+        while self._read():
+            pass
+        self._records.close()
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._handle, _CHUNK)
+        except BlockingIOError:
+            return False
+        self._records.feed(data)
+        return bool(data) and self._records.fault is None
+
+
+@cache
+def _source() -> str:
+    return (Path(__file__).parent.parent / "plugin" / "witness.py").read_text("utf-8")
+
+
+def _timed(session: Session, end: Exit) -> Session:
+    """Say first that a run was ended from outside."""
+    if not end.timed_out:
+        return session
+    fault = Fault("timeout", f"the tests ran out of time after {end.seconds:.0f} s")
+    kept = tuple(f for f in session.faults if f.code not in ("cut-short", "no-records"))
+    return replace(session, faults=(fault, *kept))

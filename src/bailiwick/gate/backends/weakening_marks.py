@@ -1,0 +1,98 @@
+"""Comments that silence a tool: those that a change adds."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections import Counter
+
+from bailiwick.gate.model import Finding
+
+_MARKS: dict[str, re.Pattern[str]] = {
+    "noqa": re.compile(r"#\s*(?:ruff:\s*|flake8[:=]\s*)?noqa\b", re.IGNORECASE),
+    "type: ignore": re.compile(r"#\s*type:\s*ignore|#\s*(?:based)?pyright:\s*\w*ignore|#\s*ty:\s*ignore"),
+    "mypy setting": re.compile(r"#\s*mypy:\s*\w"),
+    "nosec": re.compile(r"#\s*nosec\b|#\s*nosemgrep|#\s*noqa:\s*S\d|//\s*nosemgrep|#\s*lgtm\b"),
+    "no cover": re.compile(
+        r"#\s*pragma:\s*no\s*(?:cover|branch)|(?:istanbul|c8|v8)\s+ignore|LCOV_EXCL|#\[coverage\(off\)"
+    ),
+    "pylint disable": re.compile(r"#\s*pylint:\s*(?:disable|skip-file)"),
+    "eslint-disable": re.compile(r"eslint-disable|tslint:disable|biome-ignore|prettier-ignore|oxlint-disable"),
+    "ts-ignore": re.compile(r"@ts-(?:ignore|nocheck|expect-error)"),
+    "allow attribute": re.compile(r"#!?\[\s*(?:allow|expect)\s*\("),
+    "nolint": re.compile(r"//\s*nolint|//\s*#nosec|//lint:ignore"),
+    "other linter's mark": re.compile(
+        r"rubocop:disable|shellcheck\s+disable|@SuppressWarnings|phpcs:ignore|noinspection"
+    ),
+}
+_IGNORED_FAILURE = re.compile(
+    r"\|\|\s*(?:true|:|exit\s+0)(?:\s|$|;|\")|continue-on-error:\s*true|allow_failure:\s*true|--no-verify|--exit-zero"
+    r"|--passWithNoTests|^\t-[A-Za-z./$(]"
+)
+_LONGEST_LINE = 4000
+"""Longer lines are not taken apart: no person wrote them, and it would take too long."""
+_SCRIPTED = re.compile(
+    r"(?:.*/)?(?:\.github/|\.gitlab-ci|\.forgejo/|\.gitea/|\.circleci/|\.ci/|(?:GNU)?[Mm]akefile|justfile|noxfile"
+    r"|tox\.ini|Taskfile|package\.json|azure-pipelines|Jenkinsfile|bitbucket-pipelines).*|.*\.(?:sh|bash|mk)",
+)
+
+
+def mark_findings(path: str, old: str, new: str) -> list[Finding]:
+    """Marks that are in the new text and not in the old one; a mark that moved or stayed is none."""
+    found = []
+    used = {name: pattern for name, pattern in _MARKS.items() if pattern.search(new)}
+    before, after = (_commented(path, old), _commented(path, new)) if used else ([], [])
+    for name, pattern in used.items():
+        for number, line in _added(pattern, before, after):
+            found.append(
+                Finding("silenced", f"a new mark silences a tool ({name}): {_shown(line)}", path, number, blocks=False)
+            )
+    if _SCRIPTED.fullmatch(path):
+        for number, line in _added(_IGNORED_FAILURE, _numbered(old), _numbered(new)):
+            found.append(
+                Finding("failure-ignored", f"a failure is ignored: {_shown(line)}", path, number, blocks=False)
+            )
+    return found
+
+
+Lines = list[tuple[int, str]]
+
+
+def _added(pattern: re.Pattern[str], before: Lines, after: Lines) -> Lines:
+    """Lines with the pattern that are new, as many as there are more of them than before."""
+    was = Counter(line.strip() for _, line in before if pattern.search(line))
+    now = [(number, line) for number, line in after if pattern.search(line)]
+    more = len(now) - was.total()
+    fresh = []
+    for number, line in now:
+        if was[line.strip()] > 0:
+            was[line.strip()] -= 1
+        else:
+            fresh.append((number, line))
+    return fresh[-more:] if more > 0 else []
+
+
+def _commented(path: str, text: str) -> Lines:
+    """The lines in which marks count: for Python the comments, so that a string is no mark; else all."""
+    lines = _numbered(text)
+    if not path.endswith((".py", ".pyi")) or any(len(line) > _LONGEST_LINE for _, line in lines):
+        return lines
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return lines
+    return [
+        (token.start[0], token.line.strip() if token.line.count("\n") <= 1 else token.string)
+        for token in tokens
+        if token.type == tokenize.COMMENT
+    ]
+
+
+def _numbered(text: str) -> Lines:
+    return list(enumerate(text.splitlines(), 1))
+
+
+def _shown(line: str) -> str:
+    bare = "".join(sign for sign in line.strip() if sign.isprintable())
+    return bare if len(bare) <= 120 else f"{bare[:119]}…"

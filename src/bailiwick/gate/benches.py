@@ -1,0 +1,81 @@
+"""What checks work on: fresh checkouts, each check its own, so that none can leave anything behind for another."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bailiwick.fence.environments import Environment, Workshop, furnish
+from bailiwick.fence.objects import Change
+from bailiwick.fence.preparing import remove
+from bailiwick.gate.port import Bench, Which
+from bailiwick.ids import Json
+
+
+@dataclass(slots=True)
+class Trees:
+    """Makes checkouts for one gate, and removes them all at its end."""
+
+    shop: Workshop
+    base: str
+    environment: Environment
+    folder: Path
+    base_results: dict[str, Json] = field(default_factory=dict)
+    _base_tree: Path | None = None
+    _made: int = 0
+
+    async def checkout(self, treeish: str, files: Mapping[str, bytes | None] | None = None) -> Path:
+        """A fresh checkout, with these bytes instead of what the tree has."""
+        tree = await self.shop.vault.write(treeish, files) if files else treeish
+        self._made += 1
+        path = self.folder / f"{self._made:03}-{secrets.token_hex(4)}"
+        await self.shop.vault.checkout(tree, path)
+        await furnish(self.environment, path, self.shop)
+        return path
+
+    async def base_tree(self) -> Path:
+        """A checkout of the base that is only read."""
+        if self._base_tree is None:
+            path = self.folder / f"base-{secrets.token_hex(4)}"
+            await self.shop.vault.checkout(self.base, path)
+            self._base_tree = path
+        return self._base_tree
+
+    async def bench(self, proposed: str, known_red: tuple[str, ...], allowed: tuple[str, ...]) -> Bench:
+        """What checks of one proposed tree may use."""
+        vault = self.shop.vault
+        names: dict[Which, str] = {"base": self.base, "proposed": proposed}
+
+        async def fresh(which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
+            return await self.checkout(names[which], files)
+
+        async def read(which: Which, path: str) -> bytes | None:
+            return await vault.blob(names[which], path)
+
+        async def listed(which: Which) -> tuple[str, ...]:
+            return await vault.files(names[which])
+
+        return Bench(
+            fence=self.shop.fence,
+            environment=self.environment.binds,
+            base_tree=await self.base_tree(),
+            changes=await self._changes(proposed),
+            fresh=fresh,
+            read=read,
+            files=listed,
+            cancel=self.shop.cancel,
+            show=self.shop.show,
+            known_red=known_red,
+            allowed=allowed,
+            base_results=self.base_results,
+        )
+
+    async def _changes(self, proposed: str) -> tuple[Change, ...]:
+        return await self.shop.vault.changes(self.base, proposed)
+
+    async def close(self) -> None:
+        """Remove every checkout."""
+        await asyncio.to_thread(remove, self.folder)

@@ -1,0 +1,185 @@
+"""`bailiwick gate`: the gate for the work tree as a person sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from bailiwick.config.service import Config, load_config
+from bailiwick.errors import NotReady
+from bailiwick.gate.model import CheckResult, Report, Verdict
+from bailiwick.gate.report import line_of
+from bailiwick.gate.spec import GateSpec
+from bailiwick.runtime.proc import plain_line
+
+EXITS: dict[Verdict, int] = {"green": 0, "red": 1, "needs_person": 1, "environment": 8}
+NO_REPOSITORY = "BW446"
+_MARKS = {"passed": "✓", "failed": "✗", "environment": "!", "red_on_base": "✗"}
+_SHOWN = 20
+_LINES = 40
+
+
+@click.command()
+@click.option("--base", metavar="REF", help="What the work tree is compared with; HEAD if not given.")
+@click.option("--allow", multiple=True, metavar="PATH", help="Let changes to a protected path through (repeatable).")
+@click.option("--known-red", multiple=True, metavar="ID", help="A test that may stay red (repeatable).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def gate(*, base: str | None, allow: tuple[str, ...], known_red: tuple[str, ...], as_json: bool) -> int:
+    """Run the gate on the work tree as it is, uncommitted and untracked files included.
+
+    \b
+    Exits with 0 when it is green, 1 when it is red, 8 when it could not be run.
+    Examples:
+      bailiwick gate
+      bailiwick gate --base main --allow tests/test_prices.py
+    """
+    config = load_config(Path.cwd(), {})
+    if config.repository is None or not config.repository.git:
+        raise NotReady(
+            "this directory is in no git work tree", hint="run it in a repository, or `git init`", code=NO_REPOSITORY
+        )
+    spec, report = asyncio.run(_run(config, config.repository.root, (base, allow, known_red), quiet=as_json))
+    if as_json:
+        told = {"digest": report.digest, "origin": spec.origin, "gate": spec.to_json(), **report.to_json()}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        for line in describe(report):
+            click.echo(line)
+    return EXITS[report.verdict]
+
+
+async def _run(
+    config: Config, root: Path, asked: tuple[str | None, tuple[str, ...], tuple[str, ...]], *, quiet: bool
+) -> tuple[GateSpec, Report]:
+    from bailiwick.clock import SystemClock
+    from bailiwick.fence.service import open_fence
+    from bailiwick.fence.vault import Vault
+    from bailiwick.gate.opening import gate_for, places_of
+    from bailiwick.gate.service import Ask, run_gate
+    from bailiwick.gate.tree import check_allowed
+
+    ref, allow, known_red = asked
+    check_allowed(allow)
+    fence = await open_fence(config, attended=sys.stdin.isatty())
+    vault = await Vault.open(config.paths.make_state(), root)
+    base = await vault.resolve(ref or config.get("base") or "HEAD")
+    spec = await gate_for(config, vault, base, fence)
+    taken = await vault.survey(root)
+    progress = _progress(quiet=quiet)
+    if not quiet:
+        for line in (*introduce(spec, base, fence.sandbox.name), *(f"left out: {note}" for note in taken.notes)):
+            click.echo(plain_line(line.encode()))
+    report = await run_gate(
+        Ask(base, taken.tree, allow, known_red),
+        spec,
+        vault,
+        fence,
+        places_of(config),
+        cancel=asyncio.Event(),
+        show=progress,
+        clock=SystemClock(),
+    )
+    return spec, report
+
+
+def _progress(*, quiet: bool) -> Callable[[str], None]:
+    """Shows what goes on, where somebody looks."""
+    watched = not quiet and sys.stderr.isatty()
+
+    def show(text: str) -> None:
+        if watched:
+            click.echo(f"  … {plain_line(text.encode())}", err=True)
+
+    return show
+
+
+def introduce(spec: GateSpec, base: str, fence: str) -> Iterator[str]:
+    """What is going to be checked, and who said so."""
+    source = {
+        "operator": spec.file,
+        "base": f"{spec.file} of the base commit",
+        "detected": "detected, as there is none",
+    }
+    yield f"gate     {source[spec.origin]}"
+    yield f"base     {base[:12]}"
+    yield f"sandbox  {fence}"
+    if spec.prepare:
+        yield f"prepare  {'; '.join(' '.join(command) for command in spec.prepare)}"
+    for check in spec.checks:
+        yield f"check    {check.name}: {' '.join(check.run) or check.kind}"
+    for note in spec.notes:
+        yield str(note).replace("\n  try:", "; try:")
+
+
+def describe(report: Report) -> Iterator[str]:
+    """A report for people: what was let through or taken out first, then every check, the verdict and what to do."""
+    for line in _describe(report):
+        yield plain_line(line.encode("utf-8", "replace"), 400) if not line.startswith(" ") else _indented(line)
+
+
+def _indented(line: str) -> str:
+    bare = line.lstrip(" ")
+    return " " * (len(line) - len(bare)) + plain_line(bare.encode("utf-8", "replace"), 400)
+
+
+def _describe(report: Report) -> Iterator[str]:
+    out = [part.path for part in report.taken if not part.allowed]
+    yield from _protected(report)
+    for check in report.checks:
+        yield from _about(check)
+    if report.without:
+        yield "without what was allowed:"
+        for check in report.without:
+            yield f"  {_MARKS[check.outcome]} {check.name}: {check.outcome.replace('_', ' ')}"
+    for finding in (*report.findings, *report.weakening)[:_SHOWN]:
+        yield f"{'✗' if finding.blocks else '!'} {line_of(finding)}"
+    if report.proof:
+        yield f"proof      {len(report.proof)} tests fail on the base and pass here: {', '.join(report.proof[:3])}"
+    elif report.unproven:
+        yield f"proof      none: {report.unproven}"
+    for line in report.unprotected:
+        yield f"unfenced   {line}"
+    yield from _verdict(report, out)
+
+
+def _protected(report: Report) -> Iterator[str]:
+    """The changes to protected paths, those first that a person let through."""
+    for part in report.taken[:_SHOWN]:
+        yield f"! {'allowed' if part.allowed else 'taken out':10} {part.path} ({part.change}; {part.rule})"
+    if len(report.taken) > _SHOWN:
+        yield f"! and {len(report.taken) - _SHOWN} more changes to protected paths"
+
+
+def _about(check: CheckResult) -> Iterator[str]:
+    counts = ", ".join(f"{number} {name}" for name, number in check.counts)
+    facts = ", ".join(part for part in (check.level, counts, f"{check.seconds:.1f} s") if part)
+    yield f"{_MARKS[check.outcome]} {check.name}: {check.outcome.replace('_', ' ')} ({facts})"
+    for finding in check.findings[:_SHOWN]:
+        yield f"    {line_of(finding)}"
+    if check.outcome != "passed":
+        for test in check.failing[:_SHOWN]:
+            yield f"    failing: {test}"
+        for line in check.output.splitlines()[-_LINES:]:
+            yield f"    {line}"
+    if check.hint:
+        yield f"    try: {check.hint}"
+
+
+def _verdict(report: Report, out: list[str]) -> Iterator[str]:
+    words = {
+        "green": "gate: green",
+        "red": "gate: red",
+        "needs_person": f"gate: needs a person's word on {', '.join(report.wanted)}",
+        "environment": "gate: could not be run; nothing was found out about the change",
+    }
+    yield f"{words[report.verdict]}   (report {report.digest[:12]}, {report.seconds:.1f} s)"
+    wanted = list(report.wanted) or out
+    if wanted and report.verdict != "green":
+        yield f"  to let them through:  bailiwick gate {' '.join(f'--allow {path}' for path in wanted[:3])}"
+    if report.verdict != "green" and any(check.outcome == "red_on_base" for check in report.checks):
+        yield "  red on the base too:  bailiwick self-heal, or name what may stay red with --known-red"

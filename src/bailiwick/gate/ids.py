@@ -1,0 +1,168 @@
+"""What the tests of the base have to do here: each is there, runs, and is told honestly. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+from bailiwick.gate.inversion import Target
+from bailiwick.gate.model import Finding
+from bailiwick.gate.outcomes import RED, Item, Session
+
+NAMED = 20
+"""How many tests a finding of one kind names one by one."""
+BROKEN = frozenset({"cut-short", "no-records", "timeout", "forged-record"})
+"""Faults after which it means nothing that a test has no outcome."""
+_GOOD_EXITS = (0, 1, 5)
+_OUTSIDE = ("/", "<")
+
+
+def missing_ids(base: Session, here: Session) -> frozenset[str]:
+    """Tests of the base that have no outcome here although their files could be collected."""
+    if any(fault.code in BROKEN for fault in here.faults):
+        return frozenset()
+    lost = set(here.uncollected)
+    files = paths_of(base.items)
+    return frozenset(
+        test
+        for test in base.outcomes
+        if test not in here.outcomes and not lost.intersection((files.get(test, ""), test.partition("::")[0]))
+    )
+
+
+def compare(
+    base: Session, here: Session, *, allowed: Collection[str] = (), unstable: Collection[str] = ()
+) -> list[Finding]:
+    """What is wrong with the tests of the base here. `unstable` are ids that change from run to run on the base.
+
+    In files that a person allowed to be changed nothing blocks: that person decides.
+    """
+    files = paths_of(base.items)
+    found: list[Finding] = []
+
+    def add(code: str, test: str, what: str) -> None:
+        path = files.get(test, test.partition("::")[0])
+        found.append(Finding(code, f"{test}: {what}", path, blocks=path not in allowed))
+
+    for test in sorted(missing_ids(base, here).difference(unstable)):
+        if test in here.deselected:
+            add("test-deselected", test, "it ran on the base and is deselected here")
+        else:
+            add("test-missing", test, "it has an outcome on the base and none here")
+    for test, was in base.outcomes.items():
+        now = here.outcomes.get(test)
+        if now in ("skipped", "xfailed") and now != was:
+            add(f"test-{now}", test, f"{was} on the base, {now} here")
+        if now in ("passed", "xpassed") and test in base.witnessed and test not in here.witnessed:
+            add("test-not-run", test, "it is reported as passed, but its function never ran")
+    for test in sorted(here.contradicted - base.contradicted):
+        add("hidden-failure", test, "it is reported as passed, but it raised an error")
+    return found
+
+
+def tampering(base: Session, here: Session, *, allowed: Collection[str] = ()) -> list[Finding]:
+    """Parts of pytest that were exchanged during the run, and hooks that joined it, which the base has not."""
+    found = [
+        Finding("runner-patched", f"the code under test replaces {name} while the tests run")
+        for name in sorted(here.changed - base.changed)
+    ]
+    plugins = {place.rpartition(":")[0] for place in base.hooks}
+    joined = Counter(here.hooks)
+    joined.subtract(base.hooks)
+    for place, count in sorted(joined.items()):
+        path, _, hook = place.rpartition(":")
+        if count > 0:
+            known = path in allowed or (path in plugins and not path.startswith(_OUTSIDE))
+            what = f"{path} takes part in the test run by {hook}, which it does not on the base"
+            found.append(Finding("hook-added", what, path, blocks=not known))
+    return found
+
+
+def run_faults(base: Session, here: Session) -> list[Finding]:
+    """What doesn't fit together in the run here; where the base has the same fault it is not about the change."""
+    there = {fault.code for fault in base.faults}
+    found = [Finding(fault.code, fault.what, blocks=fault.code not in there) for fault in here.faults]
+    if here.exit not in _GOOD_EXITS or (here.exit == 1 and not here.red):
+        why = "although no test failed" if not here.red else "which is not how failing tests end"
+        if not found and not here.uncollected:
+            what = f"pytest ends with {here.exit}, {why}"
+            found.append(Finding("exit-code", what, blocks=here.exit != base.exit))
+    return found
+
+
+def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The first findings of each kind one by one, the others as a number."""
+    kept: list[Finding] = []
+    counts: Counter[tuple[str, bool]] = Counter()
+    for finding in findings:
+        kind = (finding.code, finding.blocks)
+        counts[kind] += 1
+        if counts[kind] <= NAMED:
+            kept.append(finding)
+    more = [
+        Finding(code, f"and {count - NAMED} more of this kind", blocks=blocks)
+        for (code, blocks), count in counts.items()
+        if count > NAMED
+    ]
+    return (*kept, *more)
+
+
+def paths_of(items: Iterable[Item]) -> dict[str, str]:
+    """The file of each test."""
+    return {item.id: item.path for item in items}
+
+
+def targets_of(
+    items: Iterable[Item], wanted: Collection[str], changed: Collection[str]
+) -> dict[str, dict[Target, set[str]]]:
+    """By file, the functions of the wanted tests and the ids that each of them has.
+
+    A function of another file than the test's own (a shared base class) is left alone where the change touches that
+    file: putting the base's version there would take the change away.
+    """
+    found: dict[str, dict[Target, set[str]]] = {}
+    for item in items:
+        path = item.code_path
+        named = item.name and item.name == _function_name(item.id)
+        ours = not path.startswith(_OUTSIDE) and path.endswith(".py")
+        if item.id in wanted and named and ours and (path == item.path or path not in changed):
+            found.setdefault(path, {}).setdefault(Target(item.line, item.name), set()).add(item.id)
+    return found
+
+
+def _function_name(test: str) -> str:
+    return test.partition("[")[0].rpartition("::")[2]
+
+
+def judge_inverted(wanted: Collection[str], here: Session, base_faults: Collection[str]) -> list[Finding]:
+    """What the inverted run shows: each of the wanted tests had to fail."""
+    found = [
+        Finding(f"inverted-{fault.code}", f"in the inverted run: {fault.what}")
+        for fault in here.faults
+        if fault.code not in base_faults
+    ]
+    broken = any(fault.code in BROKEN for fault in here.faults)
+    files = paths_of(here.items)
+    for test in sorted(wanted):
+        outcome = here.outcomes.get(test)
+        if outcome in RED or (outcome is None and broken):
+            continue
+        path = files.get(test, test.partition("::")[0])
+        if outcome in ("passed", "xpassed"):
+            what = f"{test}: it passes whatever it is compared with"
+            found.append(Finding("passes-inverted", what, path))
+        else:
+            what = f"{test}: it has to fail with its expectation exchanged, and {outcome or 'has no outcome'} instead"
+            found.append(Finding("silent-inverted", what, path))
+    return found
+
+
+def proven_by(new: Mapping[str, str], there: Session) -> frozenset[str]:
+    """Those of the new tests (id and file) that fail on the base, or whose file can't even be collected there."""
+    lost = set(there.uncollected)
+    return frozenset(
+        test
+        for test, path in new.items()
+        if there.outcomes.get(test) in RED
+        or (test not in there.outcomes and lost.intersection((path, test.partition("::")[0])))
+    )

@@ -1,0 +1,132 @@
+"""The node kind `gate`: the files of a worktree go through the gate; what it found is data for the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bailiwick.clock import Clock
+from bailiwick.config.service import Config
+from bailiwick.engine.events import Failure
+from bailiwick.engine.graph import Node, Work
+from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
+from bailiwick.errors import BailiwickError, NotReady
+from bailiwick.fence.environments import EnvironmentFailed
+from bailiwick.fence.service import Fence
+from bailiwick.fence.vault import Vault
+from bailiwick.gate.model import Report
+from bailiwick.gate.opening import gate_for, places_of
+from bailiwick.gate.report import failing_text, signature
+from bailiwick.gate.service import Ask, GateInterrupted, How, run_gate, try_prepare, workshop
+from bailiwick.ids import Json
+from bailiwick.runtime.kinds import Done, Failed, Io, Request
+
+OUTPUTS = ("verdict", "report", "digest", "failing", "findings", "tree_id", "wanted", "signature", "seconds")
+"""What a `gate` node gives."""
+
+_TEXTS = ("repository", "tree", "base", "reason", "title")
+_LISTS = ("allow", "known_red", "wanted")
+
+
+@dataclass(slots=True)
+class GateKind:
+    """Runs the gate once; each attempt starts from nothing. `fence` opens the fence that checks run in."""
+
+    config: Config
+    clock: Clock
+    fence: Callable[[], Awaitable[Fence]]
+
+    def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
+        """The fields as plain values, each rendered once."""
+        if not isinstance(node, Work):
+            raise RenderFailed("not a gate node")
+        missing: dict[str, None] = {}
+        value: dict[str, Json] = {}
+        for name in _TEXTS:
+            made = renderer.text(str(node.spec.get(name) or ""), lookup)
+            missing.update(dict.fromkeys(made.missing))
+            value[name] = str(made.value).strip()
+        for name in _LISTS:
+            made = renderer.value(node.spec.get(name) or [], lookup)
+            missing.update(dict.fromkeys(made.missing))
+            value[name] = [str(item) for item in made.value] if isinstance(made.value, list) else []
+        return Rendered(value, tuple(missing))
+
+    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+        """Take the files as they are now, and check them."""
+        try:
+            report = await self._run(request.prepared, io)
+        except GateInterrupted:
+            return Failed(Failure("cancelled", "the gate was ended before it was done"))
+        except BailiwickError as error:
+            kind = "cancelled" if io.cancel.is_set() else "not_ready"
+            return Failed(Failure(kind, _words(error), {"code": error.code}))
+        text = failing_text(report)
+        made = document_of(report)
+        io.observe({"verdict": report.verdict, "report": report.digest, "tree": report.tree})
+        io.show(f"gate: {report.verdict.replace('_', ' ')}")
+        return Done(_outputs(request.node, made), {"stdout": text})
+
+    async def _run(self, asked: dict[str, Json], io: Io) -> Report:
+        fence = await self.fence()
+        vault = await Vault.open(self.config.paths.state, Path(asked["repository"]), cancel=io.cancel)
+        base = await vault.resolve(asked["base"])
+        spec = await gate_for(self.config, vault, base, fence)
+        places = places_of(self.config)
+        tree = Path(asked["tree"])
+        if not tree.is_dir():
+            raise NotReady(f"there is no directory {tree}", hint="start the work anew", code="BW452")
+        how: How = {"cancel": io.cancel, "show": io.show, "clock": self.clock}
+        prepared = await try_prepare(spec, base, workshop(vault, fence, places, **how))
+        how["prepared"] = prepared
+        names = () if isinstance(prepared, EnvironmentFailed) else prepared.names
+        taken = await vault.survey(tree, exclude=names)
+        ask = Ask(
+            base=base,
+            tree=taken.tree,
+            allow=tuple(asked["allow"]),
+            known_red=tuple(asked["known_red"]),
+            title=asked["title"],
+            wanted=tuple(asked["wanted"]),
+            reason=asked["reason"],
+        )
+        return await run_gate(ask, spec, vault, fence, places, **how)
+
+
+class Shared(Protocol):
+    """What this kind needs of the process it runs in."""
+
+    config: Config
+    clock: Clock
+
+    async def fence(self) -> Fence:
+        """The fence that checks run in."""
+
+
+def make_kind(shared: Shared) -> GateKind:
+    """The kind, for the table of kinds."""
+    return GateKind(shared.config, shared.clock, shared.fence)
+
+
+def document_of(report: Report) -> dict[str, Json]:
+    """What a node gives: the verdict, the report with its digest, and what the next step needs of it."""
+    listed = [*report.findings, *report.weakening, *(f for check in report.checks for f in check.findings)]
+    return {
+        "verdict": report.verdict, "report": report.to_json(), "digest": report.digest,
+        "failing": failing_text(report), "findings": [finding.to_json() for finding in listed],
+        "tree_id": report.tree, "wanted": list(report.wanted), "signature": signature(report),
+        "seconds": round(report.seconds, 3),
+    }  # fmt: skip
+
+
+def _outputs(node: Node, made: dict[str, Json]) -> dict[str, Json]:
+    """The declared keys; without any: all of them."""
+    if not isinstance(node, Work) or not node.outputs:
+        return made
+    return {out.key: made.get(out.key, out.default) for out in node.outputs}
+
+
+def _words(error: BailiwickError) -> str:
+    return f"{error.what}; {error.hint}" if error.hint else error.what

@@ -1,0 +1,329 @@
+"""Runs pytest inside the sandbox and tells the gate outside what happens, one record after the other.
+
+A bare interpreter gets this file as text. It uses nothing of ours, runs on Python 3.8 and pytest 6, and takes what it
+relies on before any code of the tree is imported. It shares its process with the code under test: what it says is
+evidence, which the gate compares with other evidence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import inspect
+import json
+import os
+import struct
+import sys
+import tempfile
+from collections import Counter
+from typing import Any
+
+NO_PYTEST = 93
+"""The exit code that says that this interpreter has no pytest."""
+TEXT = 6000
+CHUNK = 200
+WATCHED = (
+    "builtins", "unittest.case", "unittest.suite", "pluggy._hooks", "pluggy._callers", "pluggy._manager",
+    "pluggy._result", "_pytest.runner", "_pytest.reports", "_pytest.main", "_pytest.nodes", "_pytest.python",
+    "_pytest.python_api", "_pytest.raises", "_pytest.unittest", "_pytest.skipping", "_pytest.outcomes",
+    "_pytest.terminal", "_pytest.junitxml", "_pytest.config", "_pytest.assertion", "_pytest.assertion.rewrite",
+    "_pytest.assertion.util", "_pytest._code.code", "_pytest.stash",
+)  # fmt: skip
+"""Modules in which nothing may change while tests run."""
+ORDER: dict[str, dict[str, bool]] = {
+    "pytest_cmdline_main": {"hookwrapper": True, "tryfirst": True},
+    "pytest_configure": {"tryfirst": True},
+    "pytest_collection_modifyitems": {"trylast": True},
+    "pytest_runtest_protocol": {"hookwrapper": True, "tryfirst": True},
+    "pytest_runtest_call": {"hookwrapper": True, "tryfirst": True},
+    "pytest_runtest_makereport": {"hookwrapper": True, "tryfirst": True},
+    "pytest_runtest_logreport": {"tryfirst": True},
+    "pytest_sessionfinish": {"hookwrapper": True, "tryfirst": True},
+}
+SETTINGS: dict[str, Any] = {
+    "numprocesses": 0, "dist": "no", "tx": [], "maxfail": 0, "stepwise": False, "lf": False, "failedfirst": False,
+    "randomly_reorganize": False, "randomly_seed": 1, "hypothesis_seed": 0,
+}  # fmt: skip
+"""Options that would leave tests out, order them by chance or move them to other processes; set where they exist."""
+
+
+def open_wire(handle: int, key: bytes) -> Any:
+    """A function that sends a record down the pipe: numbered, sealed, and only from the process that opened it."""
+    write, pack, dumps, getpid = os.write, struct.pack, json.dumps, os.getpid
+    owner, sent = getpid(), [0]
+    empty = hashlib.blake2b(key=key, digest_size=16)
+
+    def send(record: dict[str, Any]) -> None:
+        if getpid() != owner:
+            return
+        body = dumps(record).encode("ascii")
+        seal = empty.copy()
+        seal.update(pack(">Q", sent[0]) + body)
+        sent[0] += 1
+        data = pack(">I", len(body)) + seal.digest() + body
+        while data:
+            data = data[write(handle, data) :]
+
+    os.set_inheritable(handle, False)
+    return send
+
+
+class Internals:
+    """What pytest, pluggy and unittest were made of at the start, to notice what was exchanged later."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Any, str, Any, Any, str]] = []
+        self._kinds: list[tuple[Any, frozenset[str], str]] = []
+        for name in WATCHED:
+            module = sys.modules.get(name)
+            if module is not None:
+                self._add_module(name, module)
+
+    def _add_module(self, name: str, module: Any) -> None:
+        self._parts.append((sys.modules, name, module, None, name))
+        for key, value in list(vars(module).items()):
+            if callable(value):
+                self._add(vars(module), key, value, name)
+            if isinstance(value, type) and value.__module__ == name and name != "builtins":
+                label = f"{name}.{key}"
+                self._kinds.append((value, frozenset(vars(value)), label))
+                for part, inner in list(vars(value).items()):
+                    if callable(inner) or isinstance(inner, (staticmethod, classmethod, property)):
+                        self._add(vars(value), part, inner, label)
+
+    def _add(self, space: Any, key: str, value: Any, label: str) -> None:
+        self._parts.append((space, key, value, getattr(value, "__code__", None), f"{label}.{key}"))
+
+    def changed(self) -> list[str]:
+        """Names of what is no longer what it was."""
+        found = [
+            label
+            for space, key, value, code, label in self._parts
+            if space.get(key) is not value or (code is not None and value.__code__ is not code)
+        ]
+        for kind, keys, label in self._kinds:
+            if len(vars(kind)) > len(keys):
+                found += [f"{label}.{key}" for key, value in vars(kind).items() if key not in keys and _acts(value)]
+        return found
+
+
+def _acts(value: Any) -> bool:
+    return callable(value) or isinstance(value, (staticmethod, classmethod, property))
+
+
+class Witness:
+    """The plugin. Its hooks lie around those of all others; which ones is in `ORDER`."""
+
+    def __init__(self, send: Any, request: dict[str, Any]) -> None:
+        self._send = send
+        self._root = request["root"]
+        self._only = None if request.get("only") is None else frozenset(request["only"])
+        self._collect_only = bool(request.get("collect_only"))
+        self._on_configure = request.get("on_configure")
+        self.report_file = os.path.join(tempfile.mkdtemp(), "report.xml")  # noqa: PTH118 - also where pathlib is patched
+        self._internals = Internals()
+        self._changed: set[str] = set()
+        self._hooks: Counter[str] = Counter()
+        self._deselected: list[str] = []
+        self._notes: dict[tuple[str, str], dict[str, Any]] = {}
+        self._manager: Any = None
+        self._relay: dict[str, Any] = {}
+
+    def pytest_cmdline_main(self, config: Any) -> Any:
+        """Before anything starts: every test in this process, in the order of the files, all of them."""
+        self._settle(config)
+        yield
+
+    def pytest_configure(self, config: Any) -> None:
+        """Every plugin is there; the conftest files of the start too."""
+        self._settle(config)
+        self._manager = config.pluginmanager
+        self._relay = {name: caller for name, caller in vars(config.hook).items() if name.startswith("pytest_")}
+        if self._on_configure is not None:
+            self._on_configure()
+
+    def _settle(self, config: Any) -> None:
+        for name, value in SETTINGS.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
+        if hasattr(config.option, "xmlpath"):
+            config.option.xmlpath = self.report_file
+        if self._collect_only:
+            config.option.collectonly = True
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """A file that can't be collected is told by its name."""
+        if report.failed:
+            self._send({"t": "uncollected", "id": report.nodeid, "text": _text(report)})
+
+    def pytest_deselected(self, items: Any) -> None:
+        """Somebody leaves tests out."""
+        self._deselected += [item.nodeid for item in items]
+
+    def pytest_collection_modifyitems(self, items: Any) -> None:
+        """Where only some are asked for, keep those."""
+        if self._only is not None:
+            items[:] = [item for item in items if item.nodeid in self._only]
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """Tell which tests there are and where their code is."""
+        found = [self._item(item) for item in session.items]
+        for start in range(0, len(found), CHUNK):
+            self._send({"t": "items", "items": found[start : start + CHUNK]})
+        for start in range(0, len(self._deselected), CHUNK):
+            self._send({"t": "deselected", "ids": self._deselected[start : start + CHUNK]})
+        self._look()
+
+    def _item(self, item: Any) -> dict[str, Any]:
+        found = {"id": item.nodeid, "path": self._relative(str(getattr(item, "path", None) or item.fspath))}
+        code = _code_of(item)
+        if code is not None:
+            found.update(code_path=self._relative(code.co_filename), line=code.co_firstlineno, name=code.co_name)
+        return found
+
+    def _relative(self, path: str) -> str:
+        inside = path.startswith(self._root + os.sep)
+        return path[len(self._root) + 1 :].replace(os.sep, "/") if inside else path
+
+    def _look(self) -> None:
+        """Note what was exchanged or added since the start."""
+        self._changed.update(self._internals.changed())
+        if self._manager is None:
+            return
+        relay = vars(self._manager.hook)
+        self._changed.update(f"hook {name}" for name, caller in self._relay.items() if relay.get(name) is not caller)
+        hooks: Counter[str] = Counter()
+        for name, caller in list(relay.items()):
+            for impl in caller.get_hookimpls() if hasattr(caller, "get_hookimpls") else ():
+                code = getattr(inspect.unwrap(impl.function), "__code__", None)
+                place = self._relative(code.co_filename) if code is not None else "?"
+                hooks[f"{place}:{name}"] += 1
+        self._hooks |= hooks
+
+    def pytest_runtest_protocol(self, item: Any) -> Any:
+        """Before each test nothing may have been exchanged: what an honest test patches it has put back."""
+        self._look()
+        yield
+
+    def pytest_runtest_call(self, item: Any) -> Any:
+        """See by ourselves whether the test raises, whatever reports say later."""
+        run = item.runtest
+        note = self._notes.setdefault((item.nodeid, "call"), {})
+
+        def runtest() -> None:
+            try:
+                run()
+            except BaseException as error:
+                note["raised"] = type(error).__name__
+                raise
+            note["returned"] = True
+
+        item.runtest = runtest
+        try:
+            yield
+        finally:
+            item.__dict__.pop("runtest", None)
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
+        """What was caught, and what the report made of it."""
+        outcome = yield
+        note = self._notes.setdefault((item.nodeid, call.when), {})
+        note["caught"] = "" if call.excinfo is None else call.excinfo.type.__name__
+        try:
+            note["made"] = str(outcome.get_result().outcome)
+        except BaseException:  # noqa: BLE001 - it is raised again by pluggy itself
+            note["made"] = "raised"
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """One outcome."""
+        sub = hasattr(report, "context")
+        note = {} if sub else self._notes.pop((report.nodeid, report.when), {})
+        record = {
+            "t": "report", "id": report.nodeid, "when": report.when, "outcome": str(report.outcome), "sub": sub,
+            "xfail": hasattr(report, "wasxfail"), "text": _text(report) if report.outcome == "failed" else "",
+        }  # fmt: skip
+        record.update(note)
+        self._send(record)
+
+    def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> Any:
+        """The counts as pytest itself has them."""
+        yield
+        self._look()
+        reporter = self._manager.get_plugin("terminalreporter") if self._manager is not None else None
+        stats = getattr(reporter, "stats", {})
+        record = {
+            "t": "finish", "collected": session.testscollected, "failed": session.testsfailed,
+            "status": int(session.exitstatus), "shown": {key: len(found) for key, found in stats.items() if key},
+            "terminal": reporter is not None, "changed": sorted(self._changed), "hooks": dict(self._hooks),
+        }  # fmt: skip
+        self._send(record)
+
+
+def _code_of(item: Any) -> Any:
+    """The code of the function that a person wrote as this test; None for a test that is none."""
+    function: Any = getattr(item, "function", None) or getattr(item, "obj", None)
+    inner = getattr(getattr(function, "hypothesis", None), "inner_test", None)
+    try:
+        function = inspect.unwrap(inner or function)
+    except (TypeError, ValueError):
+        return None
+    return getattr(getattr(function, "__func__", function), "__code__", None)
+
+
+def _text(report: Any) -> str:
+    text = str(getattr(report, "longreprtext", ""))
+    return text if len(text) <= TEXT else text[: TEXT // 3] + "\n…\n" + text[-2 * TEXT // 3 :]
+
+
+def _without_tree(request: dict[str, Any]) -> Any:
+    """Keep pytest from loading plugins that a package directory in the tree announces; gives back how to undo it."""
+    real = importlib.metadata.distributions
+    root = request["root"] + os.sep
+    kept = tuple(path + os.sep for path in request["environment"])
+
+    def distributions(*args: Any, **options: Any) -> Any:
+        for found in real(*args, **options):
+            place = os.path.realpath(str(getattr(found, "_path", "")))
+            if not place.startswith(root) or place.startswith(kept):
+                yield found
+
+    def undo() -> None:
+        importlib.metadata.distributions = real
+
+    importlib.metadata.distributions = distributions
+    return undo
+
+
+def _hide_input() -> None:
+    handle = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(handle, 0)
+    os.close(handle)
+
+
+def main(request: dict[str, Any]) -> None:
+    """Run pytest as asked and end with its exit code."""
+    _hide_input()
+    request["root"] = os.path.realpath(os.getcwd())  # noqa: PTH109 - also where pathlib is patched
+    send = open_wire(request["handle"], bytes.fromhex(request.pop("key")))
+    try:
+        import pytest
+    except ImportError as error:
+        print(f"{sys.executable}: {error}", file=sys.stderr)  # noqa: T201 - this process has no other way to say it
+        sys.exit(NO_PYTEST)
+    mark: Any = pytest.hookimpl
+    for name, options in ORDER.items():
+        setattr(Witness, name, mark(**options)(getattr(Witness, name)))
+    request["on_configure"] = _without_tree(request)
+    witness = Witness(send, request)
+    sys.argv = ["pytest", *request["args"]]
+    if request["as_module"]:
+        sys.path.insert(0, request["root"])
+    send({"t": "start", "pytest": pytest.__version__, "python": sys.version.split()[0]})
+    code = int(pytest.main(list(request["args"]), plugins=[witness]))
+    try:
+        with open(witness.report_file, encoding="utf-8", errors="replace") as report:  # noqa: PTH123 - as above
+            send({"t": "file", "head": report.read(2000)})
+    except OSError:
+        send({"t": "file", "head": ""})
+    send({"t": "end", "code": code})
+    sys.exit(code)

@@ -1,0 +1,68 @@
+"""The port of checks: what a check may use, and what it gives back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from bailiwick.fence.model import Bind
+from bailiwick.gate.model import CheckResult
+from bailiwick.ids import Json
+
+if TYPE_CHECKING:
+    from bailiwick.fence.objects import Change
+    from bailiwick.fence.service import Fence
+    from bailiwick.gate.spec import CheckSpec
+
+Which = Literal["base", "proposed"]
+
+
+class Fresh(Protocol):
+    """Makes checkouts."""
+
+    async def __call__(self, which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
+        """Another fresh checkout: a directory of the host, handed over to the sandbox's uid, removed with the bench.
+
+        With `files` these paths hold these bytes instead of what the tree has (None: there is no such file). They are
+        put into the tree before it is checked out, so that no link in it can lead the writing elsewhere.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a check may use. Whoever makes it removes the directories that `fresh` made, after all checks."""
+
+    fence: Fence
+    environment: tuple[Bind, ...]
+    """The prepared environment: to be given to every cage."""
+    base_tree: Path
+    """A fresh checkout of the base on the host; only for reading, never for running."""
+    changes: tuple[Change, ...]
+    """From the base to the proposed tree: what was taken out is not among them."""
+    fresh: Fresh
+    read: Callable[[Which, str], Awaitable[bytes | None]]
+    """The bytes of a file; None where there is none. For a symbolic link: where it points to."""
+    files: Callable[[Which], Awaitable[tuple[str, ...]]]
+    """Every path of a tree."""
+    cancel: asyncio.Event
+    show: Callable[[str], None] = lambda _: None
+    """Takes a line for whoever watches."""
+    known_red: tuple[str, ...] = ()
+    """Ids of tests that may stay red."""
+    allowed: tuple[str, ...] = ()
+    """Changed protected paths that a person allowed and that are therefore in the proposed tree."""
+    base_results: dict[str, Json] | None = field(default=None)
+    """What is known of the base, by the name of the check, as JSON: a check fills it, whoever made it keeps it.
+
+    It may be kept for as long as base tree, policy, environment and fence are the same. None: nothing is kept.
+    """
+
+
+class Check(Protocol):
+    """A kind of check. It never raises for what it finds; `OSError` and `Problem`s are the service's to report."""
+
+    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+        """Check the proposed tree once."""

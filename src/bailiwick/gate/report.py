@@ -1,0 +1,134 @@
+"""Gate reports: kept by their digest, put into words for the agent and for people, told apart by their signature."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from bailiwick.config.paths import make_private
+from bailiwick.errors import NotFound
+from bailiwick.gate.model import CheckResult, Finding, Report, read_report
+from bailiwick.gate.run import is_blocked
+from bailiwick.ids import canonical, digest
+
+FOLDER = "gates"
+FOR_AGENT = 24 * 1024
+"""Characters of failing output that an agent is given."""
+_LISTED = 40
+_OUTPUT_OF_ONE = 8 * 1024
+
+
+def store_report(state: Path, report: Report) -> str:
+    """Keep a report for good; its digest. What is there already is the same."""
+    folder = make_private(make_private(state) / FOLDER)
+    name = report.digest
+    write_document(folder / f"{name}.json", report)
+    return name
+
+
+def write_document(path: Path, report: Report) -> None:
+    """Write a report so that it is there whole or not at all."""
+    made = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with made.open("xb") as stream:
+            stream.write(canonical(report.to_json()).encode("utf-8", "surrogatepass"))
+            stream.flush()
+            os.fsync(stream.fileno())
+        made.rename(path)
+    finally:
+        with suppress(FileNotFoundError):
+            made.unlink()
+    handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def load_report(state: Path, name: str) -> Report:
+    """A kept report, by its digest or the beginning of it; raises `NotFound`."""
+    folder = state / FOLDER
+    found = sorted(folder.glob(f"{name}*.json")) if name.isalnum() else []
+    if len(found) != 1:
+        raise NotFound(f"there is no gate report '{name}'", hint="give its digest, or enough of its beginning")
+    report = read_document(found[0])
+    if report is None or report.digest != found[0].stem:
+        raise NotFound(f"the gate report '{name}' was changed or can't be read", hint="run the gate again")
+    return report
+
+
+def read_document(path: Path) -> Report | None:
+    """The report in a file; None where there is none that can be read."""
+    try:
+        return read_report(json.loads(path.read_bytes().decode("utf-8", "surrogatepass")))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def signature(report: Report) -> str:
+    """What tells "the same failure with the same diff" from progress: the tree as asked for, and what is red in it."""
+    red = sorted([c.name, c.outcome, c.code, sorted(c.failing), sorted(_words(c))] for c in red_checks(report))
+    return digest(canonical({"base": report.base, "asked": report.asked, "red": red}))[:40]
+
+
+def _words(check: CheckResult) -> set[str]:
+    return {f"{f.code} {f.path} {f.what}" for f in check.findings if f.blocks}
+
+
+def red_checks(report: Report) -> tuple[CheckResult, ...]:
+    """The checks because of which a report is not green."""
+    return tuple(c for c in report.checks if c.outcome in ("failed", "red_on_base") or is_blocked(c))
+
+
+def failing_text(report: Report) -> str:
+    """What an agent is told about a red gate, bounded. Where only the environment failed: what a person has to know."""
+    if report.verdict == "environment":
+        return _cut("\n".join(part for check in report.checks for part in _trouble(check)))
+    parts = [part for check in red_checks(report) for part in _about(check)]
+    out = [t for t in report.taken if not t.allowed]
+    if out:
+        parts.append("Changes to these protected paths are not part of the tree that was checked:")
+        parts += [f"  {t.path} ({t.change}; {t.rule})" for t in out[:_LISTED]]
+    weak = [f for f in report.weakening if f.blocks]
+    if weak:
+        parts.append("These changes weaken what is checked; undo them:")
+        parts += [f"  {line_of(finding)}" for finding in weak[:_LISTED]]
+    return _cut("\n".join(parts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= FOR_AGENT else text[: FOR_AGENT - 40] + "\n… the rest is left out"
+
+
+def _trouble(check: CheckResult) -> Iterator[str]:
+    if check.outcome == "environment":
+        yield f"{check.name}: {'; '.join(finding.what for finding in check.findings) or 'it could not be run'}"
+        if check.hint:
+            yield f"  try: {check.hint}"
+        if check.output:
+            yield check.output[-_OUTPUT_OF_ONE:]
+
+
+def _about(check: CheckResult) -> Iterator[str]:
+    how = f" (exit code {check.code})" if check.code not in (None, 0) else ""
+    yield f"The check '{check.name}' is red{how}: {' '.join(check.command) or check.kind}"
+    for finding in check.findings[:_LISTED]:
+        yield f"  {line_of(finding)}"
+    for test in check.failing[:_LISTED]:
+        yield f"  failing: {test}"
+    more = len(check.failing) - _LISTED
+    if more > 0:
+        yield f"  and {more} more"
+    if check.output:
+        cut = check.output[-_OUTPUT_OF_ONE:]
+        yield cut if len(cut) == len(check.output) else "…\n" + cut.partition("\n")[2]
+
+
+def line_of(finding: Finding) -> str:
+    """A finding in one line, with its place."""
+    where = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
+    return f"{where}{finding.what}"

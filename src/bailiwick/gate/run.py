@@ -1,0 +1,169 @@
+"""How a gate decides: pure, so that the same outcomes always give the same verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bailiwick.gate.globs import first_match
+from bailiwick.gate.model import CheckResult, Finding, Outcome, Taken, Verdict
+from bailiwick.gate.testfiles import is_test_file
+
+if TYPE_CHECKING:
+    from bailiwick.gate.spec import CheckSpec
+
+NOT_FOUND = 127
+KILLED = (-9, 137)
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*")
+_NO_SPACE = ("no space left on device", "disk quota exceeded")
+_SHELLS = ("sh", "bash", "dash", "zsh")
+_INTERPRETERS = (*_SHELLS, "python", "python3", "node", "ruby", "perl", "deno", "bun")
+_TOOL_FOLDERS = ("scripts/", "script/", "tools/", "ci/", ".ci/", "bin/", "dev/", "hack/")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of a command: how it ended and what it printed, as lines that are safe to show."""
+
+    code: int | None
+    lines: tuple[str, ...] = ()
+    seconds: float = 0.0
+    digest: str = ""
+    timed_out: bool = False
+    missing: str = ""
+    """The program that is not there."""
+
+    @property
+    def good(self) -> bool:
+        """Whether it succeeded."""
+        return self.code == 0 and not self.timed_out
+
+    @property
+    def is_infrastructure(self) -> bool:
+        """Whether it looks like the machine's fault rather than the code's."""
+        full = any(word in line.casefold() for line in self.lines for word in _NO_SPACE)
+        return self.timed_out or self.code is None or self.code in (NOT_FOUND, *KILLED) or full
+
+
+def judge(here: Trial, there: Trial | None) -> tuple[Outcome, str]:
+    """How a command ended on the proposed tree (`here`), given how it ended on the base; with a word on why."""
+    if here.good:
+        return "passed", ""
+    if here.missing:
+        return "failed", ""
+    how = "ran out of time" if here.timed_out else f"exits with {here.code}"
+    if there is None or there.good:
+        return "failed", f"the check {how} here and succeeds on the base"
+    if here.is_infrastructure and there.is_infrastructure:
+        return "environment", f"the check {how}, on the base too: this is not about the change"
+    if here.timed_out == there.timed_out and here.code == there.code and not new_lines(here, there):
+        return "red_on_base", "the check fails on the base too, in the same way"
+    return "failed", "the check fails on the base too, but not in the same way"
+
+
+def new_lines(here: Trial, there: Trial) -> set[str]:
+    """What only one of two runs printed; numbers don't count: lines move, and times differ."""
+    return {_NUMBERS.sub("#", line) for line in here.lines} - {_NUMBERS.sub("#", line) for line in there.lines}
+
+
+def is_excused(check: CheckResult, known_red: Sequence[str]) -> bool:
+    """Whether a check that is red on the base may stay so: a person named it, or every test that fails in it."""
+    named = set(known_red)
+    return check.outcome == "red_on_base" and (
+        check.name in named or bool(check.failing and named.issuperset(check.failing))
+    )
+
+
+def verdict_of(checks: Iterable[CheckResult], known_red: Sequence[str] = ()) -> Verdict:
+    """What follows from all checks. Red is a fact about the change; without one, the environment's fault comes first.
+
+    A check that is red on the base is red here too unless a person said that it may be: otherwise a red base would
+    pass for a green gate.
+    """
+    listed = tuple(checks)
+    outcomes = {check.outcome for check in listed if not is_excused(check, known_red)}
+    if any(is_blocked(check) for check in listed) or "failed" in outcomes:
+        return "red"
+    if "environment" in outcomes:
+        return "environment"
+    return "red" if "red_on_base" in outcomes else "green"
+
+
+def is_blocked(check: CheckResult) -> bool:
+    """Whether a check found something that blocks, whatever its exit code."""
+    return check.outcome != "environment" and any(finding.blocks for finding in check.findings)
+
+
+def settled(check: CheckResult) -> CheckResult:
+    """A check whose outcome agrees with its findings: passed with a finding that blocks is failed."""
+    return replace(check, outcome="failed") if check.outcome == "passed" and is_blocked(check) else check
+
+
+def file_of(test: str) -> str:
+    """The file of a test id such as `tests/test_a.py::test_b[1]`."""
+    return test.partition("::")[0]
+
+
+def about_wanted_tests(checks: Iterable[CheckResult], out: Sequence[Taken]) -> bool:
+    """Whether a red gate fails only in tests that the agent wanted to change and could not.
+
+    Where a check knows its failing tests, each has to be in a file whose change was taken out. Where it has only an
+    exit code, everything that was taken out has to be a test, so that nobody is asked about a changed Makefile.
+    """
+    wanted = {part.path for part in out}
+    only_tests = all(is_test_file(path) for path in wanted)
+    red = [check for check in checks if check.outcome in ("failed", "red_on_base")]
+    if not red or not wanted:
+        return False
+    for check in red:
+        if check.failing:
+            if not {file_of(test) for test in check.failing} <= wanted:
+                return False
+        elif check.level != "exit-code" or not only_tests or check.code == NOT_FOUND:
+            return False
+    return True
+
+
+def requested(out: Sequence[Taken], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Those of the taken-out paths that the agent says it needs."""
+    return tuple(part.path for part in out if first_match(wanted, part.path))
+
+
+def own_tools(checks: Iterable[CheckSpec], files: frozenset[str]) -> tuple[str, ...]:
+    """Files of the repository that checks run as programs: who may change them need not pass the check."""
+    found: dict[str, None] = {}
+    for check in checks:
+        for word in _programs(check.run):
+            path = word.removeprefix("./")
+            if path in files:
+                found[path] = None
+    return tuple(found)
+
+
+def _programs(run: Sequence[str]) -> Iterable[str]:
+    if not run:
+        return
+    if "/" in run[0]:
+        yield run[0]
+    program = run[0].rpartition("/")[2]
+    script = next((word for word in run[1:] if not word.startswith("-")), "")
+    if program in _SHELLS or (program in _INTERPRETERS and script.removeprefix("./").startswith(_TOOL_FOLDERS)):
+        yield script
+
+
+def proof_of(checks: Iterable[CheckResult], *, changed: bool) -> tuple[tuple[str, ...], str]:
+    """The tests that prove the fix, over all checks; else why there are none."""
+    listed = tuple(checks)
+    proof = tuple(dict.fromkeys(test for check in listed for test in check.proof))
+    if proof or not changed:
+        return proof, ""
+    said = next((check.unproven for check in listed if check.unproven), "")
+    return (), said or "no test shows this fix"
+
+
+def taken_findings(findings: Iterable[Finding], out: Sequence[Taken]) -> tuple[Finding, ...]:
+    """Findings about the asked tree; what was taken out blocks nothing."""
+    gone = {part.path for part in out}
+    return tuple(replace(f, blocks=False, what=f"{f.what} (taken out)") if f.path in gone else f for f in findings)

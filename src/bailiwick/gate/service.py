@@ -1,0 +1,327 @@
+"""Runs a gate: a fresh tree, every check in a sandbox without network, one report that is kept and audited."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NotRequired, TypedDict, Unpack
+
+from bailiwick.clock import Clock
+from bailiwick.errors import BailiwickError
+from bailiwick.fence.egress import Parent
+from bailiwick.fence.egress_registries import Registries
+from bailiwick.fence.environments import Environment, EnvironmentFailed, Recipe, Workshop, prepare_environment
+from bailiwick.fence.service import Fence
+from bailiwick.fence.vault import Vault
+from bailiwick.gate import kept
+from bailiwick.gate.backends import find_check
+from bailiwick.gate.backends.weakening import find_weakening
+from bailiwick.gate.benches import Trees
+from bailiwick.gate.model import CheckResult, Finding, Report, Verdict
+from bailiwick.gate.port import Bench
+from bailiwick.gate.report import store_report
+from bailiwick.gate.run import (
+    about_wanted_tests,
+    file_of,
+    own_tools,
+    proof_of,
+    requested,
+    settled,
+    taken_findings,
+    verdict_of,
+)
+from bailiwick.gate.spec import CheckSpec, GateSpec
+from bailiwick.gate.tree import Policy, Sifted, sift
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A tree to be checked against a base commit. `allow`: patterns of protected paths that a person lets through.
+
+    `known_red`: tests (or checks) that may stay red. `wanted` and `reason`: what the agent says it has to change.
+    """
+
+    base: str
+    tree: str
+    allow: tuple[str, ...] = ()
+    known_red: tuple[str, ...] = ()
+    title: str = ""
+    wanted: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatePlaces:
+    """Where things are kept, and where packages come from while an environment is made.
+
+    `person` is the work tree that ignored files are brought from; the repository's own where it is not given.
+    """
+
+    cache: Path
+    state: Path
+    person: Path | None = None
+    registries: Registries = field(default_factory=Registries)
+    parent: Parent = field(default_factory=Parent)
+
+
+class How(TypedDict):
+    """How a gate is run: what ends it, where its progress is shown, which clock it goes by.
+
+    `prepared` is the environment for the base where somebody has prepared it already, or why that failed.
+    """
+
+    cancel: asyncio.Event
+    show: Callable[[str], None]
+    clock: Clock
+    prepared: NotRequired[Environment | EnvironmentFailed]
+
+
+class GateInterrupted(BailiwickError):
+    """Run the gate again: it was ended before it was done, and nothing of it is kept."""
+
+    exit_code = INTERRUPTED
+    default_code = "BW451"
+
+
+async def run_gate(
+    ask: Ask, spec: GateSpec, vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]
+) -> Report:
+    """Check a tree; the report is stored and audited before it is given. Raises `GateInterrupted` when cancelled.
+
+    Never raises for what a check finds, nor for a failing environment: that is a verdict of its own.
+    """
+    began = how["clock"].monotonic()
+    shop = workshop(vault, fence, places, **how)
+    work = await _open(ask, spec, shop, how.get("prepared") or await try_prepare(spec, ask.base, shop))
+    try:
+        report = await work.report()
+    finally:
+        await work.close()
+    if how["cancel"].is_set():
+        raise GateInterrupted("the gate was interrupted", hint="run it again; nothing was kept")
+    report = replace(report, seconds=how["clock"].monotonic() - began)
+    _record(report, ask, places.state, how["clock"])
+    return report
+
+
+async def base_report(
+    base: str, spec: GateSpec, vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]
+) -> Report:
+    """The gate of the base itself, from what is kept if nothing has changed; an environment's fault is not kept."""
+    tree = await vault.tree_of(base)
+    prepared = how.get("prepared") or await try_prepare(spec, base, workshop(vault, fence, places, **how))
+    how["prepared"] = prepared
+    if isinstance(prepared, EnvironmentFailed):
+        return await run_gate(Ask(base, tree), spec, vault, fence, places, **how)
+    key = kept.key_of(tree, spec.digest, prepared.digest, fence.sandbox.name)
+    known = kept.read_base_report(places.cache, key)
+    if known is not None:
+        return known
+    report = await run_gate(Ask(base, tree), spec, vault, fence, places, **how)
+    if report.verdict in ("green", "red"):
+        kept.keep_base_report(places.cache, key, report)
+    return report
+
+
+async def try_prepare(spec: GateSpec, base: str, shop: Workshop) -> Environment | EnvironmentFailed:
+    """The environment for work on a base, or why there is none: that is a finding, and no reason to stop."""
+    try:
+        return await prepare_environment(Recipe(spec.prepare, spec.copy), base, shop)
+    except EnvironmentFailed as error:
+        return error
+
+
+def workshop(vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]) -> Workshop:
+    """What environments are made with, for this gate and for agents that work on the same base."""
+    return Workshop(
+        vault=vault,
+        fence=fence,
+        cache=places.cache,
+        person=places.person or vault.repository,
+        clock=how["clock"],
+        registries=places.registries,
+        parent=places.parent,
+        cancel=how["cancel"],
+        show=how["show"],
+    )
+
+
+def _record(report: Report, ask: Ask, state: Path, clock: Clock) -> None:
+    from bailiwick.audit.service import append
+
+    name = store_report(state, report)
+    told = {
+        "report": name, "verdict": report.verdict, "base": report.base, "tree": report.tree, "asked": report.asked,
+        "policy": report.policy, "environment": report.environment, "title": ask.title[:200], "allow": list(ask.allow),
+    }  # fmt: skip
+    append(state, "gate.report", told, actor="bailiwick", clock=clock)
+
+
+@dataclass(slots=True)
+class _Gate:
+    """One gate at work."""
+
+    ask: Ask
+    spec: GateSpec
+    shop: Workshop
+    trees: Trees
+    sifted: Sifted
+    trouble: tuple[CheckResult, ...]
+    key: str
+    slots: asyncio.Semaphore
+
+    async def report(self) -> Report:
+        """Run everything, and say what follows from it."""
+        ask, sifted = self.ask, self.sifted
+        standing = await self.shop.fence.sandbox.check()
+        blank = Report(
+            verdict="environment",
+            tree=sifted.tree,
+            base=ask.base,
+            asked=ask.tree,
+            policy=self.spec.digest,
+            environment=self.trees.environment.digest,
+            fence=self.shop.fence.sandbox.name,
+            checks=self.trouble,
+            taken=sifted.taken,
+            weakening=taken_findings(await self._weakening(), sifted.out),
+            unprotected=standing.unprotected,
+            findings=sifted.findings,
+            reason=ask.reason[:2000],
+        )
+        if self.trouble:
+            return blank
+        checks = await self._checks(sifted.tree, allowed=tuple(t.path for t in sifted.taken if t.allowed))
+        without = await self._checks(sifted.without) if sifted.without else ()
+        verdict, wanted = await self._verdict(checks, blank.weakening)
+        proof, unproven = proof_of(checks, changed=ask.tree != await self.shop.vault.tree_of(ask.base))
+        return replace(
+            blank, verdict=verdict, checks=checks, without=without, wanted=wanted, proof=proof, unproven=unproven
+        )
+
+    async def _verdict(
+        self, checks: tuple[CheckResult, ...], weakening: tuple[Finding, ...]
+    ) -> tuple[Verdict, tuple[str, ...]]:
+        """The verdict, and the paths that a person would have to allow."""
+        out = self.sifted.out
+        verdict = verdict_of(checks, self.ask.known_red)
+        if verdict != "environment" and any(finding.blocks for finding in weakening):
+            verdict = "red"
+        asked_for = requested(out, self.ask.wanted)
+        if asked_for and verdict != "environment":
+            return "needs_person", asked_for
+        if verdict == "red" and about_wanted_tests(checks, out):
+            wanted = _wanted(checks, tuple(part.path for part in out))
+            self.shop.show("red only in tests that the agent wanted to change; once more with its changes to them")
+            tree = await self.shop.vault.replace(self.sifted.tree, dict.fromkeys(wanted, self.ask.tree))
+            if verdict_of(await self._checks(tree, allowed=wanted), self.ask.known_red) == "green":
+                return "needs_person", wanted
+        return verdict, ()
+
+    async def _checks(self, tree: str, allowed: tuple[str, ...] = ()) -> tuple[CheckResult, ...]:
+        """Every check on a tree, at once as far as the machine allows, all of them even if the first fails."""
+        bench = await self.trees.bench(tree, self.ask.known_red, allowed)
+        ended = await asyncio.gather(*(self._check(spec, bench) for spec in self.spec.checks), return_exceptions=True)
+        for result in ended:
+            if isinstance(result, BaseException):
+                raise result
+        return tuple(result for result in ended if isinstance(result, CheckResult))
+
+    async def _check(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+        async with self.slots:
+            self.shop.show(f"{spec.name}: {' '.join(spec.run) or spec.kind}")
+            try:
+                result = settled(await find_check(spec.kind).run(spec, bench))
+            except (OSError, BailiwickError) as error:
+                result = trouble(spec.name, error, kind=spec.kind)
+        self.shop.show(f"{spec.name}: {result.outcome.replace('_', ' ')}, {result.seconds:.1f} s")
+        return result
+
+    async def _weakening(self) -> tuple[Finding, ...]:
+        """What in the asked tree weakens the checks."""
+        vault, ask = self.shop.vault, self.ask
+        changes = await vault.changes(ask.base, ask.tree)
+        old = {c.path: await vault.blob(ask.base, c.path) for c in changes if c.status != "A"}
+        new = {c.path: await vault.blob(ask.tree, c.path) for c in changes if c.status != "D"}
+        return await asyncio.to_thread(find_weakening, changes, old.get, new.get)
+
+    async def close(self) -> None:
+        """Keep what was learnt about the base, and remove everything else."""
+        if not self.shop.cancel.is_set():
+            kept.keep_base_results(self.shop.cache, self.key, self.trees.base_results)
+        await self.trees.close()
+
+
+def _wanted(checks: tuple[CheckResult, ...], out: tuple[str, ...]) -> tuple[str, ...]:
+    """The taken-out paths that red checks are about: files of failing tests, or all where a check knows no tests."""
+    red = [check for check in checks if check.outcome in ("failed", "red_on_base")]
+    if not all(check.failing for check in red):
+        return out
+    files = {file_of(test) for check in red for test in check.failing}
+    return tuple(path for path in out if path in files)
+
+
+def trouble(name: str, error: OSError | BailiwickError, *, kind: str = "environment") -> CheckResult:
+    """The result for something that could not be done, which says nothing about the change."""
+    what = error.what if isinstance(error, BailiwickError) else f"{error.strerror or error}"
+    return CheckResult(
+        name=name,
+        kind=kind,
+        level="exit-code",
+        outcome="environment",
+        findings=(Finding("environment", what, blocks=False),),
+        output=error.output if isinstance(error, EnvironmentFailed) else "",
+        hint=error.hint if isinstance(error, BailiwickError) else "",
+    )
+
+
+async def _open(ask: Ask, spec: GateSpec, shop: Workshop, prepared: Environment | EnvironmentFailed) -> _Gate:
+    """Make the proposed tree ready. What could not be prepared is kept for the report."""
+    problems: list[CheckResult] = []
+    environment = Environment("")
+    if isinstance(prepared, EnvironmentFailed):
+        problems.append(trouble("prepare", prepared))
+    else:
+        environment = prepared
+    if spec.services:
+        problems.append(_no_services(spec))
+    files = frozenset(await shop.vault.files(ask.base))
+    protected = tuple(dict.fromkeys((*spec.protected, *own_tools(spec.checks, files))))
+    sifted = await sift(shop.vault, ask.base, ask.tree, Policy(protected, ask.allow, environment.modules))
+    key = kept.key_of(await shop.vault.tree_of(ask.base), spec.digest, environment.digest, shop.fence.sandbox.name)
+    return _Gate(
+        ask=ask,
+        spec=spec,
+        shop=shop,
+        trees=Trees(
+            shop=shop,
+            base=ask.base,
+            environment=environment,
+            folder=shop.fence.scratch / f"gate-{secrets.token_hex(6)}",
+            base_results=kept.read_base_results(shop.cache, key),
+        ),
+        sifted=sifted,
+        trouble=tuple(problems),
+        key=key,
+        slots=asyncio.Semaphore(max(1, os.cpu_count() or 1)),
+    )
+
+
+def _no_services(spec: GateSpec) -> CheckResult:
+    names = ", ".join(service.name for service in spec.services)
+    return CheckResult(
+        name="services",
+        kind="environment",
+        level="exit-code",
+        outcome="environment",
+        findings=(
+            Finding("services", f"containers for tests ({names}) can't be started by this version", blocks=False),
+        ),
+        hint="take `services` out of the gate file, and let those tests skip themselves or use an embedded server",
+    )

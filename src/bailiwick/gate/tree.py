@@ -1,0 +1,169 @@
+"""The proposed tree: what the agent left, without its changes to protected paths. What is tested is what is proposed.
+
+A new test file is let in although `tests/**` is protected: it can only add, a fix without a test of its own can't be
+proven, and the base's tests are judged by their own ids. Everything else below protected paths (a changed or deleted
+test, a fixture, a `conftest.py`) is taken out and listed. Files that a tool loads by itself count as protected
+wherever they are, as does a module that would be imported in place of one that the tests rely on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from bailiwick.errors import InputInvalid, Problem
+from bailiwick.gate.globs import fault_of, first_match, matches
+from bailiwick.gate.model import Finding, Taken
+from bailiwick.gate.spec import BAD_PATTERN
+from bailiwick.gate.testfiles import is_test_file, self_loading, shadowed
+
+if TYPE_CHECKING:
+    from bailiwick.fence.objects import Change
+    from bailiwick.fence.vault import Vault
+
+PATCH_KEPT = 64 * 1024
+"""Bytes of each hunk that are shown."""
+PATCHES_KEPT = 60
+"""For how many paths the hunk is shown."""
+_LINK = "120000"
+_ABOUT_TESTS = ("test", "spec")
+_KIND: dict[str, Literal["added", "changed", "deleted"]] = {"A": "added", "D": "deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What counts: patterns of protected paths, what a person allowed beforehand, modules that are installed."""
+
+    protected: tuple[str, ...]
+    allow: tuple[str, ...] = ()
+    installed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """A tree as asked for, and what is left of it. `without` lacks the allowed changes too, where there are any."""
+
+    asked: str
+    tree: str
+    without: str = ""
+    taken: tuple[Taken, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    changes: tuple[Change, ...] = ()
+    """From the base to `tree`."""
+
+    @property
+    def out(self) -> tuple[Taken, ...]:
+        """What is not in `tree`."""
+        return tuple(part for part in self.taken if not part.allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """The base as far as the rules look at it."""
+
+    files: frozenset[str]
+    folders: frozenset[str] = frozenset()
+    guarded_files: frozenset[str] = frozenset()
+    guarded_folders: frozenset[str] = frozenset()
+    empty: frozenset[str] = field(default_factory=frozenset)
+    """New files that hold nothing."""
+
+
+def check_allowed(patterns: Iterable[str]) -> None:
+    """Refuse a pattern of `--allow` that can't be read."""
+    for pattern in patterns:
+        if fault := fault_of(pattern):
+            raise InputInvalid([Problem(BAD_PATTERN, f"--allow {pattern}: {fault}", hint="such as tests/test_x.py")])
+
+
+async def sift(vault: Vault, base: str, asked: str, policy: Policy) -> Sifted:
+    """Take the changes to protected paths out of a tree; those that a person allowed stay, and are listed first."""
+    check_allowed(policy.allow)
+    changes = await vault.changes(base, asked)
+    ground = _survey(await vault.files(base), policy, await _empty_files(vault, asked, changes))
+    rules = {change.path: rule for change in changes if (rule := rule_of(change, policy, ground))}
+    kept = {path for path in rules if first_match(policy.allow, path)}
+    tree = await _restored(vault, base, asked, ground, rules.keys() - kept)
+    without = await _restored(vault, base, asked, ground, rules.keys()) if kept else ""
+    order = sorted(rules, key=lambda path: (path not in kept, path))
+    by_path = {change.path: change for change in changes}
+    taken = [Taken(path, _KIND.get(by_path[path].status, "changed"), "", path in kept, rules[path]) for path in order]
+    for index, part in enumerate(taken[:PATCHES_KEPT]):
+        taken[index] = replace(part, patch=await vault.diff(base, asked, (part.path,), PATCH_KEPT))
+    return Sifted(
+        asked=asked,
+        tree=tree,
+        without=without if without != tree else "",
+        taken=tuple(taken),
+        findings=tuple(_findings(changes, rules, kept)),
+        changes=await vault.changes(base, tree),
+    )
+
+
+def rule_of(change: Change, policy: Policy, ground: _Ground) -> str:
+    """By which rule a change needs a person's word; empty where it needs none."""
+    path = change.path
+    new = path not in ground.files
+    if pattern := self_loading(path, new=new):
+        return f"loaded by itself: {pattern}"
+    hits = [pattern for pattern in policy.protected if matches(pattern, path)]
+    if hits and not (new and _only_adds(change, hits, ground)):
+        return hits[0]
+    if path in ground.guarded_folders:
+        return "takes the place of a protected directory"
+    if any(above in ground.guarded_files for above in _above(path)):
+        return "takes the place of a protected file"
+    if new and (module := shadowed(path, ground.files, policy.installed)):
+        return f"shadows the module {module}"
+    return ""
+
+
+def _only_adds(change: Change, hits: list[str], ground: _Ground) -> bool:
+    """Whether a new file below a protected path is a test, or the empty package file of a new folder of tests."""
+    if change.new_mode == _LINK or not all(any(word in hit.casefold() for word in _ABOUT_TESTS) for hit in hits):
+        return False
+    if is_test_file(change.path):
+        return True
+    folder, _, name = change.path.rpartition("/")
+    return name == "__init__.py" and change.path in ground.empty and folder not in ground.folders
+
+
+def _survey(files: Iterable[str], policy: Policy, empty: frozenset[str]) -> _Ground:
+    there = frozenset(files)
+    guarded = frozenset(p for p in there if self_loading(p, new=False) or first_match(policy.protected, p))
+    return _Ground(
+        files=there,
+        folders=frozenset(above for path in there for above in _above(path)),
+        guarded_files=guarded,
+        guarded_folders=frozenset(above for path in guarded for above in _above(path)),
+        empty=empty,
+    )
+
+
+def _above(path: str) -> Iterable[str]:
+    """The directories that a path lies in, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+async def _empty_files(vault: Vault, asked: str, changes: Iterable[Change]) -> frozenset[str]:
+    named = [c.path for c in changes if c.status == "A" and c.path.endswith("/__init__.py")]
+    return frozenset([path for path in named if not (await vault.blob(asked, path) or b"").strip()])
+
+
+async def _restored(vault: Vault, base: str, asked: str, ground: _Ground, paths: Iterable[str]) -> str:
+    """The asked tree with these paths as the base has them."""
+    back: Mapping[str, str | None] = {path: base if path in ground.files else None for path in sorted(paths)}
+    return await vault.replace(asked, back) if back else asked
+
+
+def _findings(changes: Iterable[Change], rules: Mapping[str, str], kept: set[str]) -> Iterable[Finding]:
+    for change in changes:
+        rule = rules.get(change.path, "")
+        if rule.startswith("shadows"):
+            fate = "allowed" if change.path in kept else "taken out"
+            yield Finding("shadows", f"the new file {rule}: {fate}", change.path, blocks=False)
+        elif change.new_mode == _LINK and change.path not in rules:
+            yield Finding("link", "the change makes this a symbolic link", change.path, blocks=False)

@@ -1,0 +1,122 @@
+"""A repository, a fence and a gate to try. Without a sandbox where that is not what is tried: it works everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from bailiwick.clock import ManualClock
+from bailiwick.config.environment import Environment
+from bailiwick.fence.backends.none import NoSandbox
+from bailiwick.fence.egress_registries import Registries
+from bailiwick.fence.environments import Workshop
+from bailiwick.fence.port import Sandbox
+from bailiwick.fence.service import Fence
+from bailiwick.fence.toolchains import Toolchains, find_toolchains
+from bailiwick.fence.vault import Vault
+from bailiwick.gate.model import Report
+from bailiwick.gate.service import Ask, GatePlaces, run_gate
+from bailiwick.gate.spec import FILE, GateSpec, read_gate
+from tests.unit.fence.git_scene import Scene, make_scene
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where a gate is tried."""
+
+    scene: Scene
+    sandbox: Sandbox
+    shown: list[str] = field(default_factory=list)
+    cancel: asyncio.Event = field(default_factory=asyncio.Event)
+    clock: ManualClock = field(default_factory=ManualClock)
+    registries: Registries = field(default_factory=Registries)
+
+    @property
+    def scratch(self) -> Path:
+        """Where checkouts are made."""
+        folder = self.scene.top / "scratch"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    @property
+    def fence(self) -> Fence:
+        """A fence with the operator's tools."""
+        return Fence(self.sandbox, _tools(self.scene.home), self.scratch)
+
+    @property
+    def places(self) -> GatePlaces:
+        """Where things are kept."""
+        return GatePlaces(self.scene.top / "cache", self.scene.state, registries=self.registries)
+
+    def shop(self, vault: Vault) -> Workshop:
+        """What environments are made with."""
+        return Workshop(
+            vault, self.fence, self.places.cache, self.scene.repo, self.clock, self.registries, cancel=self.cancel,
+            show=self.shown.append,
+        )  # fmt: skip
+
+    async def open(self) -> Vault:
+        """The vault."""
+        return await self.scene.open()
+
+    def run(self, story: Callable[[Vault], Awaitable[_T]]) -> _T:
+        """Tell a story with the vault; each has a loop, and so an event, of its own."""
+        self.cancel = asyncio.Event()
+        return self.scene.run(story)
+
+    def check(self, edit: dict[str, str | None], spec: GateSpec, **ask: Any) -> Report:
+        """Edit a copy of HEAD and run the gate on it."""
+
+        async def story(vault: Vault) -> Report:
+            base = await vault.resolve("HEAD")
+            files = {path: None if text is None else text.encode() for path, text in edit.items()}
+            tree = await vault.write(await vault.tree_of(base), files)
+            return await self.gate(vault, Ask(base, tree, **ask), spec)
+
+        return self.run(story)
+
+    async def gate(self, vault: Vault, ask: Ask, spec: GateSpec) -> Report:
+        """Run the gate."""
+        return await run_gate(
+            ask, spec, vault, self.fence, self.places, cancel=self.cancel, show=self.shown.append, clock=self.clock
+        )
+
+
+def _tools(home: Path) -> Toolchains:
+    variables = {name: value for name in ("PYENV_VERSION",) if (value := Environment().text(name))}
+    return find_toolchains(os.environ["PATH"], home, hidden=(), variables=variables)
+
+
+def make_stage(top: Path, sandbox: Sandbox | None = None) -> Stage:
+    """A stage with one commit in its repository."""
+    scene = make_scene(top)
+    (top / "scratch").mkdir()
+    return Stage(scene, sandbox or NoSandbox(top / "scratch"))
+
+
+def spec_of(text: str) -> GateSpec:
+    """A gate from its file."""
+    return read_gate(text.encode(), FILE, "base")
+
+
+def real_sandbox() -> Sandbox:
+    """The sandbox that this machine has; the test is skipped where there is none, and fails in CI."""
+    from bailiwick.fence.backends.bwrap import BwrapSandbox
+
+    sandbox = BwrapSandbox()
+    standing = asyncio.run(sandbox.check()) if shutil.which("bwrap") else None
+    if standing is None or not standing.ok:
+        why = standing.found if standing else "bwrap is not installed"
+        if Environment().text("CI") == "true":
+            pytest.fail(f"no sandbox here: {why}")
+        pytest.skip(f"NO SANDBOX HERE: {why}")
+    return sandbox
