@@ -1,0 +1,1 @@
+"""Proposals: gated changes offered to people, here or on a forge. Nothing in here merges."""

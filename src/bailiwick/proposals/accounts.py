@@ -1,0 +1,73 @@
+"""What a run's journal and ledger say about its change: its cost, its models, the defaults it rests on.
+
+Unknown is not zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bailiwick.engine.events import EffectFinished
+from bailiwick.engine.state import Scope, State
+from bailiwick.journal.codec import decode
+from bailiwick.journal.port import Store
+from bailiwick.proposals.model import Cost
+from bailiwick.runtime.history import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The models that answered, each once, as `backend/model`; the cost of the whole run tree."""
+
+    models: tuple[str, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+
+
+Subscribed = Callable[[str], bool]
+"""Whether a backend is paid by subscription."""
+
+
+async def account(store: Store, run: str, root: str, subscribed: Subscribed) -> Account:
+    """Read the journal of a run and the ledger of its tree."""
+    models: dict[str, None] = {}
+    backends: set[str] = set()
+    for row in await store.read(run):
+        event = decode(row)
+        if isinstance(event, EffectFinished) and isinstance(event.log.get("backend"), str):
+            backend, model = str(event.log["backend"]), event.log.get("model")
+            backends.add(backend)
+            models[f"{backend}/{model}" if isinstance(model, str) and model else backend] = None
+    spent = [one for one in await store.spend(f"run:{root}") if one.unit == "usd"]
+    known = [one.settled or 0.0 for one in spent if one.known and one.settled is not None]
+    unknown = [one for one in spent if not one.known]
+    usd = sum(known) if known or not unknown else None
+    subscription = any(subscribed(backend) for backend in backends)
+    return Account(tuple(models), Cost(usd, bool(unknown) and usd is not None, subscription))
+
+
+async def defaulted(store: Store, run: str, scope: str) -> tuple[str, ...]:
+    """The nodes whose defaults a scope rests on: its own, those of the scopes around it and of the runs that called."""
+    library, names = Library(store), dict[str, None]()
+    state = await library.state(run)
+    found = _above(state.scopes.get(scope))
+    while True:
+        names.update(dict.fromkeys(found))
+        if state.parent is None:
+            return tuple(names)
+        child, state = state.run, await library.state(state.parent)
+        found = _caller(state, child)
+
+
+def _above(scope: Scope | None) -> list[str]:
+    names: list[str] = []
+    while scope is not None:
+        names += scope.defaulted
+        scope = scope.parent
+    return names
+
+
+def _caller(state: State, child: str) -> list[str]:
+    """The defaults of the scope that waits for a child; where none is found, of all."""
+    waiting = [scope for scope, wait in state.waits() if wait.id == child]
+    return [name for scope in waiting or state.scopes.values() for name in _above(scope)]

@@ -1,0 +1,104 @@
+"""What proposals of one repository are made with: state, clock, settings, vault, audit, and a cover for secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bailiwick.clock import Clock
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import Config
+from bailiwick.errors import NotFound, NotReady
+from bailiwick.fence.names import shown
+from bailiwick.fence.redact import Redactor
+from bailiwick.fence.vault import Login, Vault
+from bailiwick.gate.model import Report
+from bailiwick.gate.report import load_report
+from bailiwick.ids import Json
+from bailiwick.proposals.consent import Consent, Consents, scope_of
+from bailiwick.proposals.document import Exhibit, FileChange, render
+from bailiwick.proposals.forges.port import Access, PushTarget
+from bailiwick.proposals.model import Proposal
+from bailiwick.proposals.settings import Settings, read_settings
+from bailiwick.proposals.store import ProposalStore
+from bailiwick.secrets.service import known_secrets
+
+NO_REPORT = "BW467"
+DIGEST = 64
+
+
+def unredacted(text: str) -> str:
+    """The text as it is, where no secrets are known."""
+    return text
+
+
+@dataclass(slots=True)
+class Desk:
+    """The place where proposals of one repository are made and kept. `by`: who acts, for the audit."""
+
+    state: Path
+    clock: Clock
+    settings: Settings
+    vault: Vault
+    by: str = "bailiwick"
+    redact: Callable[[str], str] = unredacted
+    store: ProposalStore = field(init=False)
+    consents: Consents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = ProposalStore(self.state)
+        self.consents = Consents(self.state, self.clock)
+
+    def audit(self, kind: str, data: dict[str, Json]) -> None:
+        """Enter an action before it is done; raises `AuditUnavailable`, and then it is not done."""
+        from bailiwick.audit.service import append
+
+        append(self.state, kind, data, actor=self.by, clock=self.clock)
+
+    def consent(self) -> Consent | None:
+        """The consent that holds now for what would be published."""
+        site = self.settings.site
+        if site is None:
+            return None
+        return self.consents.find(site.full_name, site.forge, scope_of(draft=self.settings.draft))
+
+    def login(self, target: PushTarget) -> Login:
+        """How git logs in at a push target."""
+        network = self.settings.network
+        return Login(token=target.token, user=target.user, ca_file=network.ca_file, proxy=network.proxy)
+
+    def report(self, digest: str) -> Report:
+        """A gate report as the gate stored it; raises `NotReady` where it is not there or is another."""
+        if len(digest) != DIGEST:
+            raise _no_report(digest)
+        try:
+            return load_report(self.state, digest)
+        except NotFound as error:
+            raise _no_report(digest) from error
+
+    async def document(self, proposal: Proposal, access: Access | None = None, *, report: Report | None = None) -> str:
+        """The document of a proposal, with known secrets covered."""
+        changes = await self.vault.changes(proposal.base, proposal.commit)
+        files = tuple(FileChange(shown(one.path), one.status, one.added, one.deleted) for one in changes)
+        found = report or self.report(proposal.report)
+        merge, who = (access.can_merge, access.user) if access else (None, "")
+        return self.redact(render(Exhibit(proposal, found, files, merge, who, proposal.notes)))
+
+
+def _no_report(digest: str) -> NotReady:
+    return NotReady(
+        f"there is no gate report '{digest[:DIGEST]}' as the gate itself stored it",
+        hint="run the gate again: no other report counts",
+        code=NO_REPORT,
+    )
+
+
+async def open_desk(
+    config: Config, repository: Path, clock: Clock, *, by: str, environment: Environment | None = None
+) -> Desk:
+    """The desk of a repository; raises `NotReady` where git can't use it."""
+    state = config.paths.make_state()
+    vault = await Vault.open(state, repository, environment=environment)
+    settings = read_settings(config, vault.repository, clock, environment)
+    return Desk(state, clock, settings, vault, by, Redactor(known_secrets(config, environment)).text)

@@ -1,0 +1,237 @@
+"""What people read of a proposal before they decide, written by trusted code alone. Pure.
+
+Text from issues, agents, tests and files appears only in code spans and fenced blocks, broken up so that it can't
+mention, link, close or hide anything. The document fits what forges take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bailiwick.gate.model import CheckResult, Finding, Report, Taken
+from bailiwick.proposals.model import Proposal
+from bailiwick.proposals.neutral import block, cell, code
+
+LONGEST = 65_536
+"""The most characters of a pull request's text."""
+ROOM = LONGEST - 1_536
+"""What we write: a forge or a person may add something."""
+ASKED = 8_000
+SAID = 3_000
+PATCH = 3_000
+ROWS = 60
+MARKER = "<!-- bailiwick:"
+"""How each text that we post begins: by it we know our own words again."""
+_OUTCOMES = {
+    "passed": "passed",
+    "failed": "**failed**",
+    "environment": "could not be run",
+    "red_on_base": "fails without the change too",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A changed file, for the diffstat; None: not counted, it is no text."""
+
+    path: str
+    status: str
+    added: int | None = None
+    deleted: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """All that a document is made of. `can_merge`: whether the identity that pushes could merge, None: not known."""
+
+    proposal: Proposal
+    report: Report
+    changes: tuple[FileChange, ...]
+    can_merge: bool | None = None
+    identity: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def marker(proposal: str) -> str:
+    """The hidden first line of what we post for a proposal."""
+    return f"{MARKER}{proposal} -->"
+
+
+def is_ours(text: str) -> bool:
+    """Whether a posted text begins as ours do."""
+    return text.lstrip().startswith(MARKER)
+
+
+def render(exhibit: Exhibit) -> str:
+    """The document. What a person must not miss comes first; where it would get too long whole parts are left out."""
+    proposal, report = exhibit.proposal, exhibit.report
+    head = [marker(proposal.id), "This change was made by an agent. **A person has to read it: nothing merges it.**\n"]
+    parts = [
+        _allowed(report.taken),
+        _asked(proposal),
+        _said(proposal),
+        _diffstat(exhibit.changes),
+        _evidence(report),
+        _proof(report),
+        _taken_out(report.taken),
+        _weakening(report.weakening),
+        _unprotected(exhibit),
+        _undo(proposal),
+        _facts(exhibit),
+    ]
+    return _fitted(head, [part for part in parts if part], proposal.id)
+
+
+def _fitted(head: list[str], parts: list[str], proposal: str) -> str:
+    """Leave the longest parts out until the rest fits; the title of what is left out stays."""
+    while len(text := "\n".join([*head, *parts])) > ROOM:
+        index = max(range(len(parts)), key=lambda i: len(parts[i]))
+        title = parts[index].partition("\n")[0]
+        parts[index] = f"{title}\n\n*Too long for this page: `bailiwick proposals show {proposal}` has it.*\n"
+    return text
+
+
+def _section(title: str, lines: Iterable[str]) -> str:
+    return f"## {title}\n\n" + "\n".join(lines) + "\n"
+
+
+def _allowed(taken: Sequence[Taken]) -> str:
+    """Changes to protected paths that a person allowed: checked with and without, and shown before all else."""
+    allowed = [one for one in taken if one.allowed]
+    if not allowed:
+        return ""
+    lines = ["A person allowed these beforehand. The gate was run both with and without them.\n"]
+    return _section("Look here first: allowed changes to protected paths", [*lines, *_patches(allowed)])
+
+
+def _taken_out(taken: Sequence[Taken]) -> str:
+    out = [one for one in taken if not one.allowed]
+    if not out:
+        return ""
+    lines = ["The agent also changed protected paths. These changes are **not** part of this proposal.\n"]
+    return _section("Taken out", [*lines, *_patches(out)])
+
+
+def _patches(taken: Sequence[Taken]) -> list[str]:
+    lines = []
+    for one in taken[:20]:
+        rule = f" (protected by {code(one.rule)})" if one.rule else ""
+        lines.append(f"- {code(one.path)} {one.change}{rule}\n")
+        if one.patch:
+            lines.append(block(one.patch, PATCH, info="diff"))
+    return lines + _more(len(taken) - 20, "path")
+
+
+def _said(proposal: Proposal) -> str:
+    """The agent's own words, marked as what they are."""
+    if not proposal.said.strip():
+        return ""
+    return _section("What the agent says", ["Claims, not evidence.\n", block(proposal.said, SAID)])
+
+
+def _asked(proposal: Proposal) -> str:
+    lines = [f"For {proposal.issue}.\n"] if proposal.issue else []
+    if proposal.kind == "self-heal":
+        lines.append("To make a failing gate pass without weakening it.\n")
+    if proposal.asked.strip():
+        lines += ["The text below is quoted from the issue. It is not ours and was not checked.\n"]
+        lines.append(block(proposal.asked, ASKED))
+    return _section("What was asked", lines) if lines else ""
+
+
+def _diffstat(changes: Sequence[FileChange]) -> str:
+    added = sum(change.added or 0 for change in changes)
+    deleted = sum(change.deleted or 0 for change in changes)
+    lines = [f"{_counted(len(changes), 'file')}, {added} lines added, {deleted} deleted.\n"]
+    lines += ["| file | | + | − |", "|---|---|--:|--:|"]
+    for change in changes[:ROWS]:
+        counts = f"{_number(change.added)} | {_number(change.deleted)}"
+        lines.append(f"| {cell(change.path)} | {change.status[:1]} | {counts} |")
+    return _section("Changes", [*lines, *_more(len(changes) - ROWS, "file")])
+
+
+def _number(count: int | None) -> str:
+    return "binary" if count is None else str(count)
+
+
+def _evidence(report: Report) -> str:
+    lines = ["| check | level | outcome | exit | counts | command |", "|---|---|---|--:|---|---|"]
+    for check in report.checks[:ROWS]:
+        counts = ", ".join(f"{count} {cell(name, 30)}" for name, count in check.counts)
+        command = cell(" ".join(check.command), 120) if check.command else ""
+        exit_code = "" if check.code is None else str(check.code)
+        outcome = _OUTCOMES.get(check.outcome, check.outcome)
+        lines.append(f"| {cell(check.name)} | {check.level} | {outcome} | {exit_code} | {counts} | {command} |")
+    lines.append("\n`tests`: each outcome was seen from outside and checked. `exit-code`: the tool said so.")
+    found = [(check, finding) for check in report.checks for finding in check.findings]
+    lines += [f"- {code(check.name)}: {_finding(finding)}" for check, finding in found[:ROWS]]
+    lines += _more(len(found) - ROWS, "finding")
+    return _section("Evidence", [*lines, *_still_red(report.checks)])
+
+
+def _still_red(checks: Sequence[CheckResult]) -> list[str]:
+    red = [name for check in checks if check.outcome == "red_on_base" for name in check.failing]
+    if not red:
+        return []
+    lines = ["\nThese fail with and without the change:\n", *(f"- {code(name)}" for name in red[:ROWS])]
+    return lines + _more(len(red) - ROWS, "test")
+
+
+def _finding(finding: Finding) -> str:
+    where = f" at {code(f'{finding.path}:{finding.line}' if finding.line else finding.path)}" if finding.path else ""
+    return f"{code(finding.what, 300)}{where}"
+
+
+def _proof(report: Report) -> str:
+    if not report.proof:
+        why = f" {code(report.unproven, 300)}" if report.unproven else ""
+        return _section("Proof", [f"**No test shows this fix.**{why}"])
+    lines = ["These new tests fail without the change and pass with it:\n"]
+    lines += [f"- {code(name)}" for name in report.proof[:ROWS]]
+    return _section("Proof", [*lines, *_more(len(report.proof) - ROWS, "test")])
+
+
+def _weakening(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    lines = [f"- {_finding(finding)}" for finding in findings[:ROWS]]
+    return _section("Possible weakening of checks", [*lines, *_more(len(findings) - ROWS, "finding")])
+
+
+def _unprotected(exhibit: Exhibit) -> str:
+    """What this machine and this identity did not rule out, said where the person looks."""
+    merge = {True: "yes", False: "no", None: "unknown"}[exhibit.can_merge]
+    who = f" ({code(exhibit.identity)})" if exhibit.identity else ""
+    lines = [f"- Could the identity that opened this{who} merge it alone: **{merge}**."]
+    lines += [f"- {code(text, 300)}" for text in exhibit.report.unprotected[:ROWS]]
+    lines.append("- Code under test runs in the same process as the test runner; that is why a person reads the diff.")
+    return _section("What is not protected here", lines)
+
+
+def _undo(proposal: Proposal) -> str:
+    lines = [f"- Before it is merged: close it and delete the branch, or `bailiwick proposals discard {proposal.id}`."]
+    lines.append(f"- After it is merged: `git revert {proposal.commit[:12]}` (or the commit that the merge made).")
+    return _section("How to undo", lines)
+
+
+def _facts(exhibit: Exhibit) -> str:
+    proposal, report = exhibit.proposal, exhibit.report
+    models = ", ".join(code(model, 80) for model in proposal.models) or "unknown"
+    rows = [
+        ("run", code(proposal.run)), ("base", f"`{proposal.base}`"), ("commit", f"`{proposal.commit}`"),
+        ("tree", f"`{proposal.tree}`"), ("gate report", f"`{report.digest}`"), ("policy", code(report.policy)),
+        ("sandbox", code(report.fence)), ("models", models), ("cost", str(proposal.cost)),
+    ]  # fmt: skip
+    lines = ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
+    if exhibit.notes:
+        lines += ["", *(f"- {code(note, 300)}" for note in exhibit.notes)]
+    return _section("Facts", lines)
+
+
+def _more(count: int, noun: str) -> list[str]:
+    return [f"\n*and {_counted(count, f'more {noun}')}*"] if count > 0 else []
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,1 @@
+"""The ways a proposal leaves this machine: one file each."""

@@ -1,0 +1,174 @@
+"""The node kind `propose`: a gated tree becomes a proposal. It believes only reports that the gate itself stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bailiwick.clock import Clock
+from bailiwick.config.service import Config, load_config
+from bailiwick.engine.events import Failure
+from bailiwick.engine.failures import Detail
+from bailiwick.engine.failures import Kind as FailureKind
+from bailiwick.engine.graph import Node, Work
+from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
+from bailiwick.errors import BailiwickError
+from bailiwick.fence.git import GitFailed
+from bailiwick.gate.model import read_report
+from bailiwick.ids import Json
+from bailiwick.journal.port import Store
+from bailiwick.proposals.accounts import account, defaulted
+from bailiwick.proposals.desk import Desk, open_desk
+from bailiwick.proposals.forges.local import announcement
+from bailiwick.proposals.forges.port import ForgeFailed
+from bailiwick.proposals.service import NotProposable, Outcome, ProposeAsk, propose
+from bailiwick.runtime.kinds import Done, Failed, Io, Request
+
+_TEXTS = ("repository", "branch", "base", "tree", "title", "kind", "summary", "proposal", "onto")
+_FORGE = {
+    "auth": FailureKind.AUTH, "permission": FailureKind.AUTH, "rate_limit": FailureKind.RATE_LIMIT,
+    "unavailable": FailureKind.OVERLOADED, "unreachable": FailureKind.UNREACHABLE,
+    "malformed": FailureKind.UNREACHABLE, "timeout": FailureKind.TIMEOUT,
+}  # fmt: skip
+_GIT = {"auth": FailureKind.AUTH, "network": FailureKind.UNREACHABLE, "timeout": FailureKind.TIMEOUT}
+
+
+@dataclass(slots=True)
+class ProposeKind:
+    """Makes one proposal per run; doing it again changes nothing that is done. `subscribed`: is a backend prepaid."""
+
+    config: Config
+    store: Store
+    clock: Clock
+    by: str = "bailiwick"
+    subscribed: Callable[[str], bool] = lambda _backend: False
+
+    def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
+        """The fields, rendered once; what they hold is data from here on."""
+        if not isinstance(node, Work):
+            raise RenderFailed("not a propose node")
+        missing: dict[str, None] = {}
+        value: dict[str, Json] = {}
+        for name in _TEXTS:
+            made = renderer.text(str(node.spec.get(name) or ""), lookup)
+            missing.update(dict.fromkeys(made.missing))
+            value[name] = str(made.value).strip()
+        for name in ("report", "issue"):
+            made = renderer.value(node.spec.get(name), lookup)
+            missing.update(dict.fromkeys(made.missing))
+            value[name] = made.value
+        value["report"] = _digest(value["report"])
+        return Rendered(value, tuple(missing))
+
+    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+        """Propose once."""
+        try:
+            desk = await self._desk(Path(request.prepared["repository"]))
+            report = desk.report(str(request.prepared["report"]))
+            ask = await self._ask(request, report.tree)
+            outcome = await propose(ask, report, desk)
+        except (ForgeFailed, GitFailed, NotProposable) as error:
+            return Failed(failure_of(error))
+        except BailiwickError as error:
+            return Failed(Failure("not_ready", _words(error)))
+        io.observe({"proposal": outcome.proposal.id, "number": outcome.proposal.number})
+        text = spoken(outcome)
+        io.show(text)
+        return Done(_outputs(request.node, document_of(outcome)), {"stdout": text})
+
+    async def _desk(self, repository: Path) -> Desk:
+        here = self.config.repository
+        same = here is not None and here.root == repository
+        config = self.config if same else load_config(repository, {})
+        return await open_desk(config, repository, self.clock, by=self.by)
+
+    async def _ask(self, request: Request, tree: str) -> ProposeAsk:
+        asked: dict[str, Json] = request.prepared
+        issue = asked["issue"] if isinstance(asked["issue"], dict) else {"ref": asked["issue"]}
+        row = await self.store.run(request.run)
+        found = await account(self.store, request.run, request.root, self.subscribed)
+        return ProposeAsk(
+            run=request.run, branch=asked["branch"], base=asked["base"], tree=asked["tree"] or tree,
+            title=str(issue.get("stem") or asked["title"]), kind=asked["kind"] or "issue-to-pr",
+            when=row.created_at if row else self.clock.now(), asked=str(issue.get("text") or ""),
+            issue=str(issue.get("ref") or ""), said=asked["summary"], models=found.models, cost=found.cost,
+            degraded=await defaulted(self.store, request.run, request.scope), proposal=asked["proposal"],
+            onto=asked["onto"],
+        )  # fmt: skip
+
+
+class Shared(Protocol):
+    """What this kind needs of the process it runs in."""
+
+    config: Config
+    store: Store
+    clock: Clock
+    by: str
+    subscribed: Callable[[str], bool]
+
+
+def make_kind(shared: Shared) -> ProposeKind:
+    """The kind, for the table of kinds."""
+    return ProposeKind(shared.config, shared.store, shared.clock, shared.by, shared.subscribed)
+
+
+def spoken(outcome: Outcome) -> str:
+    """What a person is told: where it is, or how to look at what stayed here."""
+    proposal = outcome.proposal
+    if outcome.published:
+        return f"gate passed, proposing, NOT merging\n{proposal.url}"
+    lines = [announcement(proposal)]
+    if outcome.decision == "ask":
+        lines.append(f"not published: {outcome.why}; to allow it: {outcome.commands[-1]}")
+    return "\n".join(lines)
+
+
+def document_of(outcome: Outcome) -> dict[str, Json]:
+    """An outcome as a document."""
+    proposal = outcome.proposal
+    return {
+        "id": proposal.id, "status": proposal.status, "branch": proposal.branch, "base": proposal.base,
+        "commit": proposal.commit, "url": proposal.url, "published": outcome.published, "decision": outcome.decision,
+        "needs_consent": outcome.decision == "ask", "why": outcome.why, "next_commands": list(outcome.commands),
+        "text": spoken(outcome),
+    }  # fmt: skip
+
+
+def failure_of(error: ForgeFailed | GitFailed | NotProposable) -> Failure:
+    """What the engine is told: a class it knows where waiting or another login may help."""
+    words = _words(error)
+    if isinstance(error, ForgeFailed):
+        kind = str(_FORGE.get(error.kind, "forge"))
+        return Failure(kind, words, Detail(evidence=words, retry_after=error.retry_after).to_json())
+    if isinstance(error, GitFailed):
+        return Failure(str(_GIT.get(error.kind, "git")), words, Detail(evidence=words).to_json())
+    return Failure("not_proposable", words)
+
+
+def _words(error: BailiwickError) -> str:
+    return f"{error.what}; {error.hint}" if error.hint else error.what
+
+
+def _digest(report: Json) -> str:
+    """The digest of a report that is given by its digest or whole."""
+    if isinstance(report, str) and report.lstrip().startswith("{"):
+        try:
+            report = json.loads(report)
+        except ValueError:
+            return ""
+    if isinstance(report, dict):
+        try:
+            return read_report(report).digest
+        except (KeyError, TypeError, ValueError):
+            return ""
+    return report.strip() if isinstance(report, str) else ""
+
+
+def _outputs(node: Node, made: dict[str, Json]) -> dict[str, Json]:
+    """`proposal` is the whole document; other declared keys are its parts. Without declared ones: the document."""
+    if not isinstance(node, Work) or not node.outputs:
+        return {"proposal": made}
+    return {out.key: made if out.key == "proposal" else made.get(out.key, out.default) for out in node.outputs}

@@ -1,0 +1,328 @@
+"""The verbs of proposals: propose, publish, discard, reject. None of them merges, and none rewrites others' commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bailiwick.errors import BailiwickError, UsageError
+from bailiwick.fence.git import GitFailed
+from bailiwick.gate.model import Report
+from bailiwick.proposals.consent import Decision, decide, scope_of
+from bailiwick.proposals.desk import Desk
+from bailiwick.proposals.document import ASKED, SAID
+from bailiwick.proposals.forges.local import next_commands
+from bailiwick.proposals.message import UNFINISHED, Origin, commit_message
+from bailiwick.proposals.model import Cost, Proposal, ProposalKind, Round, began, make_round, parse_issue, proposal_id
+from bailiwick.proposals.neutral import one_line
+from bailiwick.proposals.publishing import publish as publish_now
+
+NOT_GREEN = "BW460"
+OTHER_TREE = "BW461"
+DEGRADED = "BW464"
+NO_CHANGE = "BW465"
+OVER = "BW466"
+NOT_SIGNED = "BW468"
+REASON = 4_000
+
+
+class NotProposable(BailiwickError):
+    """Make the gate green for exactly this change, then propose it again; nothing was written."""
+
+    exit_code = 1
+    default_code = NOT_GREEN
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeAsk:
+    """A change that is to be proposed. `when`: the run's time, so that the same change makes the same commit.
+
+    `title` (the issue's stem), `asked` and `said` (the agent's words) are untrusted. `proposal` names the one that a
+    further round goes on with.
+    """
+
+    run: str
+    branch: str
+    base: str
+    tree: str
+    title: str
+    kind: ProposalKind
+    when: float
+    asked: str = ""
+    said: str = ""
+    issue: str = ""
+    models: tuple[str, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+    degraded: tuple[str, ...] = ()
+    proposal: str = ""
+    onto: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A proposal and where it stands. `ask`: a person's consent is needed before it leaves; `commands` come next."""
+
+    proposal: Proposal
+    decision: Decision
+    why: str
+    commands: tuple[str, ...]
+
+    @property
+    def published(self) -> bool:
+        """Whether people can see it on a forge."""
+        return self.proposal.status == "published"
+
+
+async def propose(ask: ProposeAsk, report: Report, desk: Desk) -> Outcome:
+    """Commit a gated tree, put the branch into the operator's repository, and publish it where that is allowed.
+
+    Doing it again after a crash, or for the same run, changes nothing that is done. Raises `NotProposable`,
+    `GitFailed` or `ForgeFailed`: what is local stays, the rest can be done again.
+    """
+    await _check(ask, report, desk)
+    name = ask.proposal or proposal_id(ask.run)
+    async with desk.store.held(name):
+        proposal = await _committed(ask, report, desk, desk.store.get(name))
+        await _branched(proposal, ask, desk)
+        return await _offered(proposal, desk)
+
+
+async def _check(ask: ProposeAsk, report: Report, desk: Desk) -> None:
+    """Refuse what the gate did not pass, or did not see."""
+    if report.verdict != "green":
+        red = ", ".join(check.name for check in report.failing) or report.verdict
+        raise NotProposable(f"the gate is not green: {red}", hint="fix what it found; only a green gate is proposed")
+    if (report.tree, report.base) != (ask.tree, ask.base):
+        what = "the gate looked at another tree or base than the one that is to be proposed"
+        raise NotProposable(what, hint="run the gate on exactly this tree", code=OTHER_TREE)
+    if ask.degraded:
+        listed = ", ".join(ask.degraded)
+        raise NotProposable(
+            f"this work is degraded: defaults stand in for what {listed} could not give",
+            hint="run these nodes again, or say `accept_defaulted: true` on each of them",
+            code=DEGRADED,
+        )
+    if ask.tree == await desk.vault.tree_of(ask.base):
+        what = "nothing changed: no file, or only ignored ones"
+        raise NotProposable(what, hint="there is nothing to propose", code=NO_CHANGE)
+
+
+async def _committed(ask: ProposeAsk, report: Report, desk: Desk, there: Proposal | None) -> Proposal:
+    """The proposal with its commit, durably noted; the commit there is if it is of the same gated tree."""
+    if there is not None and not there.live:
+        raise NotProposable(f"proposal {there.id} is {there.status}", hint="start a new run with --fresh", code=OVER)
+    if there is None and ask.proposal:
+        raise UsageError(f"there is no proposal '{ask.proposal}' to go on with", code="BW463")
+    if there is not None and (there.tree, there.report) == (ask.tree, report.digest):
+        return there
+    settings = desk.settings
+    origin = Origin(ask.run, report.digest, ask.models, ask.cost, settings.author if settings.signoff else "")
+    message = desk.redact(commit_message(ask.kind, ask.title, origin))
+    commit = await _commit(ask, message, desk)
+    await desk.vault.keep(ask.run, commit)
+    made = _made(ask, report, desk, commit) if there is None else _further(there, ask, report, desk, commit)
+    desk.audit(
+        "proposal.made",
+        {"proposal": made.id, "run": ask.run, "branch": made.branch, "commit": commit, "tree": made.tree,
+         "base": ask.base, "report": made.report},
+    )  # fmt: skip
+    return desk.store.save(made)
+
+
+def _made(ask: ProposeAsk, report: Report, desk: Desk, commit: str) -> Proposal:
+    now = desk.clock.now()
+    issue = parse_issue(ask.issue)
+    return Proposal(
+        id=proposal_id(ask.run), run=ask.run, repository=str(desk.vault.repository), branch=ask.branch, base=ask.base,
+        commit=commit, tree=ask.tree, title=one_line(ask.title), kind=ask.kind, report=report.digest, created=now,
+        updated=now, models=ask.models, cost=ask.cost, commits=(commit,), runs=(ask.run,),
+        issue=str(issue) if issue else "", asked=desk.redact(ask.asked)[: 2 * ASKED],
+        said=desk.redact(ask.said)[:SAID], onto=ask.onto,
+    )  # fmt: skip
+
+
+def _further(there: Proposal, ask: ProposeAsk, report: Report, desk: Desk, commit: str) -> Proposal:
+    """The same proposal one commit further: its base stays where the branch began."""
+    if ask.branch != there.branch:
+        raise UsageError(f"proposal {there.id} is on {there.branch}, not on {ask.branch}", code=OTHER_TREE)
+    people = () if ask.base in (there.base, *there.commits, *there.people) else (ask.base,)
+    return replace(
+        there, commit=commit, tree=ask.tree, report=report.digest, updated=desk.clock.now(),
+        said=desk.redact(ask.said)[:SAID] or there.said,
+        models=tuple(dict.fromkeys((*there.models, *ask.models))), cost=_added(there, ask),
+        commits=(*there.commits, *(() if commit in there.commits else (commit,))),
+        people=(*there.people, *people), runs=tuple(dict.fromkeys((*there.runs, ask.run))),
+    )  # fmt: skip
+
+
+def _added(there: Proposal, ask: ProposeAsk) -> Cost:
+    """What all rounds cost together; one run counted twice would cost double."""
+    if ask.run in there.runs:
+        return ask.cost
+    one, other = there.cost, ask.cost
+    if one.usd is None and other.usd is None:
+        return Cost()
+    partly = one.partly or other.partly or one.usd is None or other.usd is None
+    return Cost((one.usd or 0.0) + (other.usd or 0.0), partly, one.subscription or other.subscription)
+
+
+async def _commit(ask: ProposeAsk, message: str, desk: Desk) -> str:
+    """Make the commit; one that should be signed and can't be is none."""
+    settings = desk.settings
+    try:
+        return await desk.vault.commit(
+            ask.tree, (ask.base,), message, settings.author, when=ask.when, sign=settings.sign
+        )  # fmt: skip
+    except GitFailed as error:
+        if not settings.sign:
+            raise
+        raise GitFailed(
+            "git", f"the commit could not be signed: {error.what}",
+            "check git's user.signingKey and gpg.format, or set commit.sign to false", code=NOT_SIGNED,
+        ) from error  # fmt: skip
+
+
+async def _branched(proposal: Proposal, ask: ProposeAsk, desk: Desk) -> None:
+    """Put the branch on the commit; where it stands elsewhere than we or a round's base left it, nothing is moved."""
+    there = await desk.vault.branch_value(proposal.branch)
+    ours = (ask.base, *proposal.commits, *proposal.people)
+    known = there in ours or (there is not None and await _is_unfinished(there, ours, desk))
+    await desk.vault.branch(proposal.branch, proposal.commit, expect=there if known else None)
+
+
+async def _is_unfinished(commit: str, parents: tuple[str, ...], desk: Desk) -> bool:
+    """Whether a commit is what an earlier round of ours left when it gave up."""
+    vault = desk.vault
+    await vault.resolve(commit)
+    raw = await vault.git.out("cat-file", "commit", commit, call=vault.objects.call())
+    head, _, message = raw.decode("utf-8", "replace").partition("\n\n")
+    below = [line.partition(" ")[2] for line in head.split("\n") if line.startswith("parent ")]
+    by_us = f"\ncommitter {desk.settings.author} " in head
+    return by_us and message.startswith(f"{UNFINISHED}\n") and len(below) == 1 and below[0] in parents
+
+
+async def _offered(proposal: Proposal, desk: Desk) -> Outcome:
+    """Publish, or say why it stays here and what to do."""
+    settings = desk.settings
+    if settings.site is None:
+        return _stays(proposal, "keep", settings.why_local)
+    decision = decide(settings.mode, desk.consent())
+    if decision == "keep":
+        return _stays(proposal, decision, "publish.mode is never")
+    if decision == "ask":
+        what = f"nobody said yet that {scope_of(draft=settings.draft)} may be opened at {settings.site.full_name}"
+        return _stays(proposal, decision, what)
+    return await _sent(proposal, desk)
+
+
+async def _sent(proposal: Proposal, desk: Desk) -> Outcome:
+    forge = desk.settings.open_forge()
+    try:
+        sent = await publish_now(proposal, desk, forge)
+    finally:
+        await forge.close()
+    return Outcome(sent, "publish", f"open at {sent.url}", (f"bailiwick proposals follow {sent.id}",))
+
+
+def _stays(proposal: Proposal, decision: Decision, why: str) -> Outcome:
+    """Where it stays here: how to look, how to push by hand, and what gives the consent."""
+    more = (f"bailiwick proposals publish {proposal.id} --yes",) if decision == "ask" else ()
+    return Outcome(proposal, decision, why, (*next_commands(proposal), *more))
+
+
+async def publish(name: str, desk: Desk, *, consent: bool) -> Outcome:
+    """Publish a proposal; with `consent` the person's word is recorded first and holds for later ones too."""
+    settings = desk.settings
+    async with desk.store.held(name):
+        proposal = _live(desk, name)
+        if settings.mode == "never":
+            raise UsageError("publish.mode is never", hint="`bailiwick config show publish.mode --origin`", code=OVER)
+        if consent and settings.site is not None and settings.mode == "ask":
+            scope = scope_of(draft=settings.draft)
+            await desk.consents.give(settings.site.full_name, settings.site.forge, scope, desk.by, desk.audit)
+        if settings.site is None:
+            settings.open_forge()
+        return await _offered(proposal, desk)
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """A proposal that was given up, and what is left for a person to do."""
+
+    proposal: Proposal
+    lines: tuple[str, ...]
+
+
+async def discard(name: str, desk: Desk) -> Discarded:
+    """Give a proposal up: its branch goes if it is still ours, its worktrees go, nothing happens on a forge."""
+    async with desk.store.held(name):
+        proposal = _live(desk, name, also=("rejected", "closed"))
+        desk.audit("proposal.discard", {"proposal": proposal.id, "branch": proposal.branch})
+        lines = [await _dropped(proposal, desk)]
+        for run in proposal.runs or (proposal.run,):
+            await _remove_worktree(desk, run)
+            await desk.vault.release(run)
+        if proposal.status == "published":
+            lines.append(f"the pull request is still open: close it at {proposal.url}")
+            lines.append(f"the pushed branch is still there: git push origin --delete {proposal.branch}")
+        over = desk.store.save(replace(proposal, status="discarded", updated=desk.clock.now()))
+    return Discarded(over, tuple(lines))
+
+
+async def _dropped(proposal: Proposal, desk: Desk) -> str:
+    there = await desk.vault.branch_value(proposal.branch)
+    if there is None:
+        return f"branch {proposal.branch} was gone already"
+    if there not in proposal.commits:
+        return f"branch {proposal.branch} has commits that are not ours; it was kept"
+    await desk.vault.delete_branch(proposal.branch, expect=there)
+    return f"branch {proposal.branch} deleted (it was at {there[:12]})"
+
+
+async def _remove_worktree(desk: Desk, run: str) -> None:
+    from bailiwick.fence.worktrees import Worktrees
+
+    worktrees = Worktrees(desk.state, desk.clock)
+    found = await worktrees.find(run)
+    if found is not None:
+        await worktrees.remove(found)
+
+
+async def reject(name: str, because: str, desk: Desk, *, rework: bool) -> tuple[Proposal, Round | None]:
+    """Record why a person does not want it; with `rework` the proposal stays and asks for a further round."""
+    words = because.strip()[:REASON]
+    if not words:
+        raise UsageError("a rejection needs its reason", hint='--because "what is wrong with it"', code="BW469")
+    async with desk.store.held(name):
+        proposal = _live(desk, name)
+        desk.audit("proposal.reject", {"proposal": proposal.id, "because": desk.redact(words), "rework": rework})
+        said = replace(proposal, reasons=(*proposal.reasons, desk.redact(words)), updated=desk.clock.now())
+        if not rework:
+            return desk.store.save(replace(said, status="rejected")), None
+        head = await desk.vault.branch_value(said.branch)
+        base = await desk.vault.resolve(head) if head else said.commit
+        return desk.store.save(said), make_round(said, base, [("rejected", words)])
+
+
+async def begin_round(one: Round, desk: Desk) -> bool:
+    """Note that a round starts; False where it was started before, or its proposal is over: then don't."""
+    async with desk.store.held(one.proposal):
+        proposal = desk.store.get(one.proposal)
+        if proposal is None or not proposal.live or one.key in proposal.handled:
+            return False
+        people = () if one.base in (proposal.base, *proposal.commits, *proposal.people) else (one.base,)
+        begun = began(proposal, one, desk.clock.now())
+        desk.store.save(replace(begun, people=(*begun.people, *people)))
+    return True
+
+
+def _live(desk: Desk, name: str, also: tuple[str, ...] = ()) -> Proposal:
+    proposal = desk.store.named(name)
+    if not proposal.live and proposal.status not in also:
+        raise UsageError(f"proposal {proposal.id} is {proposal.status}", hint="`bailiwick proposals list`", code=OVER)
+    return proposal
+
+
+def repository_of(proposal: Proposal) -> Path:
+    """The operator's repository that a proposal belongs to."""
+    return Path(proposal.repository)

@@ -1,0 +1,259 @@
+"""A stub of GitHub or Gitea on loopback, on top of real bare repositories: REST here, git passed on to `GitServer`.
+
+It knows what Bailiwick uses and refuses what no agent may do: a merge by a token is 403, always. `faults` make it fail
+in the ways forges do.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from bailiwick.testing import forge_server_gitea, forge_server_github
+from bailiwick.testing.forge_server_state import Account, Ask, Forgery, Hosted, Json, Refusal, Reply, Right, Routes
+from bailiwick.testing.git_server import GitServer
+
+Flavour = Literal["github", "gitea"]
+Fault = Literal["hang", "garbage", "flood", "drop"]
+
+
+@dataclass(slots=True)
+class Seen:
+    """A request as it came in; `status` is what it was answered with, 0 for not at all."""
+
+    method: str
+    path: str
+    body: Json
+    token: str
+    status: int = 0
+
+
+@dataclass(slots=True)
+class Trip:
+    """A fault: the next `times` requests whose method and path fit are answered so."""
+
+    pattern: str
+    answer: int | Fault
+    times: int = 1_000_000
+    body: Json = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def takes(self, method: str, path: str) -> bool:
+        """Whether it is this one's turn; counts."""
+        if self.times <= 0 or not re.search(self.pattern, f"{method} {path}"):
+            return False
+        self.times -= 1
+        return True
+
+
+@dataclass(slots=True)
+class ForgeServer:
+    """Serves a forge while it is entered: `with ForgeServer(tmp_path, "github") as forge: forge.url`."""
+
+    root: Path
+    flavour: Flavour = "github"
+    forgery: Forgery = field(default_factory=Forgery)
+    faults: list[Trip] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    closed: threading.Event = field(default_factory=threading.Event)
+    git: GitServer = field(init=False)
+    _http: _Http | None = None
+
+    def __post_init__(self) -> None:
+        self.git = GitServer(self.root)
+
+    def __enter__(self) -> Self:
+        self.git.__enter__()
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.owner = self
+        self._http.routes = forge_server_github.ROUTES if self.flavour == "github" else forge_server_gitea.ROUTES
+        self.forgery.url = self.url
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closed.set()
+        if self._http is not None:
+            self._http.shutdown()
+            self._http.server_close()
+        self.git.__exit__(kind, error, trace)
+
+    @property
+    def url(self) -> str:
+        """The forge's address, for the configuration and for remotes."""
+        if self._http is None:
+            raise RuntimeError("the server is not running: use it in a with statement")
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def add(self, name: str, *accounts: tuple[Account, Right], fork_of: str = "") -> Hosted:
+        """Make a repository, empty, and give accounts their rights; git knows them too."""
+        path = self.git.path_of(name)
+        if not path.exists():
+            self.git.make(name)
+        hosted = Hosted(name, path, self.forgery.clock, fork_of)
+        self.forgery.repositories[name] = hosted
+        for account, right in accounts:
+            account.rights[name] = right
+        return hosted
+
+    def admits(self, token: str, name: str, *, write: bool) -> int:
+        """The status by which git is refused, 0 where it is served."""
+        account = self.forgery.accounts.get(token)
+        if account is None:
+            return 401
+        right = self.forgery.right(account, name)
+        if right == "none":
+            return 404
+        return 403 if write and right == "read" else 0
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    owner: ForgeServer
+    routes: Routes
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        """Keep quiet."""
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_PATCH(self) -> None:
+        self._serve()
+
+    def do_PUT(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    @property
+    def _owner(self) -> ForgeServer:
+        return cast("_Http", self.server).owner
+
+    def _serve(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        raw = self._read()
+        if git := re.fullmatch(r"/([^/]+/[^/]+)\.git/.*", path):
+            self._pass_on(git[1], raw)
+            return
+        seen = Seen(self.command, path, json.loads(raw) if raw else None, self._token())
+        self._owner.seen.append(seen)
+        trip = next((one for one in self._owner.faults if one.takes(self.command, path)), None)
+        if trip is not None:
+            self._stumble(trip, seen)
+            return
+        reply = self._reply(path, seen)
+        seen.status = reply.status
+        self._send(reply.status, json.dumps(reply.data).encode(), reply.headers)
+
+    def _reply(self, path: str, seen: Seen) -> Reply:
+        forgery = self._owner.forgery
+        account = forgery.accounts.get(seen.token)
+        if seen.token and account is None:
+            return Reply(401, {"message": "Bad credentials"})
+        query = dict(parse_qsl(urlsplit(self.path).query))
+        body = seen.body if isinstance(seen.body, dict) else {}
+        for method, pattern, answer in cast("_Http", self.server).routes:
+            found = re.fullmatch(pattern, path) if method == self.command else None
+            if found:
+                try:
+                    return answer(forgery, Ask(method, path, found.groupdict(), query, body, account))
+                except Refusal as refusal:
+                    return Reply(refusal.status, refusal.body)
+        return Reply(404, {"message": "Not Found"})
+
+    def _stumble(self, trip: Trip, seen: Seen) -> None:
+        match trip.answer:
+            case "hang":
+                self._owner.closed.wait(60)
+                self.close_connection = True
+            case "drop":
+                self.close_connection = True
+            case "garbage":
+                self._send(200, b"<html>not what you think", {"content-type": "text/html"})
+            case "flood":
+                self._flood()
+            case status:
+                seen.status = status
+                body = trip.body if trip.body is not None else {"message": f"made to answer {status}"}
+                self._send(status, json.dumps(body).encode(), trip.headers)
+
+    def _flood(self) -> None:
+        """A hundred megabytes of a list, as long as somebody reads."""
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(100 << 20))
+        self.end_headers()
+        self.close_connection = True
+        try:
+            for _ in range(100):
+                self.wfile.write(b"[" * (1 << 20))
+        except OSError:
+            return
+
+    def _pass_on(self, name: str, raw: bytes) -> None:
+        """Git: rights are ours, the rest is `git http-backend`'s."""
+        owner, token = self._owner, self._token()
+        writes = "git-receive-pack" in self.path
+        if refused := owner.admits(token, name, write=writes):
+            more = {"www-authenticate": 'Basic realm="git"'} if refused == 401 else {}
+            self._send(refused, b"", more)
+            return
+        owner.git.tokens[token] = "write"
+        there = urlsplit(owner.git.url)
+        line = http.client.HTTPConnection(there.hostname or "", there.port or 0, timeout=60)
+        try:
+            kept = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "transfer-encoding", "expect")}
+            line.request(self.command, self.path, raw, {**kept, "Content-Length": str(len(raw))})
+            answer = line.getresponse()
+            body = answer.read()
+            passed = {k: v for k, v in answer.getheaders() if k.lower() in ("content-type", "cache-control")}
+            self._send(answer.status, body, passed)
+        finally:
+            line.close()
+
+    def _token(self) -> str:
+        import base64
+
+        kind, _, value = self.headers.get("Authorization", "").partition(" ")
+        if kind.lower() != "basic":
+            return value
+        return base64.b64decode(value).decode().partition(":")[2]
+
+    def _read(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)

@@ -1,0 +1,242 @@
+"""What a stub of a forge knows: accounts, and repositories whose heads, merge bases and conflicts are git's own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+Right = Literal["none", "read", "write", "admin"]
+Json = Any
+_RANKS = ("none", "read", "write", "admin")
+START = 1_767_225_600
+"""The stub's time begins here; each thing that is made comes a second later."""
+
+
+class Refusal(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status: int, message: str, **more: Json) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body: dict[str, Json] = {"message": message, **more}
+
+
+@dataclass(slots=True)
+class Account:
+    """Somebody with a token; rights are per repository. An installation has no user of its own."""
+
+    login: str
+    id: int
+    token: str
+    scopes: str = "repo"
+    expires: str = ""
+    bot: bool = False
+    installation: bool = False
+    rights: dict[str, Right] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Note:
+    """A comment or a review; `path` and `line` make it one about a line, `state` a review."""
+
+    id: int
+    author: Account
+    body: str
+    at: str
+    path: str = ""
+    line: int | None = None
+    state: str = ""
+
+
+@dataclass(slots=True)
+class Ticket:
+    """An issue or a pull request; `head` is the branch of one."""
+
+    number: int
+    title: str
+    body: str
+    author: Account
+    at: str
+    state: str = "open"
+    labels: list[str] = field(default_factory=list)
+    comments: list[Note] = field(default_factory=list)
+    head: str = ""
+    head_repo: str = ""
+    base: str = ""
+    draft: bool = False
+    merged_at: str = ""
+    reviews: list[Note] = field(default_factory=list)
+    lines: list[Note] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Check:
+    """A check run or a commit status."""
+
+    name: str
+    outcome: str
+    summary: str = ""
+    run: bool = True
+
+
+@dataclass(slots=True)
+class Hosted:
+    """A repository on the stub; `path` is the bare repository that git serves."""
+
+    name: str
+    path: Path
+    clock: Iterator[int]
+    fork_of: str = ""
+    default_branch: str = "main"
+    archived: bool = False
+    drafts: bool = True
+    approvals: int = 0
+    protected: bool = False
+    tickets: dict[int, Ticket] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+    checks: dict[str, list[Check]] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> str:
+        """Whose it is."""
+        return self.name.partition("/")[0]
+
+    def now(self) -> str:
+        """The stub's time, a second later each time it is asked."""
+        return datetime.fromtimestamp(next(self.clock), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def open_issue(self, title: str, body: str, author: Account) -> Ticket:
+        """Somebody writes an issue."""
+        return self._add(Ticket(self._next(), title, body, author, self.now()))
+
+    def open_pull(self, ticket: Ticket) -> Ticket:
+        """Somebody opens a pull request."""
+        return self._add(ticket)
+
+    def _add(self, ticket: Ticket) -> Ticket:
+        self.tickets[ticket.number] = ticket
+        return ticket
+
+    def _next(self) -> int:
+        return max(self.tickets, default=0) + 1
+
+    def new_pull(self, title: str, body: str, author: Account) -> Ticket:
+        """A pull request that is not opened yet."""
+        return Ticket(self._next(), title, body, author, self.now())
+
+    def say(self, number: int, author: Account, body: str) -> Note:
+        """Somebody comments."""
+        note = Note(next(self.clock), author, body, self.now())
+        self.tickets[number].comments.append(note)
+        return note
+
+    def review(self, number: int, author: Account, body: str, state: str = "COMMENTED") -> Note:
+        """Somebody reviews."""
+        note = Note(next(self.clock), author, body, self.now(), state=state)
+        self.tickets[number].reviews.append(note)
+        return note
+
+    def remark(self, number: int, author: Account, body: str, path: str, line: int) -> Note:
+        """Somebody comments on a line."""
+        note = Note(next(self.clock), author, body, self.now(), path, line)
+        self.tickets[number].lines.append(note)
+        return note
+
+    def head(self, branch: str) -> str:
+        """Where a branch stands, "" where there is none."""
+        return self.git("rev-parse", "--verify", "-q", f"refs/heads/{branch}")
+
+    def mergeable(self, ticket: Ticket) -> bool:
+        """Whether git could merge it without a conflict."""
+        if not self.head(ticket.base) or not self.head(ticket.head):
+            return False
+        args = ("merge-tree", "--write-tree", f"refs/heads/{ticket.base}", f"refs/heads/{ticket.head}")
+        return _git(self.path, *args).returncode == 0
+
+    def merge_base(self, ticket: Ticket) -> str:
+        """Where its branch began."""
+        return self.git("merge-base", f"refs/heads/{ticket.base}", f"refs/heads/{ticket.head}")
+
+    def merge_as_person(self, number: int) -> None:
+        """A person merges it: the base moves to its head."""
+        ticket = self.tickets[number]
+        self.git("update-ref", f"refs/heads/{ticket.base}", self.head(ticket.head))
+        ticket.state, ticket.merged_at = "closed", self.now()
+
+    def git(self, *args: str) -> str:
+        """What git says about the repository; "" where it says no."""
+        done = _git(self.path, *args)
+        return done.stdout.decode().strip() if done.returncode == 0 else ""
+
+
+def _git(path: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(["git", "-C", str(path), *args], env=env, capture_output=True, check=False)
+
+
+@dataclass(slots=True)
+class Forgery:
+    """All that a stub knows. `url` is set when it is served."""
+
+    accounts: dict[str, Account] = field(default_factory=dict)
+    repositories: dict[str, Hosted] = field(default_factory=dict)
+    url: str = ""
+    clock: Iterator[int] = field(default_factory=lambda: itertools.count(START))
+
+    def account(self, login: str, token: str, **more: Json) -> Account:
+        """Make an account."""
+        made = Account(login, 1000 + len(self.accounts), token, **more)
+        self.accounts[token] = made
+        return made
+
+    def right(self, account: Account | None, name: str) -> Right:
+        """What an account may do with a repository; its owner may do all."""
+        if account is None:
+            return "none"
+        return "admin" if name.partition("/")[0] == account.login else account.rights.get(name, "none")
+
+    def find(self, account: Account | None, name: str, least: Right = "read") -> Hosted:
+        """A repository that an account may see; what it may not see does not exist, what it may not do is forbidden."""
+        hosted = self.repositories.get(name)
+        right = self.right(account, name)
+        if hosted is None or right == "none":
+            raise Refusal(404, "Not Found")
+        if _RANKS.index(right) < _RANKS.index(least):
+            raise Refusal(403, "Resource not accessible by personal access token")
+        return hosted
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to the API; `names` are what its route captured."""
+
+    method: str
+    path: str
+    names: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Mapping[str, Json]
+    account: Account | None
+
+    @property
+    def repository(self) -> str:
+        """`owner/name`."""
+        return f"{self.names['owner']}/{self.names['name']}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer."""
+
+    status: int
+    data: Json
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Answering = Callable[[Forgery, Ask], Reply]
+Routes = list[tuple[str, str, Answering]]

@@ -1,0 +1,15 @@
+"""What every sandbox has to pass: inherit `SandboxConformance` in a test class and say how to get one."""
+
+from __future__ import annotations
+
+from bailiwick.testing.sandbox_conformance.endings import Endings
+from bailiwick.testing.sandbox_conformance.files import Files
+from bailiwick.testing.sandbox_conformance.plain import Plain
+from bailiwick.testing.sandbox_conformance.walls import Walls
+
+
+class SandboxConformance(Plain, Files, Walls, Endings):
+    """Every promise of `bailiwick.fence.port.Sandbox`; say how to get one in `sandbox`."""
+
+
+__all__ = ["SandboxConformance"]

@@ -1,0 +1,189 @@
+"""`bailiwick proposals` as a person uses it: what is printed, what is asked, and with which exit code it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from bailiwick.config.paths import find_paths
+from bailiwick.errors import BailiwickError, NotFound, UsageError
+from bailiwick.proposals import cli
+from bailiwick.proposals.cli import proposals
+from bailiwick.proposals.model import Proposal
+from bailiwick.proposals.service import propose
+from bailiwick.testing.forge_server import ForgeServer, Trip
+from tests.unit.proposals.stage import BRANCH, NAME, TOKEN, Stage, forge_stage, git, run
+
+
+@dataclass
+class Person:
+    """Somebody with a proposal that is on this machine only, and a forge that is configured."""
+
+    stage: Stage
+    proposal: Proposal
+
+    def runs(self, *args: str) -> tuple[int, str]:
+        """Give a command; errors of ours are raised."""
+        runner = CliRunner()
+        with runner.isolation() as (out, _, _):
+            code = proposals.main(list(args), standalone_mode=False) or 0
+            return code, out.getvalue().decode()
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+    """A person in their repository."""
+    monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path))
+    monkeypatch.setenv("FORGE", TOKEN)
+    with ForgeServer(tmp_path / "served", "github") as forge:
+        stage = forge_stage(tmp_path, forge, mode="ask")
+        git(stage.repository, "remote", "add", "origin", f"{forge.url}/{NAME}.git")
+        (tmp_path / "config").mkdir()
+        (tmp_path / "config" / "config.yaml").write_text(
+            f'forges: {{there: {{type: github, url: "{forge.url}", token: "${{secret:env:FORGE}}"}}}}\n'
+        )
+        tree = stage.tree()
+        made = run(propose(stage.ask(tree, asked="please @pat"), stage.report(tree), stage.desk)).proposal
+        assert find_paths().state == stage.desk.state
+        monkeypatch.chdir(stage.repository)
+        yield Person(stage, made)
+
+
+def _json(printed: str) -> Any:
+    return json.loads(printed)
+
+
+def test_the_list_shows_what_waits_for_people(person: Person) -> None:
+    """Bare and by name, for people and for programs; what is over only on request."""
+    for args in ((), ("list",)):
+        code, printed = person.runs(*args)
+        assert code == 0
+        assert f"{person.proposal.id}  open" in printed
+        assert BRANCH in printed
+    person.stage.desk.store.save(replace(person.proposal, status="merged"))
+    assert "No proposals wait" in person.runs("list")[1]
+    listed = _json(person.runs("list", "--all", "--json")[1])["proposals"]
+    assert [(one["id"], one["status"]) for one in listed] == [(person.proposal.id, "merged")]
+
+
+def test_show_prints_the_document_the_change_and_the_next_commands(person: Person) -> None:
+    """The id may be cut short; a branch names it too."""
+    code, printed = person.runs("show", person.proposal.id[:5], "--diff")
+    assert code == 0
+    for part in (
+        "## Evidence",
+        "**No test shows this fix.**",
+        "+    return price * (100",
+        f"git push -u origin {BRANCH}",
+    ):
+        assert part in printed
+    data = _json(person.runs("show", BRANCH, "--json")[1])
+    assert (data["id"], data["commit"]) == (person.proposal.id, person.proposal.commit)
+    assert "## How to undo" in data["document"]
+
+
+def test_an_unknown_proposal_is_an_error_with_a_hint(person: Person) -> None:
+    """Nothing is done to something else instead."""
+    for name in ("zzzz", "", "../x", person.proposal.id[:2]):
+        with pytest.raises(NotFound) as refused:
+            person.runs("discard", name)
+        assert refused.value.exit_code == 2
+
+
+def test_publish_without_consent_waits_for_a_person(person: Person) -> None:
+    """There is no terminal to ask at: exit 3, and the command that gives the consent."""
+    code, printed = person.runs("publish", person.proposal.id)
+    assert code == 3
+    assert f"bailiwick proposals publish {person.proposal.id} --yes" in printed
+    assert person.stage.the_forge()[1].tickets == {}
+
+
+def test_publish_with_consent_opens_the_draft(person: Person) -> None:
+    """One word from a person, then exit 0 and the address."""
+    code, printed = person.runs("publish", person.proposal.id, "--yes", "--json")
+    data = _json(printed)
+    assert (code, data["published"], data["needs_consent"]) == (0, True, False)
+    assert data["url"].endswith(f"/{NAME}/pull/1")
+    assert person.stage.the_forge()[1].head(BRANCH) == person.proposal.commit
+
+
+def test_a_person_decides_and_never_a_process_of_a_run(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that finds our command can't give the consent or a rejection."""
+    monkeypatch.setenv("BAILIWICK_RUN", "run-1")
+    for args in (("publish", person.proposal.id, "--yes"), ("reject", person.proposal.id, "--because", "x")):
+        with pytest.raises(UsageError) as refused:
+            person.runs(*args)
+        assert refused.value.code == "BW477"
+    assert person.stage.the_forge()[0].seen == []
+
+
+def test_a_forge_that_is_down_is_told_and_nothing_is_lost(person: Person) -> None:
+    """Exit 8: nothing was spent, and the proposal is still here."""
+    person.stage.the_forge()[0].faults.append(Trip("", 503))
+    with pytest.raises(BailiwickError) as refused:
+        person.runs("publish", person.proposal.id, "--yes")
+    assert refused.value.exit_code == 8
+    kept = person.stage.desk.store.get(person.proposal.id)
+    assert kept is not None
+    assert kept.status == "open"
+
+
+def test_discard_says_what_it_did(person: Person) -> None:
+    """The branch goes; the commit's id is said so that it can be found again."""
+    code, printed = person.runs("discard", person.proposal.id)
+    assert code == 0
+    assert f"deleted (it was at {person.proposal.commit[:12]})" in printed
+    assert git(person.stage.repository, "branch", "--list", "agent/*") == ""
+
+
+def test_reject_keeps_the_branch_and_says_how_to_discard_it(person: Person) -> None:
+    """A rejection is a word, not a deletion."""
+    code, printed = person.runs("reject", person.proposal.id, "--because", "wrong")
+    assert code == 0
+    assert f"bailiwick proposals discard {person.proposal.id}" in printed
+    assert git(person.stage.repository, "rev-parse", BRANCH) == person.proposal.commit
+
+
+def test_a_rework_that_nothing_can_start_waits_for_a_person(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words are kept, and the round is named."""
+    monkeypatch.setattr(cli, "STARTER", "bailiwick.no_such_part:start_round")
+    code, printed = person.runs("reject", person.proposal.id, "--because", "round it", "--rework")
+    assert code == 3
+    assert "asks for round 1 (rejected)" in printed
+
+
+def test_follow_looks_once_and_tells_each_round(person: Person) -> None:
+    """For programs it starts nothing: whoever reads it decides."""
+    person.runs("publish", person.proposal.id, "--yes")
+    _, hosted, _ = person.stage.the_forge()
+    assert "nothing to do" in person.runs("follow", "--once")[1]
+    hosted.say(1, person.stage.people["pat"], "Please round.")
+    (row,) = _json(person.runs("follow", "--json")[1])["proposals"]
+    assert (row["round"]["texts"], row["round"]["base"]) == (["pat wrote:\nPlease round."], person.proposal.commit)
+    hosted.merge_as_person(1)
+    code, printed = person.runs("follow")
+    assert (code, "merged by a person" in printed) == (0, True)
+
+
+def test_what_is_printed_never_acts_on_the_terminal(person: Person) -> None:
+    """Titles and branches are other people's texts."""
+    person.stage.desk.store.save(replace(person.proposal, title="\x1b]0;owned\x07\x1b[2Jhi"))
+    assert "\x1b" not in person.runs("list")[1]
+
+
+def test_one_forge_that_is_down_does_not_keep_follow_from_the_others(person: Person) -> None:
+    """A night's watch goes on; by name the error is the answer."""
+    person.runs("publish", person.proposal.id, "--yes")
+    person.stage.desk.store.save(replace(person.proposal, id="0" * 10, status="published", repository="/nowhere"))
+    code, printed = person.runs("follow", "--once")
+    assert code == 8
+    assert f"{person.proposal.id}  nothing to do" in printed
+    assert f"{'0' * 10}  " in printed
+    with pytest.raises(BailiwickError):
+        person.runs("follow", "0" * 10, "--once")
