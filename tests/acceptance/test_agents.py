@@ -29,29 +29,35 @@ print(json.dumps({"idea": "a lamp", "score": 3}))
 """
 
 
-def _old(person: Person) -> tuple[Path, Path]:
+def _old(person: Person) -> Path:
     flow = person.workflow("old", OLD)
     (flow / "prompts").mkdir()
     (flow / "prompts" / "think.md").write_text(PROMPT)
     (flow / "prompts" / "rules.md").write_text("Be brief.\n")
-    program, seen = person.cwd / "agent.py", person.cwd / "seen.txt"
+    program = person.cwd / "agent.py"
     program.write_text(PROGRAM)
-    person.extra["AGENT_CMD"] = f"{sys.executable} {program} {seen} {{model}}"
-    return flow, seen
+    person.extra["AGENT_CMD"] = f"{sys.executable} {program} seen.txt {{model}}"
+    return flow
+
+
+def _seen(person: Person) -> str:
+    """What the agent wrote where it works; it can write nowhere else."""
+    (found,) = (person.home / "state" / "workspaces").glob("*/seen.txt")
+    return found.read_text()
 
 
 def test_a_workhorse_file_runs_as_it_is_with_its_own_variables(person: Person) -> None:
     """Its prompt arrives to the letter, the last newline too; nothing is appended to it; AGENT_CMD is the agent."""
-    flow, seen = _old(person)
+    flow = _old(person)
     result = person.runs("run", flow, "--json")
     assert result.code == 0, result.err
     assert (result.json()["context"]["idea"], result.json()["context"]["score"]) == ("a lamp", 3)
-    assert seen.read_text() == "Dear the lighthouses club,\nBe brief.\n\nTopic: lighthouses.\n"
+    assert _seen(person) == "Dear the lighthouses club,\nBe brief.\n\nTopic: lighthouses.\n"
 
 
 def test_a_workhorse_file_defaults_what_it_can_not_get_and_says_so(person: Person) -> None:
     """Null where nothing is declared, exit code 4, and every attempt on record."""
-    flow, _ = _old(person)
+    flow = _old(person)
     person.extra |= {
         "AGENT_CMD": "echo no idea",
         "AGENT_MAX_REPHRASE_ATTEMPTS": "1",
@@ -69,7 +75,7 @@ def test_a_workhorse_file_defaults_what_it_can_not_get_and_says_so(person: Perso
 
 def test_defaults_can_be_switched_off(person: Person) -> None:
     """`AGENT_USE_DEFAULT_OUTPUTS=false`: a hard stop instead."""
-    flow, _ = _old(person)
+    flow = _old(person)
     person.extra |= {"AGENT_CMD": "echo no", "AGENT_USE_DEFAULT_OUTPUTS": "false", "AGENT_MAX_REPHRASE_ATTEMPTS": "0"}
     assert person.runs("run", flow).code == 1
 

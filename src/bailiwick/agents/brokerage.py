@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -33,11 +34,15 @@ ENDPOINTS = {"openai": ("openai", "litellm", "llama-swap"), "ollama": ("ollama",
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How one turn reaches its model: the turn as it is to be made, and the broker's grant, if it goes through one."""
+    """How one turn reaches its model: the turn as it is to be made, and the broker's grant, if it goes through one.
+
+    `exposed`: the program holds a credential itself and has to reach the vendor's hosts with it.
+    """
 
     turn: Turn
     credential: str
     grant: Grant | None = None
+    exposed: bool = False
 
     def facts(self, events: list[AgentEvent]) -> list[AgentEvent]:
         """What the agent said and then what the broker saw; the broker's count of tokens replaces the agent's own."""
@@ -61,7 +66,9 @@ class Brokerage:
             url, key = self._endpoint(backend)
             if url and key:
                 name = f"{backend}:{url}"
-                self._credentials[backend] = Credential(name, backend, "api_key", token=resolve_secret(key))
+                self._credentials[backend] = Credential(
+                    name, backend, "api_key", token=resolve_secret(key, config=self.config)
+                )
             else:
                 self._credentials[backend] = resolve_credential(backend, self.config)
         return self._credentials[backend]
@@ -113,7 +120,7 @@ class Brokerage:
             return Access(replace(turn, token=credential.token), credential.name)
         if credential.kind == "login":
             env = {**turn.env, **login_environment(self.config.paths, backend.name)}
-            return Access(replace(turn, env=env), credential.name)
+            return Access(replace(turn, env=env), credential.name, exposed=True)
         if backend.capabilities.credential != "brokered":
             return Access(turn, credential.name)
         return await self._brokered(backend, turn, credential, on_budget)
@@ -141,7 +148,7 @@ class Brokerage:
 
         upstream = upstream_for(credential, self.config, self._endpoint(backend.name)[0])
         if upstream is None:
-            return Access(turn, credential.name)
+            return Access(turn, credential.name, exposed=True)
         broker = await self._started()
         price = prices.price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
         grant = broker.grant(turn.key, upstream, limit_usd=turn.max_usd, price=price, on_budget=on_budget)
@@ -158,6 +165,15 @@ class Brokerage:
             await asyncio.to_thread(prices.warm)
             await self._broker.start()
         return self._broker
+
+    async def listen(self, listening: socket.socket) -> None:
+        """Answer on a socket that was made inside a sandbox."""
+        await (await self._started()).listen(listening)
+
+    def hang_up(self, listening: socket.socket) -> None:
+        """Answer there no more."""
+        if self._broker is not None:
+            self._broker.hang_up(listening)
 
     def revoke(self, access: Access) -> None:
         """The turn is over: its token opens nothing any more."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick.agents import registry
-from bailiwick.agents.brokerage import Brokerage
+from bailiwick.agents.brokerage import Access, Brokerage
 from bailiwick.agents.classify import Classified, classify
 from bailiwick.agents.extract import Bad, extract
+from bailiwick.agents.fencing import Fencing, Stay
 from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.prompts import compose
@@ -30,12 +32,6 @@ from bailiwick.runtime.kinds import Done, Failed, Io, Request
 
 PATIENCE = 120.0
 """Seconds that others wait for the probe of a credential."""
-UNATTENDED: dict[str, dict[str, Json]] = {
-    "claude": {"permission_mode": "acceptEdits", "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"]},
-    "codex": {"sandbox": "workspace-write"},
-}
-"""What an agent may do without asking: edit files where it works. Its other commands are denied, or are run in the
-CLI's own sandbox, until ours is around it."""
 GRACE = 12.0
 """Seconds a program gets to end after a turn is cancelled: TERM, 5 s, KILL, and what it leaves behind."""
 SHORT_WAIT = 30.0
@@ -51,6 +47,7 @@ class AgentKind:
     clock: Clock
     zone: str | None = None
     brokerage: Brokerage | None = None
+    fencing: Callable[[], Awaitable[Fencing]] | None = None
     _backends: dict[str, Backend] = field(default_factory=dict)
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
@@ -70,6 +67,7 @@ class AgentKind:
         text = spec.get("prompt_text")
         prompt = renderer.text(str(text), inner) if text else renderer.file(str(spec.get("prompt")), inner)
         cwd = renderer.text(str(spec.get("cwd") or ""), lookup)
+        prepared = renderer.text(str(spec.get("environment") or ""), lookup)
         missing.update(dict.fromkeys((*prompt.missing, *cwd.missing)))
         chosen: dict[str, Json] = lookup(CHOSEN)
         settings = self.settings.for_run(chosen)
@@ -79,6 +77,7 @@ class AgentKind:
             "prompt": prompt.value, "cwd": cwd.value, "backend": choice.backend, "models": list(choice.models),
             "outputs": outputs, "script": str(settings.script) if settings.script else None,
             "contract": bool(chosen.get("version")),
+            **({"environment": prepared.value} if prepared.value else {}),
         }  # fmt: skip
         return Rendered(value, tuple(missing))
 
@@ -166,7 +165,6 @@ class AgentKind:
             "silence": self.settings.silence,
             "total": self._total(node),
             "defaults": defaults,
-            **UNATTENDED.get(str(request.prepared["backend"]), {}),
         }
 
     def _total(self, node: Node) -> float:
@@ -188,17 +186,39 @@ class AgentKind:
         clocks = Clocks(self.settings.silence, self._total(request.node))
         with Launcher(clocks, io.cancel, marks=_marks(turn)) as launcher:
             watched = launcher.watching(emit)
-            if self.brokerage is None:
-                await self._until_cancelled(self._play(backend, turn, launcher, watched, events), io, emit)
-                return events
-            access = await self.brokerage.open(backend, turn, lambda: launcher.end("budget"))
+            access = await self._access(backend, turn, launcher)
             try:
-                await self._until_cancelled(self._play(backend, access.turn, launcher, watched, events), io, emit)
+                async with self._fenced(backend, access, request, launcher) as seen:
+                    await self._until_cancelled(self._play(backend, seen, launcher, watched, events), io, emit)
             finally:
-                self.brokerage.revoke(access)
-            told = access.facts(events)
+                if self.brokerage is not None:
+                    self.brokerage.revoke(access)
+        told = access.facts(events)
+        if self.brokerage is not None:
             self.brokerage.remember(access.credential, told)
-            return told
+        return told
+
+    async def _access(self, backend: Backend, turn: Turn, launcher: Launcher) -> Access:
+        if self.brokerage is None:
+            return Access(turn, backend.name)
+        return await self.brokerage.open(backend, turn, lambda: launcher.end("budget"))
+
+    @asynccontextmanager
+    async def _fenced(
+        self, backend: Backend, access: Access, request: Request, launcher: Launcher
+    ) -> AsyncIterator[Turn]:
+        """The turn as it is made behind the fence; a backend that only talks to a server starts no program."""
+        if self.fencing is None or backend.name in registry.SERVERS:
+            yield access.turn
+            return
+        fencing = await self.fencing()
+        stay = Stay(request.root, request.workspace, str(request.prepared.get("environment") or ""))
+        program, files = registry.program_files(backend.name, access.turn, self.settings)
+        options = {**access.turn.options, **fencing.options(backend.name), "program": fencing.inside(program)}
+        dressed = fencing.dress(replace(access, turn=replace(access.turn, options=options)), backend.name, stay)
+        async with fencing.around(dressed, stay, files, self.brokerage) as (seen, room):
+            launcher.enter(room)
+            yield seen
 
     async def _play(
         self, backend: Backend, turn: Turn, launcher: Launcher, emit: Emit, events: list[AgentEvent]

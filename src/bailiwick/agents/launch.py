@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping
@@ -98,20 +99,28 @@ class Launcher:
         Raises `OSError` where it can't be started, after short tries while it is being replaced.
         """
         seconds = None if self._deadline is None else max(0.0, self._deadline - self._loop.time())
-        marked = {**env, **self._marks}
-        if self._room is not None:
-            inside = self._room.command(argv, marked, timeout=seconds, keep=0, stdin=stdin)
-            return await self._run(inside, self._watch(on_line))
-        command = Command(argv, marked, cwd, timeout=seconds, keep=0, stdin=stdin)
+        command = Command(argv, {**env, **self._marks}, cwd, timeout=seconds, keep=0, stdin=stdin)
         for _ in range(SPAWN_TRIES - 1):
             watched = self._watch(on_line)
             try:
-                return await self._run(command, watched)
+                return await self._run(self._inside(command), watched)
             except OSError as error:
                 if watched.pid or not _is_passing(error, command):
                     raise
             await asyncio.sleep(SPAWN_PAUSE)
-        return await self._run(command, self._watch(on_line))
+        return await self._run(self._inside(command), self._watch(on_line))
+
+    def _inside(self, command: Command) -> Command:
+        """The command as it is started: in the room, where there is one."""
+        if self._room is None:
+            return command
+        if shutil.which(command.argv[0], path=command.env.get("PATH", "")) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command.argv[0])
+        for path in self._notes:
+            self._room.hand_over(path)
+        return self._room.command(
+            command.argv, command.env, timeout=command.timeout, keep=command.keep, stdin=command.stdin
+        )
 
     def enter(self, room: Room) -> None:
         """Start the programs of this turn in a sandbox from now on."""

@@ -28,6 +28,12 @@ class Turn:
     options: Mapping[str, Json] = field(default_factory=dict)
     node: str = ""
     attempt: int = 1
+    tree: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the files of `cwd` are on the host: inside a sandbox the directory may have another name."""
+        return self.tree or self.cwd
 
 
 @dataclass(frozen=True, slots=True)

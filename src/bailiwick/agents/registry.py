@@ -6,8 +6,9 @@ import difflib
 import shutil
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
-from bailiwick.agents.port import Backend
+from bailiwick.agents.port import Backend, Turn
 from bailiwick.agents.settings import Settings
 from bailiwick.errors import UsageError
 
@@ -23,6 +24,8 @@ TABLE: dict[str, str] = {
 GROUP = "bailiwick.agents"
 PROGRAMS = {"claude": "claude", "codex": "codex", "copilot": "copilot"}
 """Backends that drive a program which has to be installed."""
+SERVERS = frozenset({"openai", "ollama"})
+"""Backends that talk to a server from our own process and start no program."""
 
 
 def names() -> list[str]:
@@ -53,6 +56,25 @@ def require(name: str, settings: Settings) -> None:
             hint=f"install it, choose another (known: {', '.join(names())}), set AGENT_CMD, or use --simulate",
             code="BW252",
         )
+
+
+def program_files(name: str, turn: Turn, settings: Settings) -> tuple[str, tuple[Path, ...]]:
+    """The program that a turn will start, and the files of this machine that it needs to see."""
+    search = turn.env.get("PATH", "")
+    if name in PROGRAMS:
+        program = import_module(f"bailiwick.agents.backends.{name}").PROGRAM.path(turn.env)
+        return program, (Path(program),)
+    if name != "command":
+        return "", ()
+    from bailiwick.agents.backends.command import split_template
+
+    try:
+        first, *others = split_template(settings.command or "")
+    except ValueError:
+        return "", ()
+    found = shutil.which(first, path=search)
+    given = [Path(word) for word in others if word.startswith("/")]
+    return found or first, tuple(path for path in (Path(found or first), *given) if path.exists())
 
 
 def _maker(name: str) -> Callable[[Settings], Backend]:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick import crashpoints
+from bailiwick.cli.kinds import Household, makers
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.errors import BailiwickError, InternalBug
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.assemble import KINDS, Assembly, Watch
@@ -24,6 +26,7 @@ from bailiwick.runtime.kinds import Kind
 
 if TYPE_CHECKING:
     from bailiwick.agents.brokerage import Brokerage
+    from bailiwick.agents.fencing import Fencing
     from bailiwick.agents.settings import Settings
 
 
@@ -34,13 +37,18 @@ class Session:
     config: Config
     assembly: Assembly
     by: str
+    household: Household
 
 
 @asynccontextmanager
 async def open_session(
-    flags: dict[str, Json] | None = None, watch: Watch | None = None, simulate: Path | bool | None = None
+    flags: dict[str, Json] | None = None,
+    watch: Watch | None = None,
+    simulate: Path | bool | None = None,
+    *,
+    attended: bool = False,
 ) -> AsyncIterator[Session]:
-    """Open the state directory; everything is let go of at the end, whatever happens."""
+    """Open the state directory; everything is let go of at the end, whatever happens. `attended`: a person watches."""
     from bailiwick.journal.sqlite import SqliteStore
 
     environment = Environment()
@@ -52,21 +60,24 @@ async def open_session(
     state = paths.make_state()
     store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
     zone = config.get("time.zone") or environment.zone()
-    agents = Agents(config, store, clock, zone, simulate)
+    household = Household(config, store, clock, person(), attended or simulate is not None)
+    agents = Agents(config, store, clock, zone, simulate, household)
+    household.subscribed = agents.subscribed
     assembly = Assembly(
         store,
         clock,
         state,
         lambda: environment.child_environment({}),
         zone,
-        kinds=KindTable({**KINDS, "agent": agents.kind}),
+        kinds=KindTable({**KINDS, **makers(household), "script": household.script, "agent": agents.kind}),
         policy=agents.ladder,
         daily={unit: config.get(f"budget.day.{unit}") for unit in ("usd", "tokens", "agent_calls")},
         purse=agents.purse,
         watch=watch or Watch(),
+        clean=household.clean,
     )
     try:
-        yield Session(config, assembly, person())
+        yield Session(config, assembly, person(), household)
     finally:
         await agents.close()
         await assembly.close()
@@ -81,8 +92,10 @@ class Agents:
     clock: Clock
     zone: str | None
     simulate: Path | bool | None = None
+    household: Household | None = None
     _settings: Settings | None = None
     _brokerage: Brokerage | None = None
+    _fencing: Fencing | None = None
 
     def settings(self) -> Settings:
         """What the person chose."""
@@ -98,7 +111,31 @@ class Agents:
         from bailiwick.agents.kind import AgentKind
 
         self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
-        return AgentKind(self.settings(), self.store, self.clock, self.zone, self._brokerage)
+        return AgentKind(self.settings(), self.store, self.clock, self.zone, self._brokerage, self.fencing)
+
+    async def fencing(self) -> Fencing:
+        """The fence around turns."""
+        from bailiwick.agents.fencing import Fencing
+
+        if self._fencing is None:
+            if self.household is None:
+                raise InternalBug("agents were asked for without a household")
+            paths, config = self.config.paths, self.config
+            self._fencing = Fencing(
+                await self.household.fence(), paths.state, paths.cache, tuple(config.get("sandbox.allow") or ()),
+                str(config.get("network.proxy") or ""), str(config.get("network.no_proxy") or ""),
+            )  # fmt: skip
+        return self._fencing
+
+    def subscribed(self, backend: str) -> bool:
+        """Whether what a backend costs is paid for already: its dollars are estimates."""
+        from bailiwick.agents.brokerage import Brokerage
+
+        self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
+        try:
+            return self._brokerage.credential(backend).billing == "subscription"
+        except BailiwickError:
+            return False
 
     def purse(self, node: Node, chosen: dict[str, Json]) -> tuple[str, dict[str, float | None]]:
         """The credential that a node's turns use, with what it may spend a day; "" where that is not limited."""

@@ -31,6 +31,19 @@ COMMANDS: dict[str, Entry] = {
     "doctor": Entry(
         "bailiwick.doctor.cli", "doctor", "Check this machine; each problem with the command that fixes it."
     ),
+    "issue-to-pr": Entry(
+        "bailiwick.patterns.cli", "issue_to_pr", "Turn an issue into a proposal that passed the gate."
+    ),
+    "self-heal": Entry(
+        "bailiwick.patterns.cli", "self_heal", "Let an agent try to make a red gate green, within bounds."
+    ),
+    "gate": Entry("bailiwick.gate.cli", "gate", "Check the work tree as a proposal would be checked."),
+    "proposals": Entry(
+        "bailiwick.proposals.cli", "proposals", "List, show, publish, reject, discard, follow proposals."
+    ),
+    "sandbox": Entry("bailiwick.fence.cli", "sandbox", "Look at the sandbox, or open a shell in it."),
+    "audit": Entry("bailiwick.audit.cli", "audit", "Verify, show and export the tamper-evident record."),
+    "secrets": Entry("bailiwick.secrets.cli", "secrets", "Check that every secret can be read; none is shown."),
     "agents": Entry("bailiwick.agents.cli", "agents", "The ways to reach an agent, and what each of them needs."),
     "login": Entry("bailiwick.agents.cli", "login", "Log a backend in, in a home of its own."),
     "limits": Entry("bailiwick.agents.cli", "limits", "Windows and limits of your credentials, as last seen."),
@@ -42,6 +55,7 @@ GROUPS: dict[str, list[str]] = {
     "Start": ["demo", "new", "run", "status"],
     "Runs": ["runs", "why", "logs", "stop", "resume", "worker"],
     "Workflows": ["validate", "graph", "schema"],
+    "Changes": ["issue-to-pr", "self-heal", "gate", "proposals"],
     "Agents": ["agents", "login", "limits"],
-    "Machine": ["doctor", "config", "completion"],
+    "Machine": ["doctor", "sandbox", "config", "secrets", "audit", "completion"],
 }

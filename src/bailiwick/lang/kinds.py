@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bailiwick.lang import codes, control, work
+from bailiwick.lang import codes, control, delivery, work
 from bailiwick.lang.draft import Kind
 from bailiwick.lang.fields import Findings
 from bailiwick.lang.values import Value
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*work.KINDS, *control.KINDS)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (*work.KINDS, *delivery.KINDS, *control.KINDS)}
 """The kinds that come with Bailiwick."""
 
 

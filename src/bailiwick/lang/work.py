@@ -30,13 +30,14 @@ GROUP = "bailiwick.nodes"
 """The entry point group of further kinds: each an object whose `fields` is a field table or a tuple of fields."""
 
 _NAME = Text(empty=False, expects="a name")
-_SHARED = (*IDENTITY, NEXT, ON_ERROR, OUTPUTS, TIMEOUT, ON_UNKNOWN)
-_SHARED_NAMES = frozenset({f.name for f in _SHARED} | {"retry", "on_exhausted", "accept_defaulted"})
+SHARED = (*IDENTITY, NEXT, ON_ERROR, OUTPUTS, TIMEOUT, ON_UNKNOWN)
+"""The fields of every kind of the open set."""
+_SHARED_NAMES = frozenset({f.name for f in SHARED} | {"retry", "on_exhausted", "accept_defaulted"})
 
 AGENT = Table(
     "agent node",
     (
-        *_SHARED,
+        *SHARED,
         Field("prompt", FILE, "the prompt's file, a template"),
         Field("prompt_text", Text(empty=False), "the prompt itself, a template"),
         Field("args", MapOf(Anything()), "templates by name, rendered first and visible to the prompt"),
@@ -46,6 +47,7 @@ AGENT = Table(
         Field("backend", _NAME, "the agent backend"),
         Field("skill", _NAME, "the skill whose chain and verifier are used"),
         Field("cwd", Text(empty=False), "the working directory, a template; the run's workspace if not given"),
+        Field("environment", Text(), "the prepared environment of the worktree it works in, a template"),
         Field("max_usd", Number(low=0), "the most one visit may cost"),
         Field("on_cap", Choice(("wait", "next_model")), "what to do at a usage cap"),
         ON_EXHAUSTED,
@@ -55,7 +57,7 @@ AGENT = Table(
 SCRIPT = Table(
     "script node",
     (
-        *_SHARED,
+        *SHARED,
         Field("script", FILE, "the script's file", required=True),
         Field("args", ARGS, "its arguments, templates; a mapping is taken in its order"),
         Field("env", MapOf(Scalar(), key=r"[A-Za-z_][A-Za-z0-9_]*"), "more environment, templates"),
@@ -86,7 +88,8 @@ def _own(draft: Draft) -> dict[str, Any]:
     return {name: data for name, data in draft.fields.items() if name not in _SHARED_NAMES}
 
 
-def _compile_added(draft: Draft) -> Node | None:
+def compile_own(draft: Draft) -> Node | None:
+    """A node of the open set whose own fields are taken as they are."""
     return work(draft, _own(draft))
 
 
@@ -106,9 +109,9 @@ def added_kind(name: str, value: Value, found: Findings) -> Kind | None:
             return None
         own = tuple(fields.fields if isinstance(fields, Table) else fields)
         taken = {field.name for field in own}
-        shared = (*_SHARED, Field("retry", RETRY), ON_EXHAUSTED, ACCEPT)
+        shared = (*SHARED, Field("retry", RETRY), ON_EXHAUSTED, ACCEPT)
         table = Table(f"{name} node", (*(f for f in shared if f.name not in taken), *own))
-        return Kind(name, table, _compile_added)
+        return Kind(name, table, compile_own)
     return None
 
 

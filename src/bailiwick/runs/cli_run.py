@@ -136,7 +136,9 @@ async def _run(request: Request, view: View) -> int:
     loaded = _load(request.workflow, strict=request.strict)
     if loaded is None:
         return 0
-    async with open_session(request.flags, view.watch(), request.simulate) as session:
+    async with open_session(
+        request.flags, view.watch(), request.simulate, attended=request.manners.attended
+    ) as session:
         runs_dir = str(session.config.runs_dir)
         limits = starting_limits(session.config, loaded.graph.budget)
         chosen = _chosen(request)
@@ -167,21 +169,24 @@ async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | No
     agents = [n for n in wish.loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
     if not agents:
         return
-    from bailiwick.agents.registry import require
+    from bailiwick.agents.registry import SERVERS, require
     from bailiwick.agents.settings import read_settings
 
     assembly = session.assembly
     known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
     chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
     settings = read_settings(session.config, simulate).for_run(chosen)
-    for name in sorted({settings.choose(node).backend for node in agents}):
+    names = {settings.choose(node).backend for node in agents}
+    for name in sorted(names):
         require(name, settings)
+    if names - SERVERS:
+        await session.household.fence()
 
 
 async def _resume(
     reference: str | None, flags: dict[str, Json], manners: Manners, view: View, simulate: Path | bool | None = None
 ) -> int:
-    async with open_session(flags, view.watch(), simulate) as session:
+    async with open_session(flags, view.watch(), simulate, attended=manners.attended) as session:
         row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
         return await host(session, row, view, manners, ())
 

@@ -36,6 +36,11 @@ class Manners:
     ask: bool = False
     detach: bool = False
 
+    @property
+    def attended(self) -> bool:
+        """Whether somebody watches who could end it."""
+        return self.ask and not self.detach
+
 
 class Signals:
     """Turns SIGINT, SIGTERM and SIGHUP into a drained worker. On a terminal the first Ctrl-C offers a choice."""

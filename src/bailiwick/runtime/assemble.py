@@ -16,7 +16,7 @@ from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
 from bailiwick.lang.templates import Templates
-from bailiwick.runtime.effects import Effects, KindTable, Surroundings
+from bailiwick.runtime.effects import Clean, Effects, KindTable, Surroundings
 from bailiwick.runtime.family import Family, Purse, no_purse
 from bailiwick.runtime.history import Entry, Library
 from bailiwick.runtime.kinds import Kind
@@ -66,6 +66,7 @@ class Assembly:
     daily: dict[str, float | None] = field(default_factory=dict)
     purse: Purse = no_purse
     watch: Watch = field(default_factory=Watch)
+    clean: Clean = lambda value: value
     nudge: Callable[[], None] = lambda: None
     library: Library = field(init=False)
     pins: Pins = field(init=False)
@@ -110,7 +111,7 @@ class Assembly:
 
         walker = Walker(
             tools=self._tools(row), row=row, state=state, history=history, outfit=await refit(state), refit=refit,
-            effects=Effects(self.kinds, supervisor, self.clock, self.environment, wake, self._liner(row)),
+            effects=Effects(self.kinds, supervisor, self.clock, self.environment, wake, self._liner(row), self.clean),
             wake=wake, owner=recorded(owner), seq=row.seq,
         )  # fmt: skip
         self.projector.open(row, self.run_dir(row), self.library, history)

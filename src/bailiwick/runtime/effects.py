@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick import crashpoints
@@ -17,6 +17,9 @@ from bailiwick.ids import Json, place
 from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Kind, Request
 from bailiwick.runtime.proc import run_process
 from bailiwick.runtime.supervise import Supervisor
+
+Clean = Callable[[Json], Json]
+"""Covers secrets in texts, lists and mappings."""
 
 
 class KindTable:
@@ -88,6 +91,7 @@ class Effects:
     environment: Callable[[], dict[str, str]]
     wake: asyncio.Event
     on_line: Callable[[str, str, str], None]
+    clean: Clean = lambda value: value
     finished: list[tuple[StartEffect, Done | Failed, float]] = field(default_factory=list)
     observed: list[tuple[str, str, dict[str, Json]]] = field(default_factory=list)
     _cancels: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -116,8 +120,16 @@ class Effects:
             result = Failed(Failure("crashed", f"{type(error).__name__}: {error}"))
         finally:
             self._cancels.pop(start.key, None)
-            self.finished.append((start, result, round(self.clock.monotonic() - began, 3)))
+            self.finished.append((start, self._cleaned(result), round(self.clock.monotonic() - began, 3)))
             self.wake.set()
+
+    def _cleaned(self, result: Done | Failed) -> Done | Failed:
+        """A result as it may be kept: what a person would not want to find in a journal is covered."""
+        if isinstance(result, Done):
+            return Done(self.clean(result.outputs), self.clean(result.log))
+        failure = result.failure
+        told = replace(failure, message=self.clean(failure.message), detail=self.clean(failure.detail))
+        return Failed(told, self.clean(result.log))
 
     def cancel(self, keys: tuple[str, ...] | None = None) -> None:
         """End the processes of these effects, or of all: TERM, 5 s, KILL."""
@@ -148,7 +160,7 @@ class EffectIo:
 
     async def run(self, command: Command) -> Exit:
         def on_line(stream: str, text: str) -> None:
-            self._effects.on_line(self._place, stream, text)
+            self._effects.on_line(self._place, stream, self._effects.clean(text))
 
         return await run_process(
             command, on_line=on_line, on_pid=lambda _pid: crashpoints.reach("effect.spawned"), cancel=self._cancel
@@ -173,8 +185,8 @@ class EffectIo:
         return self._cancel
 
     def show(self, text: str) -> None:
-        self._effects.on_line(self._place, "stdout", text)
+        self._effects.on_line(self._place, "stdout", self._effects.clean(text))
 
     def observe(self, data: dict[str, Json]) -> None:
-        self._effects.observed.append((self._request.scope, self._request.key, data))
+        self._effects.observed.append((self._request.scope, self._request.key, self._effects.clean(data)))
         self._effects.wake.set()

@@ -77,6 +77,7 @@ def split_template(template: str) -> list[str]:
 def _invocation(template: str, turn: Turn, io: TurnIo) -> Invocation:
     """Fill in each word by itself: whatever a value holds, it stays within its argument."""
     words = split_template(template)
+    words[0] = str(turn.options.get("program") or words[0])
     wants_file = any("{prompt_file}" in word for word in words)
     values = {
         "prompt_file": str(_write_prompt(turn, io)) if wants_file else "",

@@ -144,7 +144,7 @@ class _Scene:
             self.emit(ToolBegan("tool-denied", self.does.denied))
             self.emit(ToolEnded("tool-denied", denied=True, text=f"permission to use {self.does.denied} was denied"))
         if self.does.cheat:
-            self._edit(_cheating(self.does.cheat, self.turn.cwd))
+            self._edit(_cheating(self.does.cheat, self.turn.folder))
         await self._end()
 
     def _outage(self) -> Trouble | None:
@@ -158,7 +158,7 @@ class _Scene:
     def _is_over(self, outage: Outage) -> bool:
         if outage.until is not None and self.clock.now() >= outage.until:
             return True
-        return bool(outage.until_file) and (self.turn.cwd / outage.until_file).exists()
+        return bool(outage.until_file) and (self.turn.folder / outage.until_file).exists()
 
     def _overflow(self) -> Trouble | None:
         if _compactions(self.turn) >= self.does.overflow:
@@ -176,7 +176,7 @@ class _Scene:
 
     def _edit(self, files: Mapping[str, str | None]) -> None:
         """Write files, or remove those without a text; a link that leads out of the directory is not followed."""
-        root = self.turn.cwd.resolve()
+        root = self.turn.folder.resolve()
         for name, content in files.items():
             path = (root / name).resolve()
             if not path.is_relative_to(root):

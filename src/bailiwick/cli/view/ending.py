@@ -129,7 +129,9 @@ def _sentence(row: RunRow, code: int, known: Known, printer: Printer, now: float
             node, reason = str(told(row, "node") or ""), short(told(row, "reason") or "no reason was given")
             return f"Failed at '{node}': {reason}"
         case 6:
-            return f"Handed off to you at '{told(row, 'node') or ''}': {short(told(row, 'reason') or 'no reason given')}"
+            return (
+                f"Handed off to you at '{told(row, 'node') or ''}': {short(told(row, 'reason') or 'no reason given')}"
+            )
         case 5:
             asked = next((q.text for q in known.questions(row) if q.kind == "budget"), "")
             return f"Budget reached: {short(asked)}" if asked else "Budget reached."

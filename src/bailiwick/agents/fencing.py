@@ -1,0 +1,170 @@
+"""The fence around a turn: what an agent's programs see, where their network ends, and what they carry with them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bailiwick.agents.brokerage import Access, Brokerage
+from bailiwick.agents.credentials import SECRET_VARIABLES
+from bailiwick.agents.port import Turn
+from bailiwick.agents.profiles import carry_profiles
+from bailiwick.config.paths import make_private
+from bailiwick.fence.environments import binds_of
+from bailiwick.fence.model import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
+from bailiwick.fence.port import Room
+from bailiwick.fence.service import Fence
+from bailiwick.fence.toolchains import binds_for, inner_program
+from bailiwick.ids import Json, digest
+
+UNFENCED: Mapping[str, dict[str, Json]] = {
+    "claude": {"permission_mode": "acceptEdits", "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"]},
+    "codex": {"sandbox": "workspace-write"},
+}
+"""What an agent may do where no fence is around it: edit files where it works. Its other commands are denied, or are
+run in the CLI's own sandbox."""
+FENCED: dict[str, Json] = {"skip_permissions": True, "sandboxed": True}
+"""Inside the fence it may run what it likes: the fence says what that can reach."""
+CARRIED = ("CLAUDE_CODE_", "CODEX_", "COPILOT_")
+"""Variables of the CLIs themselves that are carried in, unless they hold a secret."""
+OWN = ("BAILIWICK_RUN", "BAILIWICK_ROOT", "BAILIWICK_EFFECT_KEY", "BAILIWICK_NODE", "BAILIWICK_WORKSPACE")
+VENDOR_HOSTS: Mapping[str, tuple[str, ...]] = {
+    "claude": ("api.anthropic.com", "console.anthropic.com", "claude.ai"),
+    "codex": ("api.openai.com", "auth.openai.com", "chatgpt.com"),
+    "copilot": ("api.github.com", "api.githubcopilot.com", "*.githubcopilot.com", "github.com"),
+}
+"""Where a CLI has to reach by itself when its credential can't be brokered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Whose turn it is: the run tree it belongs to, and the prepared environment of its worktree, if it has one."""
+
+    root: str
+    workspace: Path
+    environment: str = ""
+
+
+@dataclass(slots=True)
+class Fencing:
+    """Puts turns behind the fence."""
+
+    fence: Fence
+    state: Path
+    cache: Path
+    allow: tuple[str, ...] = ()
+    proxy: str = ""
+    no_proxy: str = ""
+    refused: Callable[[str, str], None] | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def isolates(self) -> bool:
+        """Whether the sandbox is one."""
+        return self.fence.sandbox.name != "none"
+
+    def options(self, backend: str) -> dict[str, Json]:
+        """What an agent may do without asking."""
+        return dict(FENCED) if self.isolates else dict(UNFENCED.get(backend, {}))
+
+    def inside(self, program: str) -> str:
+        """A program of the host by the name it has inside: links are not bound, what they lead to is."""
+        return str(inner_program(Path(program))) if self.isolates and program.startswith("/") else program
+
+    def dress(self, access: Access, backend: str, stay: Stay) -> Access:
+        """The turn with a clean environment, a home and a temporary directory of its own."""
+        turn = access.turn
+        home = make_private(self.state / "homes" / stay.root)
+        scratch = make_private(self.fence.scratch / f"turn-{digest(turn.key)[:16]}")
+        wanted = (*CARRIED, *SECRET_VARIABLES) if access.exposed else CARRIED
+        kept = {
+            name: value
+            for name, value in turn.env.items()
+            if name in OWN or (name.startswith(wanted) and (access.exposed or name not in SECRET_VARIABLES))
+        }
+        carried = carry_profiles(turn.env, home) if backend == "codex" and not access.exposed else {}
+        env = self.fence.env({**kept, **carried, "HOME": str(home), "TMPDIR": str(scratch)})
+        hosts = (*self.allow, *(VENDOR_HOSTS.get(backend, ()) if access.exposed else ()))
+        options = {**turn.options, "hosts": list(hosts)}
+        return replace(access, turn=replace(turn, env=env, options=options))
+
+    @asynccontextmanager
+    async def around(
+        self, access: Access, stay: Stay, files: tuple[Path, ...], brokerage: Brokerage | None
+    ) -> AsyncIterator[tuple[Turn, Room]]:
+        """A room for the programs of a turn that was dressed, and the turn as it is seen from inside."""
+        turn = access.turn
+        scratch = Path(turn.env["TMPDIR"])
+        hosts = tuple(map(str, turn.options["hosts"]))
+        doors = (*(("model",) if access.grant else ()), *(("egress",) if hosts else ()))
+        async with AsyncExitStack() as stack:
+            stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+            room = await stack.enter_async_context(
+                self.fence.sandbox.enter(self._cage(turn, stay, files, doors), _Doorman(self, stack, hosts, brokerage))
+            )
+            yield self._seen(access, stay), room
+
+    def _cage(self, turn: Turn, stay: Stay, files: tuple[Path, ...], doors: tuple[str, ...]) -> Cage:
+        """A worktree lies where its environment was prepared for; any other directory where it is on the host."""
+        own = (Path(turn.env["HOME"]), Path(turn.env["TMPDIR"]))
+        reads = [*(Bind(path, path, write=True) for path in own), *binds_for_all(files)]
+        if stay.environment:
+            prepared = binds_of(self.cache, stay.environment)
+            return self.fence.cage("agent", turn.cwd, doors=doors, reads=tuple(reads), environment=prepared)
+        places = dict.fromkeys((stay.workspace, turn.cwd))
+        reads += [Bind(path, path, write=True) for path in places]
+        return replace(self.fence.cage("agent", None, doors=doors, reads=tuple(reads)), cwd=turn.cwd)
+
+    def _seen(self, access: Access, stay: Stay) -> Turn:
+        turn = access.turn
+        if not self.isolates:
+            return turn
+        env = dict(turn.env)
+        if turn.options["hosts"]:
+            proxy = f"http://127.0.0.1:{EGRESS_PORT}"
+            env |= {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1,localhost"}
+        base_url = f"http://127.0.0.1:{MODEL_PORT}" if access.grant else turn.base_url
+        inner = INNER if stay.environment else turn.cwd
+        return replace(turn, env=env, cwd=inner, tree=turn.cwd, base_url=base_url)
+
+    def begin(self, work: Coroutine[None, None, None]) -> None:
+        """Serve on a door while the turn goes on."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+@dataclass(slots=True)
+class _Doorman:
+    """Gives the listeners that were made inside to those who answer there."""
+
+    fencing: Fencing
+    stack: AsyncExitStack
+    hosts: tuple[str, ...]
+    brokerage: Brokerage | None
+
+    def __call__(self, name: str, listening: socket.socket) -> None:
+        if name == "model" and self.brokerage is not None:
+            self.stack.callback(self.brokerage.hang_up, listening)
+            self.fencing.begin(self.brokerage.listen(listening))
+        elif name == "egress":
+            from bailiwick.fence.egress import Egress, Parent
+            from bailiwick.fence.egress_hosts import AllowList
+
+            fencing = self.fencing
+            allowed = AllowList.of(fencing.allow, [host for host in self.hosts if host not in fencing.allow])
+            proxy = Egress(allowed, self.fencing.refused, Parent(fencing.proxy, fencing.no_proxy))
+            self.stack.push_async_callback(proxy.close)
+            self.fencing.begin(proxy.serve(listening))
+        else:
+            listening.close()
+
+
+def binds_for_all(files: tuple[Path, ...]) -> tuple[Bind, ...]:
+    """What has to be seen inside so that these programs run."""
+    return tuple(dict.fromkeys(bind for file in files for bind in binds_for(file)))

@@ -1,0 +1,78 @@
+"""Which features bring node kinds, by name: nothing here is imported before a workflow uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from bailiwick.clock import Clock
+from bailiwick.config.service import Config
+from bailiwick.ids import Json
+from bailiwick.journal.port import Store
+from bailiwick.runtime.kinds import Kind
+
+if TYPE_CHECKING:
+    from bailiwick.fence.service import Fence
+    from bailiwick.secrets.service import Coverage
+
+TABLE: dict[str, str] = {
+    "worktree": "bailiwick.patterns.nodes",
+    "gate": "bailiwick.gate.nodes",
+    "propose": "bailiwick.proposals.nodes",
+}
+
+
+@dataclass(slots=True)
+class Household:
+    """What the kinds of one process share. The fence is opened when the first of them needs it, once."""
+
+    config: Config
+    store: Store
+    clock: Clock
+    by: str
+    attended: bool = False
+    subscribed: Callable[[str], bool] = lambda _backend: False
+    _fence: Fence | None = field(default=None)
+    _coverage: Coverage | None = field(default=None)
+
+    @property
+    def coverage(self) -> Coverage:
+        """The secrets that this process knows, looked up when the first effect ends."""
+        if self._coverage is None:
+            from bailiwick.secrets.service import Coverage
+
+            self._coverage = Coverage.of(self.config)
+        return self._coverage
+
+    def clean(self, value: Json) -> Json:
+        """A value without any secret that is known."""
+        return self.coverage.redactor.json(value)
+
+    def script(self) -> Kind:
+        """The script kind, with a way to its secrets."""
+        from bailiwick.runtime.script import ScriptKind
+
+        return ScriptKind(lambda text: self.coverage.filled(text))  # noqa: PLW0108  secrets are looked up when one is asked for
+
+    async def fence(self) -> Fence:
+        """The fence around what is not trusted. Raises `NotReady` where it can't be had."""
+        if self._fence is None:
+            from bailiwick.fence.service import open_fence
+
+            self._fence = await open_fence(self.config, attended=self.attended)
+        return self._fence
+
+
+def makers(household: Household) -> dict[str, Callable[[], Kind]]:
+    """The kinds of features, each made when a node needs it by its module's `make_kind`."""
+
+    def maker(module: str) -> Callable[[], Kind]:
+        def make() -> Kind:
+            made: Kind = import_module(module).make_kind(household)
+            return made
+
+        return make
+
+    return {name: maker(module) for name, module in TABLE.items()}

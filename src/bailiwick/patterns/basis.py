@@ -1,0 +1,97 @@
+"""The base that work starts from, as the gate sees it: what is checked, with which environment, and how it stands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bailiwick.clock import Clock
+from bailiwick.config.service import Config
+from bailiwick.errors import NotReady
+from bailiwick.fence.environments import Recipe, prepare_environment
+from bailiwick.fence.service import Fence
+from bailiwick.fence.vault import Vault
+from bailiwick.gate.model import Report
+from bailiwick.gate.nodes import document_of
+from bailiwick.gate.opening import gate_for, places_of
+from bailiwick.gate.report import red_checks
+from bailiwick.gate.run import verdict_of
+from bailiwick.gate.service import How, base_report, workshop
+from bailiwick.gate.spec import GateSpec
+from bailiwick.ids import Json
+from bailiwick.patterns.model import Line
+from bailiwick.patterns.preflight import red_base
+
+CANT_RUN = "BW484"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """A base that was looked at. `names` are paths of a worktree that the environment is bound over."""
+
+    spec: GateSpec
+    report: Report
+    environment: str
+    names: tuple[str, ...]
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """What is red: the ids of tests where a check knows them, else the name of the check."""
+        return tuple(name for check in red_checks(self.report) for name in (check.failing or (check.name,)))
+
+    def require_green(self, known_red: Sequence[str], command: str = "the same command with") -> None:
+        """Raise `NotReady` unless the base is green, or red in exactly what a person said may be."""
+        self.require_known()
+        if verdict_of(self.report.checks, known_red) != "green" and not set(self.failing) <= set(known_red):
+            raise red_base(self.failing, command)
+
+    def require_known(self) -> None:
+        """Raise `NotReady` where the gate could not be run at all."""
+        if self.report.verdict == "environment":
+            first = next((check for check in self.report.checks if check.outcome == "environment"), None)
+            what = first.findings[0].what if first and first.findings else "the environment failed"
+            output = f"\n{first.output}" if first and first.output else ""
+            raise NotReady(
+                f"the gate can't be run here: {what}{output}",
+                hint=(first.hint if first else "") or "bailiwick gate shows more",
+                code=CANT_RUN,
+            )
+
+    def outputs(self) -> dict[str, Json]:
+        """What a gate node would give back for the base itself."""
+        return document_of(self.report)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookout:
+    """From where a base is looked at."""
+
+    config: Config
+    vault: Vault
+    fence: Fence
+    clock: Clock
+    cancel: asyncio.Event = field(default_factory=asyncio.Event)
+    show: Callable[[str], None] = lambda _: None
+
+    async def spec(self, commit: str) -> GateSpec:
+        """What is checked for work on a commit."""
+        return await gate_for(self.config, self.vault, commit, self.fence)
+
+    async def look(self, commit: str, spec: GateSpec) -> Basis:
+        """Run the gate on a commit itself, or take what is known of it, and prepare its environment."""
+        how: How = {"cancel": self.cancel, "show": self.show, "clock": self.clock}
+        places = places_of(self.config)
+        report = await base_report(commit, spec, self.vault, self.fence, places, **how)
+        if report.verdict == "environment":
+            return Basis(spec, report, "", ())
+        shop = workshop(self.vault, self.fence, places, **how)
+        environment = await prepare_environment(Recipe(spec.prepare, spec.copy), commit, shop)
+        return Basis(spec, report, environment.digest, environment.names)
+
+
+def gate_line(spec: GateSpec) -> Line:
+    """The gate in a line."""
+    origin = {"operator": f"yours ({spec.file})", "base": spec.file, "detected": "detected, as there is no gate.yaml"}
+    checks = ", ".join(f"{check.name} ({' '.join(check.run) or check.kind})" for check in spec.checks)
+    return Line("gate", f"{origin[spec.origin]}: {checks or 'nothing to check'}")

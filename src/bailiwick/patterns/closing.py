@@ -1,0 +1,71 @@
+"""The last words of a pattern: what is proposed and how to look at it, or that nothing is, and what is left. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bailiwick.ids import Json
+from bailiwick.patterns.model import SELF_HEAL
+
+NOTHING_TO_HEAL = "nothing to heal"
+NO_PROPOSAL = "No PR proposed"
+DONE, WAITS = 0, 3
+
+Standing = Callable[[str], str | None]
+"""How a proposal stands now, by its id; None where there is no such proposal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run as its journal has it: its name and workflow, its status, and what it gave: a proposal, or what is kept."""
+
+    run: str
+    workflow: str
+    status: str
+    proposal: Json = None
+    kept: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What is said at the end, and the exit code that goes with it; `consent`: the proposal that waits for a word."""
+
+    lines: tuple[str, ...]
+    code: int
+    consent: str = ""
+
+
+def closing(ended: Ended, code: int, standing: Standing) -> Closing:
+    """The last words for a run; none while it is not over."""
+    if ended.status == "done" and isinstance(ended.proposal, dict):
+        return _proposed(ended.proposal, code, standing)
+    if ended.status == "done":
+        return Closing((NOTHING_TO_HEAL,) if ended.workflow == SELF_HEAL else (), code)
+    return Closing(tuple(_not_proposed(ended)) if ended.status == "failed" else (), code)
+
+
+def _proposed(proposal: dict[str, Json], code: int, standing: Standing) -> Closing:
+    name = str(proposal.get("id", ""))
+    now = standing(name)
+    if now == "published" and not proposal.get("published"):
+        return Closing((f"published since: bailiwick proposals show {name}",), code)
+    if now not in (None, "open", "published"):
+        return Closing((f"the proposal {name} is {now}: bailiwick proposals show {name}",), code)
+    said = [line for line in str(proposal.get("text", "")).splitlines() if line]
+    lines = (*said, f"bailiwick proposals show {name}", f"bailiwick proposals discard {name}")
+    waits = bool(proposal.get("needs_consent")) and now != "published"
+    return Closing(lines, WAITS if waits and code == DONE else code, name if waits else "")
+
+
+def _not_proposed(ended: Ended) -> list[str]:
+    lines = [NO_PROPOSAL, f"  why      bailiwick why {ended.run}"]
+    kept = ended.kept if isinstance(ended.kept, dict) else {}
+    if kept.get("branch"):
+        branch = shlex.quote(str(kept["branch"]))
+        lines += [
+            f"  inspect  git diff {str(kept.get('base', ''))[:12]}..{branch}",
+            f"  discard  git branch -D {branch}",
+        ]
+    return lines

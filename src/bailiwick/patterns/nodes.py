@@ -1,0 +1,203 @@
+"""The node kind `worktree`: a tree of its own for a run. It is claimed, looked at, kept as a branch, or released.
+
+Each deed can be done again after a crash: a claim finds the worktree it made, a branch that is there stays.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bailiwick.clock import Clock
+from bailiwick.config.service import Config
+from bailiwick.engine.events import Failure
+from bailiwick.engine.graph import Node
+from bailiwick.engine.graph import Work as WorkNode
+from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
+from bailiwick.errors import BailiwickError
+from bailiwick.fence.service import Fence
+from bailiwick.fence.vault import Vault
+from bailiwick.fence.worktrees import Worktree, Worktrees
+from bailiwick.ids import Json
+from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, Work, branch_name, choose_conventions
+from bailiwick.runtime.kinds import Done, Failed, Io, Request
+
+NO_TREE = "BW485"
+_TEXTS = ("repository", "base", "title", "branch")
+_MARK = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One deed, rendered."""
+
+    do: str
+    repository: Path
+    base: str
+    title: str
+    branch: str
+    heal: bool
+    known_red: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class WorktreeKind:
+    """Does what a `worktree` node says. `fence` opens the fence in which a claim looks at its base."""
+
+    config: Config
+    clock: Clock
+    fence: Callable[[], Awaitable[Fence]]
+
+    def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
+        """The node's fields as plain values."""
+        if not isinstance(node, WorkNode):
+            raise RenderFailed("not a worktree node")
+        spec, missing = node.spec, dict[str, None]()
+        value: dict[str, Json] = {"do": spec["do"], "heal": bool(spec.get("heal"))}
+        for name in _TEXTS:
+            made = renderer.text(str(spec.get(name) or ""), lookup)
+            value[name] = made.value
+            missing.update(dict.fromkeys(made.missing))
+        listed = renderer.value(spec.get("known_red") or [], lookup)
+        missing.update(dict.fromkeys(listed.missing))
+        value["known_red"] = listed.value if isinstance(listed.value, list) else []
+        return Rendered(value, tuple(missing))
+
+    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+        """One deed."""
+        asked = _read(request.prepared)
+        deeds: dict[str, Callable[[Asked, Vault, Request, Io], Awaitable[dict[str, Json]]]] = {
+            "claim": self._claim,
+            "changes": self._changes,
+            "keep": self._keep,
+            "release": self._release,
+        }
+        try:
+            vault = await Vault.open(self.config.paths.state, asked.repository, cancel=io.cancel)
+            return Done(_declared(request.node, await deeds[asked.do](asked, vault, request, io)))
+        except BailiwickError as error:
+            kind = "cancelled" if io.cancel.is_set() else "not_ready"
+            hint = f" ({error.hint})" if error.hint else ""
+            return Failed(Failure(kind, f"{error.what}{hint}", {"code": error.code}))
+
+    @property
+    def _worktrees(self) -> Worktrees:
+        return Worktrees(self.config.paths.state, self.clock)
+
+    async def _claim(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+        from bailiwick.patterns.basis import Lookout
+
+        commit = await vault.resolve(asked.base or "HEAD")
+        lookout = Lookout(self.config, vault, await self.fence(), self.clock, io.cancel, io.show)
+        basis = await lookout.look(commit, await lookout.spec(commit))
+        if not asked.heal:
+            basis.require_green(asked.known_red)
+        branch = asked.branch or branch_name(asked.title, request.run)
+        worktree = await self._worktrees.make(vault, request.run, commit, branch, prepared=basis.names)
+        io.show(f"worktree {worktree.tree} on {worktree.branch} from {commit[:12]}")
+        name, text = await self._conventions(vault, commit)
+        work = Work(
+            tree=str(worktree.tree), base=commit, base_tree=await vault.tree_of(commit), branch=worktree.branch,
+            repository=str(vault.repository), environment=basis.environment, marker=_marker(text),
+            conventions_file=name, conventions=text,
+        )  # fmt: skip
+        return {"work": work.to_json(), **(basis.outputs() if asked.heal else {})}
+
+    async def _conventions(self, vault: Vault, commit: str) -> tuple[str, str]:
+        """The conventions file of the base commit, and as much of its text as a brief may hold."""
+        from bailiwick.cli.output import clean
+
+        name = choose_conventions(await vault.files(commit), self.config.get("conventions"))
+        raw = await vault.blob(commit, name) if name else None
+        if name is None or raw is None:
+            return "", ""
+        return name, clean(raw[:CONVENTIONS_KEPT].decode("utf-8", "replace"), lines=True).strip()
+
+    async def _changes(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+        worktree = await self._found(request)
+        changed = await _look(vault, worktree)
+        return {"change": changed.to_json()}
+
+    async def _keep(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+        """What there is of the work becomes a commit on its branch; then the worktree can go."""
+        worktree = await self._worktrees.find(request.run)
+        if worktree is None:
+            return {"kept": {"branch": "", "commit": "", "base": ""}}
+        changed = await _look(vault, worktree)
+        kept = {"branch": "", "commit": "", "base": worktree.base}
+        if changed.paths:
+            commit = await vault.commit(
+                changed.tree, (worktree.base,), f"Agent: unfinished work, not proposed\n\nRun: {request.run}\n",
+                self._author(), when=worktree.created,
+            )  # fmt: skip
+            there = await vault.branch_value(worktree.branch)
+            if there != commit:
+                await vault.branch(worktree.branch, commit, expect=there if there == worktree.base else None)
+            kept |= {"branch": worktree.branch, "commit": commit}
+        await self._worktrees.remove(worktree)
+        return {"kept": kept}
+
+    def _author(self) -> str:
+        from bailiwick.proposals.message import DEFAULT_AUTHOR
+
+        return str(self.config.get("commit.author") or DEFAULT_AUTHOR)
+
+    async def _release(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+        worktree = await self._worktrees.find(request.run)
+        if worktree is not None:
+            await self._worktrees.remove(worktree)
+            vault.forget(worktree.tree)
+        return {}
+
+    async def _found(self, request: Request) -> Worktree:
+        from bailiwick.errors import NotReady
+
+        worktree = await self._worktrees.find(request.run)
+        if worktree is None:
+            raise NotReady("the worktree of this run is gone", hint="start the work anew with --fresh", code=NO_TREE)
+        return worktree
+
+
+class Shared(Protocol):
+    """What this kind needs of the process it runs in."""
+
+    config: Config
+    clock: Clock
+
+    async def fence(self) -> Fence:
+        """The fence in which a claim looks at its base."""
+
+
+def make_kind(shared: Shared) -> WorktreeKind:
+    """The kind, for the table of kinds."""
+    return WorktreeKind(shared.config, shared.clock, shared.fence)
+
+
+def _declared(node: Node, made: dict[str, Json]) -> dict[str, Json]:
+    """What the node declares of what was made; without a declaration: all of it."""
+    if not isinstance(node, WorkNode) or not node.outputs:
+        return made
+    return {out.key: made.get(out.key, out.default) for out in node.outputs}
+
+
+async def _look(vault: Vault, worktree: Worktree) -> Changed:
+    tree = await vault.snapshot(worktree.tree, exclude=worktree.prepared)
+    changes = await vault.changes(worktree.base, tree)
+    return Changed(tree, tuple(change.path for change in changes))
+
+
+def _read(prepared: Json) -> Asked:
+    return Asked(
+        prepared["do"], Path(prepared["repository"]), prepared["base"], prepared["title"], prepared["branch"],
+        prepared["heal"], tuple(str(item) for item in prepared["known_red"]),
+    )  # fmt: skip
+
+
+def _marker(text: str) -> str:
+    """A mark that nobody could have written beforehand."""
+    while (made := secrets.token_hex(_MARK)) in text:
+        pass
+    return made
