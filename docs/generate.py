@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bailiwick.engine.events import Event
+    from bailiwick.errors import BailiwickError
     from bailiwick.lang.fields import Shape
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +30,7 @@ EXIT_CODES = {
     3: "waits for a person",
     4: "done, but degraded: a default stood in for an answer",
     5: "a budget is used up; the run parks until a person raises it",
+    6: "handed to a person: a `fail` node with `handoff`, such as an agent that refused or used its attempts up",
     7: "waits for time (`run --no-wait`), or `runs wait --timeout` is over",
     8: "not ready: something has to be there first, or another process holds the run; nothing was spent",
     70: "a bug of ours, or a damaged journal",
@@ -175,7 +177,8 @@ def errors_page() -> str:
     from bailiwick import errors
     from bailiwick.lang.codes import MEANING
 
-    classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.BailiwickError)]
+    ours = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.BailiwickError)]
+    classes = [*ours, *feature_errors()]
     tree = [(f"`{c.__name__}`", f"`{c.default_code}`", str(c.exit_code), _doc(c)) for c in classes]
     files = [(f"`{code}`", meaning) for code, meaning in MEANING.items()]
     told = sorted((code, *rest) for code, rest in scan_codes().items() if code not in MEANING)
@@ -192,9 +195,17 @@ def errors_page() -> str:
     intro = (
         "A message reads `error[CODE]: file:line:column: what`, then `try:` with the way out. Codes are stable; "
         "sentences may change. `…` stands for what depends on the case. Numbers: 1xx input files, 2xx usage and "
-        "configuration, 3xx the store, 5xx budgets, 8xx not ready, 9xx ours."
+        "configuration, 3xx the store, 4xx fence, gate, proposals and audit, 5xx budgets, 8xx not ready, 9xx ours."
     )
     return page("Errors", intro, parts)
+
+
+def feature_errors() -> list[type[BailiwickError]]:
+    """The error classes of features that have a code of their own."""
+    files = [path for path in sorted(PACKAGE.rglob("*.py")) if "    default_code = " in path.read_text("utf-8")]
+    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files]
+    there = [(name, c) for name in names for c in vars(import_module(name)).values() if isinstance(c, type)]
+    return [c for name, c in there if c.__module__ == name != "bailiwick.errors" and "default_code" in vars(c)]
 
 
 def scan_codes() -> dict[str, tuple[set[str], set[str]]]:
@@ -206,6 +217,9 @@ def scan_codes() -> dict[str, tuple[set[str], set[str]]]:
     names = {name: code for tree in trees for name, code in _constants(tree)}
     for tree in trees:
         own = {name: names[name] for name in _imported(tree) if name in names} | dict(_constants(tree))
+        for word, code in _by_word(tree):
+            says, _ = found.setdefault(code, (set(), set()))
+            says.add(f"a failure of the kind `{word}`")
         for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)):
             for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
                 code = _code_of(call, own)
@@ -219,14 +233,24 @@ def scan_codes() -> dict[str, tuple[set[str], set[str]]]:
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in tree.body:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.targets[0], ast.Name)
-        ):
-            text = str(node.value.value)
-            if CODE.fullmatch(text):
-                yield node.targets[0].id, text
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Constant(value=text)) if CODE.fullmatch(
+                str(text)
+            ):
+                yield name, str(text)
+
+
+def _by_word(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Codes of a table that gives one for each kind of failure."""
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            pairs = zip(node.value.keys, node.value.values, strict=True)
+            plain = (
+                (str(k.value), str(v.value))
+                for k, v in pairs
+                if isinstance(k, ast.Constant) and isinstance(v, ast.Constant)
+            )
+            yield from ((word, code) for word, code in plain if CODE.fullmatch(code))
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
@@ -319,7 +343,7 @@ def exit_codes() -> set[int]:
 
     foreground = import_module("bailiwick.runs.foreground")
     hosting = import_module("bailiwick.runs.hosting")
-    names = ("DONE", "FAILED", "WAITS", "DEGRADED", "BUDGET", "TIME", "STOPPED")
+    names = ("DONE", "FAILED", "WAITS", "DEGRADED", "BUDGET", "HANDOFF", "TIME", "STOPPED")
     own = {c.exit_code for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.BailiwickError)}
     return own | {getattr(foreground, name) for name in names} | set(hosting.CODES.values())
 

@@ -30,6 +30,17 @@ NAMES: dict[str, str] = {
     "project.visit": "The directory of a visit is half written.",
     "scope.joined": "A parallel or map has joined, its parent has not gone on.",
     "stop.landed": "A stop is durable, the process has not ended.",
+    "worktree.filled": "A worktree has its files under another name, it is not in its place yet.",
+    "worktree.made": "A worktree is in its place, its run does not know yet.",
+    "worktree.put_away": "A worktree is out of sight, its files are still there.",
+    "gate.checked": "All checks of a gate have ended, nothing of it is kept, its checkouts are still there.",
+    "gate.recorded": "A gate's report is stored and audited, its run does not know yet.",
+    "proposal.committed": "The commit of a proposal is made, there is no proposal yet.",
+    "proposal.noted": "A proposal is durable, its branch is not there.",
+    "proposal.branched": "The branch of a proposal is in the person's repository, nothing left this machine.",
+    "proposal.pushed": "The branch is pushed, there is no pull request.",
+    "proposal.opened": "The pull request is open, the proposal does not know yet.",
+    "work.kept": "Work without a proposal is safe in its branch, its worktree is still there.",
 }
 """Every point there is, with what is and is not done when it is reached."""
 

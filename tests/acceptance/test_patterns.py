@@ -53,7 +53,7 @@ def _branches(root: Path) -> list[str]:
         ("bad", (), 0, PASSED),
         ("bad", ("--attempts", "0"), 1, "No PR proposed"),
         ("stuck", (), 6, "gave up after 3 fix calls, handing off to a person"),
-        ("cheat", (), 6, "taken out: conftest.py"),
+        ("cheat", (), 6, "; taken out: .bailiwick/gate.yaml, conftest.py"),
         ("cheat", ("--attempts", "0"), 1, "No PR proposed"),
     ],
 )

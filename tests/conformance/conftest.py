@@ -5,3 +5,4 @@ from __future__ import annotations
 import pytest
 
 pytest.register_assert_rewrite("bailiwick.testing.store_conformance", "bailiwick.testing.backend_conformance")
+pytest.register_assert_rewrite("bailiwick.testing.sandbox_conformance")

@@ -55,7 +55,7 @@ class Nursery:
     def _traced(self, home: Home, pid: int, tracer: Sequence[str]) -> int:
         with subprocess.Popen([*tracer, "-p", str(pid)], stderr=subprocess.PIPE, text=True) as process:
             try:
-                wait_until(lambda: _is_traced(pid) or process.poll() is not None, what="the tracer's hold")
+                wait_until(lambda: is_traced(pid) or process.poll() is not None, what="the tracer's hold")
                 assert process.poll() is None, process.stderr.read() if process.stderr else ""
                 (home.root / "go").write_bytes(b"")
                 return self._read()
@@ -77,7 +77,8 @@ class Nursery:
         self._process.communicate()
 
 
-def _is_traced(pid: int) -> bool:
+def is_traced(pid: int) -> bool:
+    """Whether a tracer holds a process."""
     return "TracerPid:\t0\n" not in Path(f"/proc/{pid}/status").read_text()
 
 

@@ -11,6 +11,7 @@ from bailiwick import crashpoints
 from bailiwick.testing.harness import Case, Home, begin, opened
 from tests.crash.scene import Nursery, create, cut, go_on, judge
 from tests.crash.shapes import CALL, CHAIN, SHAPES, Shape
+from tests.crash.shop import GIVING_UP, IN_A_ROW
 
 WALKING = {
     "append.before_commit": ("chain:1", "chain:3", "map:2", "call:3", "ask:2", "big:3", "stop:1"),
@@ -38,7 +39,8 @@ PAIRS = [(point, *place.split(":")) for point, places in WALKING.items() for pla
 
 def test_every_named_point_is_tried() -> None:
     """A point that nobody dies at proves nothing."""
-    assert {*WALKING, *STARTING} == set(crashpoints.NAMES)
+    of_patterns = {point.partition(":")[0] for points in (IN_A_ROW, GIVING_UP) for point in points}
+    assert {*WALKING, *STARTING, *of_patterns} == set(crashpoints.NAMES)
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))

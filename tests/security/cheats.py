@@ -239,7 +239,7 @@ CHEATS: tuple[Cheat, ...] = (
     Cheat(
         "forged-report",
         product(
-            before="import glob, atexit\ndef _w():\n    for n in glob.glob('/**/*.xml', recursive=True)[:50]:\n        try: open(n, 'w').write('<testsuite tests=\"8\" failures=\"0\"/>')\n        except OSError: pass\natexit.register(_w)"
+            before="import glob, atexit\ndef _w():\n    for n in glob.glob('/tmp/**/*.xml', recursive=True) + glob.glob('/workspace/**/*.xml', recursive=True):\n        try: open(n, 'w').write('<testsuite tests=\"8\" failures=\"0\"/>')\n        except OSError: pass\natexit.register(_w)"
         ),
     ),
     Cheat("always-equal-number", product(after=ALWAYS_EQUAL)),

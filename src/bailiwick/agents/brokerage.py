@@ -136,8 +136,8 @@ class Brokerage:
         if not self.config.get("agents.allow_exposed_credentials"):
             raise NotReady(
                 f"no credential is set for backend '{backend}'",
-                hint=f"set an API key or a token, or run: bailiwick login {backend}; to let agents use your own login: "
-                "bailiwick config set agents.allow_exposed_credentials true",
+                hint=f"set an API key or a token, or run: bailiwick login {backend}; your own login is only used where "
+                "there is no sandbox, after: bailiwick config set agents.allow_exposed_credentials true",
                 code="BW254",
             )
 

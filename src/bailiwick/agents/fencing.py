@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from bailiwick.agents.brokerage import Access, Brokerage
-from bailiwick.agents.credentials import SECRET_VARIABLES
+from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES
 from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles
 from bailiwick.config.paths import make_private
+from bailiwick.fence.disk import watch_disk
 from bailiwick.fence.environments import binds_of
 from bailiwick.fence.model import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
+from bailiwick.fence.ownership import give_back, uid_of
 from bailiwick.fence.port import Room
-from bailiwick.fence.service import Fence
+from bailiwick.fence.service import Fence, written
 from bailiwick.fence.toolchains import binds_for, inner_program
 from bailiwick.ids import Json, digest
+from bailiwick.runtime.proc import plain_line
 
 UNFENCED: Mapping[str, dict[str, Json]] = {
     "claude": {"permission_mode": "acceptEdits", "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"]},
@@ -32,6 +37,7 @@ FENCED: dict[str, Json] = {"skip_permissions": True, "sandboxed": True}
 """Inside the fence it may run what it likes: the fence says what that can reach."""
 CARRIED = ("CLAUDE_CODE_", "CODEX_", "COPILOT_")
 """Variables of the CLIs themselves that are carried in, unless they hold a secret."""
+_LOGIN_FOLDERS = frozenset(name for login in LOGINS.values() for name in login.folders)
 OWN = ("BAILIWICK_RUN", "BAILIWICK_ROOT", "BAILIWICK_EFFECT_KEY", "BAILIWICK_NODE", "BAILIWICK_WORKSPACE")
 VENDOR_HOSTS: Mapping[str, tuple[str, ...]] = {
     "claude": ("api.anthropic.com", "console.anthropic.com", "claude.ai"),
@@ -43,11 +49,16 @@ VENDOR_HOSTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """Whose turn it is: the run tree it belongs to, and the prepared environment of its worktree, if it has one."""
+    """Whose turn it is: the run tree it belongs to, and the prepared environment of its worktree, if it has one.
+
+    `show` tells whoever watches what was refused; `over` ends the turn when it has written too much.
+    """
 
     root: str
     workspace: Path
     environment: str = ""
+    show: Callable[[str], None] = lambda _text: None
+    over: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -60,7 +71,6 @@ class Fencing:
     allow: tuple[str, ...] = ()
     proxy: str = ""
     no_proxy: str = ""
-    refused: Callable[[str, str], None] | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -88,6 +98,8 @@ class Fencing:
             if name in OWN or (name.startswith(wanted) and (access.exposed or name not in SECRET_VARIABLES))
         }
         carried = carry_profiles(turn.env, home) if backend == "codex" and not access.exposed else {}
+        folders = LOGINS[backend].folders if access.exposed and backend in LOGINS else {}
+        carried |= {name: turn.env[name] for name in folders if name in turn.env}
         env = self.fence.env({**kept, **carried, "HOME": str(home), "TMPDIR": str(scratch)})
         hosts = (*self.allow, *(VENDOR_HOSTS.get(backend, ()) if access.exposed else ()))
         options = {**turn.options, "hosts": list(hosts)}
@@ -102,17 +114,26 @@ class Fencing:
         scratch = Path(turn.env["TMPDIR"])
         hosts = tuple(map(str, turn.options["hosts"]))
         doors = (*(("model",) if access.grant else ()), *(("egress",) if hosts else ()))
+        cage = replace(self._cage(turn, stay, files, doors), owner=stay.root)
         async with AsyncExitStack() as stack:
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
-            room = await stack.enter_async_context(
-                self.fence.sandbox.enter(self._cage(turn, stay, files, doors), _Doorman(self, stack, hosts, brokerage))
-            )
+            stack.callback(self._return, turn.cwd, cage, turn.cwd.stat().st_uid)
+            doorman = _Doorman(self, stack, hosts, brokerage, stay.show)
+            room = await stack.enter_async_context(self.fence.sandbox.enter(cage, doorman))
+            watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, partial(_tell_over, stay)))
+            stack.callback(watch.cancel)
             yield self._seen(access, stay), room
+
+    def _return(self, folder: Path, cage: Cage, owner: int) -> None:
+        """Give a person's own directory back to them: as root it belonged to the sandbox's user for the turn."""
+        if os.geteuid() == 0 and self.isolates and not folder.is_relative_to(self.state):
+            give_back(folder, uid_of(cage), owner)
 
     def _cage(self, turn: Turn, stay: Stay, files: tuple[Path, ...], doors: tuple[str, ...]) -> Cage:
         """A worktree lies where its environment was prepared for; any other directory where it is on the host."""
         own = (Path(turn.env["HOME"]), Path(turn.env["TMPDIR"]))
-        reads = [*(Bind(path, path, write=True) for path in own), *binds_for_all(files)]
+        logins = [Path(value) for name, value in turn.env.items() if name in _LOGIN_FOLDERS and Path(value).is_dir()]
+        reads = [*(Bind(path, path, write=True) for path in (*own, *logins)), *binds_for_all(files)]
         if stay.environment:
             prepared = binds_of(self.cache, stay.environment)
             return self.fence.cage("agent", turn.cwd, doors=doors, reads=tuple(reads), environment=prepared)
@@ -147,6 +168,7 @@ class _Doorman:
     stack: AsyncExitStack
     hosts: tuple[str, ...]
     brokerage: Brokerage | None
+    show: Callable[[str], None]
 
     def __call__(self, name: str, listening: socket.socket) -> None:
         if name == "model" and self.brokerage is not None:
@@ -158,11 +180,19 @@ class _Doorman:
 
             fencing = self.fencing
             allowed = AllowList.of(fencing.allow, [host for host in self.hosts if host not in fencing.allow])
-            proxy = Egress(allowed, self.fencing.refused, Parent(fencing.proxy, fencing.no_proxy))
+            proxy = Egress(allowed, self._refused, Parent(fencing.proxy, fencing.no_proxy))
             self.stack.push_async_callback(proxy.close)
             self.fencing.begin(proxy.serve(listening))
         else:
             listening.close()
+
+    def _refused(self, host: str, why: str) -> None:
+        self.show(f"the fence refused a connection to {plain_line(host.encode('utf-8', 'replace'), 200)}: {why}")
+
+
+def _tell_over(stay: Stay, why: str) -> None:
+    stay.show(f"the turn is ended: {why}")
+    stay.over()
 
 
 def binds_for_all(files: tuple[Path, ...]) -> tuple[Bind, ...]:

@@ -188,7 +188,7 @@ class AgentKind:
             watched = launcher.watching(emit)
             access = await self._access(backend, turn, launcher)
             try:
-                async with self._fenced(backend, access, request, launcher) as seen:
+                async with self._fenced(backend, access, request, launcher, io) as seen:
                     await self._until_cancelled(self._play(backend, seen, launcher, watched, events), io, emit)
             finally:
                 if self.brokerage is not None:
@@ -205,14 +205,17 @@ class AgentKind:
 
     @asynccontextmanager
     async def _fenced(
-        self, backend: Backend, access: Access, request: Request, launcher: Launcher
+        self, backend: Backend, access: Access, request: Request, launcher: Launcher, io: Io
     ) -> AsyncIterator[Turn]:
         """The turn as it is made behind the fence; a backend that only talks to a server starts no program."""
         if self.fencing is None or backend.name in registry.SERVERS:
             yield access.turn
             return
+        if not access.turn.cwd.is_dir():
+            raise NotReady(f"the directory {access.turn.cwd} does not exist", hint="make it, or change the node's cwd")
         fencing = await self.fencing()
-        stay = Stay(request.root, request.workspace, str(request.prepared.get("environment") or ""))
+        prepared = str(request.prepared.get("environment") or "")
+        stay = Stay(request.root, request.workspace, prepared, io.show, lambda: launcher.end("total"))
         program, files = registry.program_files(backend.name, access.turn, self.settings)
         options = {**access.turn.options, **fencing.options(backend.name), "program": fencing.inside(program)}
         dressed = fencing.dress(replace(access, turn=replace(access.turn, options=options)), backend.name, stay)

@@ -21,6 +21,15 @@ MEANING = {
     "BAILIWICK_NODE": "set for scripts: the id of their node",
     "BAILIWICK_KEY_PASSPHRASE": "the passphrase of a signing key where there is no terminal",
     "BAILIWICK_CRASH_AT": "for tests: the crash point at which the process ends itself",
+    **dict.fromkeys(
+        (
+            "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH",
+            "DOCKER_API_VERSION", "CONTAINER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
+        ),
+        "where the engine of containers is; passed to its command line",
+    ),
+    "GH_TOKEN": "the token for github.com where no forge is configured for it",
+    "GITHUB_TOKEN": "the token for github.com where no forge is configured for it, after GH_TOKEN",
     "NO_COLOR": "no colours, whatever its value",
     "TZ": "the zone in which times are shown",
     "VISUAL": "the editor of `config edit`",

@@ -10,14 +10,19 @@ import click
 
 from bailiwick import __version__
 from bailiwick.clock import SystemClock
-from bailiwick.demo.service import Tale, play
+from bailiwick.demo.acts import Act, perform_act
+from bailiwick.demo.service import Say, Tale, play
 
 
 @click.command()
 @click.option("--keep", metavar="DIR", help="Keep everything in DIR instead of a temporary directory.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def demo(*, keep: str | None, as_json: bool) -> int:
-    """See it work: a workflow runs, its worker is killed with kill -9, the same command goes on. No key, no network."""
+    """See it work: a worker is killed and nothing is done twice, an issue becomes a proposal, a cheat is found out.
+
+    \b
+    Example:  bailiwick demo
+    """
     clock = SystemClock()
     began = clock.monotonic()
 
@@ -31,17 +36,41 @@ def demo(*, keep: str | None, as_json: bool) -> int:
         click.echo('A workflow of scripts, decisions, a fan-out, a wait and an agent   "count the words, then report"')
     if keep:
         Path(keep).mkdir(parents=True, exist_ok=True)
-        tale = play(Path(keep).resolve(), say)
+        tale, acts = _shown(Path(keep).resolve(), say, quiet=as_json)
     else:
-        with tempfile.TemporaryDirectory(prefix="bailiwick-demo-") as home:
-            tale = play(Path(home), say)
+        with tempfile.TemporaryDirectory(prefix="bailiwick-demo-", ignore_cleanup_errors=True) as home:
+            tale, acts = _shown(Path(home).resolve(), say, quiet=as_json)
     seconds = clock.monotonic() - began
-    good = tale.code == 0 and not tale.repeated and tale.reentered == 1
+    good = tale.code == 0 and not tale.repeated and tale.reentered == 1 and _as_promised(*acts)
     if as_json:
-        click.echo(json.dumps(_document(tale, seconds, good=good)))
+        click.echo(
+            json.dumps(_document(tale, seconds, good=good) | {"issue": acts[0].to_json(), "cheat": acts[1].to_json()})
+        )
     else:
-        _closing(tale, seconds, good=good)
+        _closing(seconds, good=good)
     return 0 if good else 70
+
+
+def _shown(home: Path, say: Say, *, quiet: bool) -> tuple[Tale, tuple[Act, Act]]:
+    """All three acts, each with its heading."""
+    tale = play(home, say)
+    if not quiet:
+        _kept(tale)
+        click.echo('An issue becomes a proposal   "round discounted prices to cents"')
+    issue = perform_act(home / "issue", "bad", (), say)
+    if not quiet:
+        click.echo("\nAn agent that would rather look green than be right")
+    cheat = perform_act(home / "cheat", "cheat", ("--attempts", "0"), say)
+    if cheat.reason:
+        say("found out", cheat.reason)
+    return tale, (issue, cheat)
+
+
+def _as_promised(issue: Act, cheat: Act) -> bool:
+    """Red, then green and proposed; a cheat that is rejected. What can't be shown on this machine breaks nothing."""
+    proposed = bool(issue.skipped) or (issue.code == 0 and issue.verdicts == ["red", "green"] and bool(issue.branch))
+    caught = bool(cheat.skipped) or (cheat.code == 1 and "conftest.py" in cheat.reason and not cheat.branch)
+    return proposed and caught
 
 
 def _document(tale: Tale, seconds: float, *, good: bool) -> dict[str, object]:
@@ -51,15 +80,18 @@ def _document(tale: Tale, seconds: float, *, good: bool) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _closing(tale: Tale, seconds: float, *, good: bool) -> None:
+def _kept(tale: Tale) -> None:
     click.echo(f"   result      {tale.report}\n")
     events = max((int(e.get("seq", 0)) for e in tale.second if e["type"] != "End"), default=0)
     done_twice = ", ".join(tale.repeated) if tale.repeated else "nothing done twice"
     click.echo(
         f"Kept: {tale.kept} steps. Entered again: {tale.reentered} ('report', same effect key). "
-        f"{done_twice.capitalize()}."
+        f"{done_twice.capitalize()}. Journal: {events} events.\n"
     )
-    click.echo(f"{seconds:.0f} s · $0 · journal: {events} events")
+
+
+def _closing(seconds: float, *, good: bool) -> None:
+    click.echo(f"\n{seconds:.0f} s · $0 · nothing was merged")
     if not good:
         click.echo("This is not what should happen: please report it with the output above.")
-    click.echo("Next:  bailiwick new hello   then   bailiwick run hello")
+    click.echo("Next:  bailiwick new hello   then   bailiwick run hello   ·   bailiwick issue-to-pr ISSUE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -9,26 +10,32 @@ from pathlib import Path
 import click
 
 from bailiwick.config.service import load_config
+from bailiwick.doctor.fence import look_at_fence
 from bailiwick.doctor.service import examine, stated_limits, unprotected
 
 NOT_READY = 8
 
 
 @click.command()
+@click.option("--fix", is_flag=True, help="Remove what a crash left behind.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def doctor(*, as_json: bool) -> int:
-    """Check this machine: one line per thing, and the exact command that fixes it.
+def doctor(*, fix: bool, as_json: bool) -> int:
+    """Check this machine: one line per thing, and the exact command that fixes it. The sandbox is tried for real.
 
     \b
-    Example:  bailiwick doctor
+    Examples:
+      bailiwick doctor
+      bailiwick doctor --fix
     """
     config = load_config(Path.cwd(), {})
-    findings = examine(config)
+    report = asyncio.run(look_at_fence(config, fix=fix))
+    findings = [*examine(config), *report.findings]
+    open_ends = [*report.unprotected, *unprotected()]
     bad = any(not f.ok and f.needed for f in findings)
     if as_json:
         rows = [asdict(f) for f in findings]
         click.echo(
-            json.dumps({"ok": not bad, "checks": rows, "unprotected": unprotected(), "limits": stated_limits(config)})
+            json.dumps({"ok": not bad, "checks": rows, "unprotected": open_ends, "limits": stated_limits(config)})
         )
         return NOT_READY if bad else 0
     for finding in findings:
@@ -37,7 +44,7 @@ def doctor(*, as_json: bool) -> int:
         if not finding.ok and finding.fix:
             click.echo(f"             fix: {finding.fix}")
     click.echo("\nNot protected here:")
-    for line in unprotected():
+    for line in open_ends:
         click.echo(f"  - {line}")
     for line in stated_limits(config):
         click.echo(f"\nLimits ({line}); change them with: bailiwick config set budget.run.usd 5")

@@ -6,26 +6,15 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick import __version__
 from bailiwick.config.service import Config
+from bailiwick.doctor.finding import Finding
 from bailiwick.errors import BailiwickError
 
 MIN_FREE = 5 * 1024**3
 PYTHON = (3, 11)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line: what was looked at, whether it is well, what was found, how to fix it."""
-
-    name: str
-    ok: bool
-    found: str
-    fix: str = ""
-    needed: bool = True
 
 
 def examine(config: Config) -> list[Finding]:
@@ -48,7 +37,6 @@ def unprotected() -> list[str]:
     """What is not protected here, in words."""
     return [
         "scripts of a workflow run with your rights and your network: they are your code, not an agent's",
-        "agents run with your rights and your network too: this version has no sandbox around them",
         "anyone who can write your state directory can change what a run will do",
     ]
 

@@ -58,7 +58,8 @@ async def prepare_environment(recipe: Recipe, base: str, shop: Workshop) -> Envi
     ready = _folder(shop.cache) / key
     async with held(_lock_of(ready)):
         if read_made(ready) is None:
-            remove(ready)
+            for left in (ready, *ready.parent.glob(f".new-{key}-*")):
+                remove(left)
             await make(Recipe() if in_place else recipe, base, {} if in_place else brought, shop, ready)
         (ready / "last_used").write_text(f"{shop.clock.now():.0f}\n", "utf-8")
     if in_place:

@@ -18,6 +18,8 @@ EGRESS_PORT = 8802
 """The loopback port inside, behind which the proxy with the list of allowed hosts listens."""
 DOORS = {"model": MODEL_PORT, "egress": EGRESS_PORT}
 """The loopback listeners that can be made inside, with their ports: the network there is private, so they are free."""
+SERVICE_DOOR = "service-"
+"""How the names of doors begin behind which a container for tests is; the rest of the name is the port."""
 
 MB = 1024**2
 GB = 1024**3
@@ -53,8 +55,8 @@ class Cage:
     """One sandbox: what is bound into it (later binds lie on top), where its process starts, which doors it has.
 
     `home` is a directory of the host that is its HOME; without one the home is empty and gone at the end. `doors` are
-    names of `DOORS`; without any there is no network at all. As root the writable binds are given to a uid of the
-    sandbox's own, which follows from `owner`, or from the first of them: cages that share one name the same owner.
+    names that `port_of` knows; without any there is no network at all. As root the writable binds are given to a uid of
+    the sandbox's own, which follows from `owner`, or from the first of them: cages that share one name the same owner.
     """
 
     role: Role
@@ -64,6 +66,17 @@ class Cage:
     doors: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     owner: str = ""
+
+
+def service_door(port: int) -> str:
+    """The name of the door behind which a container for tests is, at this port inside."""
+    return f"{SERVICE_DOOR}{port}"
+
+
+def port_of(door: str) -> int:
+    """The loopback port inside of a door; raises `KeyError` for a name that is none."""
+    number = door.removeprefix(SERVICE_DOOR)
+    return int(number) if number != door and number.isdecimal() else DOORS[door]
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,8 @@ async def _update(objects: Objects, source: Source, args: tuple[str, ...], name:
     done = await objects.git.run(*args, call=call)
     if done.code == 0:
         return
+    if await ref_value(objects, source, branch_ref(name)) == args[-2]:
+        return  # a git that outlived a killed process was first
     if b"but expected" in done.stderr or b"already exists" in done.stderr or b"cannot lock ref" in done.stderr:
         raise GitFailed(
             "rejected", f"branch '{name}' was changed by somebody else just now", f"look at it: git log {name}",
@@ -141,9 +143,16 @@ async def push(objects: Objects, peer: Peer, commit: str, branch: str, expect: s
     options = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--no-recurse-submodules", "--no-thin")
     call = peer.call(objects)
     done = await objects.git.run("push", *options, lease, peer.url, f"{commit}:{ref}", call=call)
-    if done.code != 0:
+    if done.code != 0 and not await _outrun(objects, peer, branch, commit, failure("push", done, call)):
         raise failure("push", done, call)
     await objects.git.out("update-ref", record, commit, call=objects.call())
+
+
+async def _outrun(objects: Objects, peer: Peer, branch: str, commit: str, error: GitFailed) -> bool:
+    """Whether a push was refused because one of the same commit came first: a git may outlive a killed process."""
+    if error.kind != "rejected":
+        return False
+    return await remote_value(objects, peer, branch) == commit
 
 
 async def _ours(objects: Objects, record: str, expect: str, commit: str) -> bool:

@@ -8,16 +8,19 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
 
 from bailiwick.config.environment import Environment
-from bailiwick.config.paths import Paths, make_private
+from bailiwick.config.paths import Paths
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.fence.disk import watch_disk
 from bailiwick.fence.model import HOME, INNER, Bind, Cage, Limits, Role, Standing
 from bailiwick.fence.port import Room, Sandbox
+from bailiwick.fence.relay import Passage, Relay
+from bailiwick.fence.scratch import own_scratch, sweep_scratch
 from bailiwick.fence.system_view import USER
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
 from bailiwick.runtime.kinds import Command, Exit, Why
@@ -59,13 +62,17 @@ class CageOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Builds cages and runs commands in them. `scratch` is a private directory of the host; `mounts` all cages show."""
+    """Builds cages and runs commands in them. `scratch` is a private directory of the host; `mounts` all cages show.
+
+    `relay` leads to the containers that tests talk to: each cage of the gate gets its doors.
+    """
 
     sandbox: Sandbox
     toolchains: Toolchains
     scratch: Path
     mounts: tuple[Bind, ...] = ()
     marks: Mapping[str, str] = field(default_factory=dict)
+    relay: Relay | None = None
 
     def cage(self, role: Role, tree: Path | None, **also: Unpack[CageOptions]) -> Cage:
         """A cage around a tree, which is at `INNER` inside, writable unless `write` is False.
@@ -80,7 +87,7 @@ class Fence:
             binds,
             cwd=inner if tree is not None else HOME,
             home=also.get("home"),
-            doors=also.get("doors", ()),
+            doors=(*also.get("doors", ()), *(self.relay.doors if self.relay and role == "gate" else ())),
             limits=also.get("limits") or Limits(),
             owner=also.get("owner", ""),
         )
@@ -112,12 +119,12 @@ class Fence:
         with `why` "budget"; that, and any other limit of the whole sandbox, is said at the end of its standard error.
         """
         variables = {EFFECT_MARK: secrets.token_hex(8), **(self.env() if env is None else env)}
-        doorman = _Doorman(egress)
+        doorman = _Doorman(egress, self.relay.passage() if self.relay else None)
         async with self.sandbox.enter(cage, doorman) as room:
             command = room.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
             alarm: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
             notes: list[str] = []
-            watch = asyncio.ensure_future(watch_disk(_written(cage), cage.limits, _ringer(alarm, notes)))
+            watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, _ringer(alarm, notes)))
             try:
                 stop = cancel or asyncio.Event()
                 end = await run_process(command, on_line=on_line, cancel=stop, alarm=alarm)
@@ -131,25 +138,33 @@ class Fence:
 
 @dataclass(slots=True)
 class _Doorman:
-    """Gives the one door that a command may have to the proxy with the list of hosts."""
+    """Gives the doors that a command may have to the proxy with the list of hosts, and to the containers for tests."""
 
     egress: Egress | None
+    passage: Passage | None
     tasks: list[asyncio.Future[None]] = field(default_factory=list)
 
     def __call__(self, name: str, listening: socket.socket) -> None:
         if name == "egress" and self.egress is not None:
             self.tasks.append(asyncio.ensure_future(self.egress.serve(listening)))
+        elif self.passage is not None:
+            self.tasks.append(asyncio.ensure_future(self.passage.serve(name, listening)))
         else:
             listening.close()
 
     async def settle(self) -> None:
-        """Wait until every door has found its owner."""
-        for task in self.tasks:
-            with suppress(OSError):
-                await task
+        """Wait until every door has found its owner; the way to containers ends with the command."""
+        try:
+            for task in self.tasks:
+                with suppress(OSError):
+                    await task
+        finally:
+            if self.passage is not None:
+                await self.passage.close()
 
 
-def _written(cage: Cage) -> tuple[Path, ...]:
+def written(cage: Cage) -> tuple[Path, ...]:
+    """What of the host a cage can write to."""
     return tuple(bind.source for bind in cage.binds if bind.write) + ((cage.home,) if cage.home else ())
 
 
@@ -179,9 +194,7 @@ def _told(room: Room, command: Command, end: Exit) -> list[str]:
 def make_sandbox(name: str, scratch: Path | None = None, *, terminal: bool = False) -> Sandbox:
     """A sandbox by the name of its profile; with `terminal` its programs can use ours."""
     if name == "bwrap":
-        from bailiwick.fence.backends.bwrap import BwrapSandbox
-
-        return BwrapSandbox(terminal=terminal)
+        return _bwrap(terminal=terminal)
     if name == "container":
         from bailiwick.fence.backends.container import ContainerSandbox
 
@@ -191,9 +204,17 @@ def make_sandbox(name: str, scratch: Path | None = None, *, terminal: bool = Fal
     return NoSandbox(scratch)
 
 
+@cache
+def _bwrap(*, terminal: bool) -> Sandbox:
+    """One for the whole process: what it found out about the machine holds."""
+    from bailiwick.fence.backends.bwrap import BwrapSandbox
+
+    return BwrapSandbox(terminal=terminal)
+
+
 def make_scratch(config: Config) -> Path:
-    """The private directory for temporary files of sandboxes."""
-    return make_private(make_private(config.paths.cache) / "scratch")
+    """The private directory for temporary files of this process's sandboxes."""
+    return own_scratch(config.paths.cache)
 
 
 async def open_fence(
@@ -206,6 +227,7 @@ async def open_fence(
     env = environment or Environment()
     paths = config.paths
     scratch = make_scratch(config)
+    await asyncio.to_thread(sweep_scratch, paths.cache)
     sandbox = await _choose(config, scratch, attended=attended)
     tools = find_toolchains(
         env.text("PATH") or "", env.home(), hidden=_hidden(paths), variables=env.child_environment({})

@@ -1,6 +1,7 @@
 """The first process inside a sandbox: opens the doors, sets limits, closes what it inherited, becomes the program.
 
-It runs as `python -I -S shim.py LETTER` with the standard library alone, and at every start: so it imports little.
+It runs as `python -I -S shim.py LETTER` with the standard library alone, and at every start: so it imports little, and
+of `socket` and `signal` the parts in C: their Python parts would double the time that it takes.
 LETTER is a descriptor's number or a file, written by `pack`: fields `tag=value` between NUL bytes.
 
     arg     an argument of the program, the first is its name      env     a variable, NAME=value; there are no others
@@ -21,11 +22,13 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _socket import socket
     from collections.abc import Iterable
-    from socket import socket
 
 MISSING, UNUSABLE, LOST = 127, 126, 137
 BACKLOG = 128
+_NUMBER = 4
+"""Bytes of a descriptor's number in a message."""
 _IGNORED = ("SIGTERM", "SIGINT", "SIGPIPE", "SIGXFSZ")
 """Signals that what stands around us or Python itself ignores, and the program must not."""
 
@@ -91,12 +94,12 @@ def _read(place: str) -> bytes:
 def _open_link(fields: dict[str, list[bytes]]) -> socket | None:
     if "link" not in fields:
         return None
-    import socket
+    import _socket
 
     place = os.fsdecode(fields["link"][0])
     if place.isdecimal():
-        return socket.socket(fileno=int(place))
-    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, int(place))
+    link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     link.connect(place)
     return link
 
@@ -106,32 +109,36 @@ def _take(link: socket | None, fields: dict[str, list[bytes]]) -> dict[int, int]
     wanted = [int(number) for number in fields.get("take", ())]
     if not wanted or link is None:
         return {}
-    import socket
+    import _socket
 
     got: list[int] = []
     while len(got) < len(wanted):
-        data, numbers, _, _ = socket.recv_fds(link, 1, len(wanted) - len(got))
-        got += numbers
+        data, parts, _, _ = link.recvmsg(1, _socket.CMSG_SPACE(_NUMBER * len(wanted)))
+        for _, _, raw in parts:
+            whole = len(raw) - len(raw) % _NUMBER
+            got += [int.from_bytes(raw[at : at + _NUMBER], sys.byteorder) for at in range(0, whole, _NUMBER)]
         if not data:
             raise Stop("the host closed the link")
     return dict(zip(wanted, got, strict=True))
 
 
 def _open_doors(link: socket, fields: dict[str, list[bytes]]) -> None:
-    import socket
+    import _socket
 
     for door in fields.get("door", ()):
         name, _, port = door.rpartition(b"=")
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("127.0.0.1", int(port)))
-            listener.listen(BACKLOG)
-            socket.send_fds(link, [name + b"\n"], [listener.fileno()])
+        listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", int(port)))
+        listener.listen(BACKLOG)
+        number = listener.fileno().to_bytes(_NUMBER, sys.byteorder)
+        link.sendmsg([name + b"\n"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
+        listener.close()
 
 
 def _become(fields: dict[str, list[bytes]], taken: dict[int, int]) -> None:
     """Replace this process by the program."""
-    import signal
+    import _signal  # type: ignore[import-not-found]
 
     kept = {int(number) for number in fields.get("keep", ())}
     ready = [int(number) for number in fields.get("ready", ())]
@@ -140,7 +147,7 @@ def _become(fields: dict[str, list[bytes]], taken: dict[int, int]) -> None:
     for number in kept:
         os.set_inheritable(number, True)
     for name in _IGNORED:
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+        _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
     os.umask(0o022)
     cwd = fields["cwd"][0]
     try:

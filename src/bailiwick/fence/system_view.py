@@ -14,7 +14,9 @@ from pathlib import Path
 from bailiwick.fence.model import HOME, Bind
 
 SHIM = Path("/.bailiwick/shim.py")
-"""Where the shim is inside."""
+"""Where the shim is inside, as it was written."""
+COMPILED_SHIM = SHIM.with_suffix(".pyc")
+"""Where it is, where it is there ready to run."""
 USER = "agent"
 HOSTNAME = "sandbox"
 _ROOTS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -85,6 +87,16 @@ def read_shim() -> bytes:
     return shim_file().read_bytes()
 
 
+@cache
+def compile_shim() -> bytes:
+    """The shim as the interpreter inside, which is of our own version, can run it: to compile it takes it as long."""
+    import marshal
+    from importlib.util import MAGIC_NUMBER
+
+    code = compile(read_shim(), str(COMPILED_SHIM), "exec", dont_inherit=True)
+    return MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
+
+
 def _files(uid: int, gid: int) -> tuple[tuple[Path, bytes], ...]:
     shell = next((s for s in ("/bin/bash", "/bin/sh") if Path(s).exists()), "/bin/sh")
     none = "/usr/sbin/nologin"
@@ -97,5 +109,4 @@ def _files(uid: int, gid: int) -> tuple[tuple[Path, bytes], ...]:
         (Path("/etc/group"), group.encode()),
         (Path("/etc/hosts"), hosts.encode()),
         (Path("/etc/nsswitch.conf"), lookups.encode()),
-        (SHIM, read_shim()),
     )

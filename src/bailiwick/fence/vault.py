@@ -11,7 +11,6 @@ import asyncio
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -270,6 +269,11 @@ class Vault:
         """Keep a commit of a run from being cleaned away."""
         await self.git.out("update-ref", f"{_run_refs(run)}/{commit}", commit, call=self.objects.call())
 
+    async def kept(self, run: str) -> tuple[str, ...]:
+        """The commits that are kept for a run."""
+        raw = await self.git.out("for-each-ref", "--format=%(objectname)", _run_refs(run), call=self.objects.call())
+        return tuple(os.fsdecode(raw).split())
+
     async def release(self, run: str) -> None:
         """Let go of all commits of a run."""
         call = self.objects.call()
@@ -294,6 +298,12 @@ class Vault:
     async def branch_value(self, name: str) -> str | None:
         """Where a branch of the operator's repository stands."""
         return await publish.ref_value(self.objects, self.source, f"refs/heads/{name}")
+
+    async def branches_at(self, commit: str) -> tuple[str, ...]:
+        """The branches `agent/…` of the operator's repository that stand on a commit."""
+        words = ("for-each-ref", "--format=%(refname:lstrip=2)", f"--points-at={commit}", "refs/heads/agent/")
+        done = await self.git.run(*words, call=self.source.call())
+        return tuple(os.fsdecode(done.stdout).splitlines()) if done.code == 0 else ()
 
     async def delete_branch(self, name: str, *, expect: str) -> None:
         """Delete a branch `agent/…` of the operator's repository, if it is where we expect it."""
@@ -331,17 +341,16 @@ def _person(role: str, text: str, when: float) -> dict[str, str]:
 
 
 async def _make(git: Git, git_dir: Path, object_format: str) -> None:
-    """Make an empty vault; of several made at once one stays."""
-    make_private(git_dir.parent)
-    made = Path(tempfile.mkdtemp(prefix="new-", dir=git_dir.parent))
-    try:
-        await git.out("init", "--bare", "--quiet", "--template=", f"--object-format={object_format}", str(made))
-        (made / "info").mkdir(exist_ok=True)
-        (made / "info" / "attributes").write_text(ATTRIBUTES, "utf-8")
+    """Make an empty vault, one at a time and under another name until it is whole; what a crash left is made anew."""
+    made = make_private(git_dir.parent) / f"new-{git_dir.name}"
+    async with held(git_dir.with_suffix(".lock")):
+        if (git_dir / "HEAD").exists():
+            return
         try:
+            shutil.rmtree(made, ignore_errors=True)
+            await git.out("init", "--bare", "--quiet", "--template=", f"--object-format={object_format}", str(made))
+            (made / "info").mkdir(exist_ok=True)
+            (made / "info" / "attributes").write_text(ATTRIBUTES, "utf-8")
             made.rename(git_dir)
-        except OSError:
-            if not (git_dir / "HEAD").exists():
-                raise
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)

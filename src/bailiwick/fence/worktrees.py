@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bailiwick import crashpoints
 from bailiwick.clock import Clock
 from bailiwick.config.paths import make_private
 from bailiwick.errors import NotReady, Place
@@ -81,6 +82,7 @@ class Worktrees:
             found = await self.find(run)
             if found is not None:
                 return found
+            await asyncio.to_thread(self._clear, _id(run))
             return await self._make(vault, Worktree(
                 id=_id(run), path=self.folder / _id(run), tree=self.folder / _id(run) / TREE, run=run, branch=branch,
                 base=commit, repository=vault.repository, owner=current_owner("worktree"), created=self.clock.now(),
@@ -99,7 +101,9 @@ class Worktrees:
                 await asyncio.to_thread(self._put_away, wanted.path)
             await vault.remember(wanted.tree, wanted.base)
             await vault.keep(wanted.run, wanted.base)
+            crashpoints.reach("worktree.filled")
             new.rename(wanted.path)
+            crashpoints.reach("worktree.made")
         except OSError as error:
             raise NotReady(
                 f"the worktree can't be made: {error.strerror}",
@@ -124,6 +128,15 @@ class Worktrees:
     async def remove(self, worktree: Worktree) -> None:
         """Delete a worktree; that its work is safe elsewhere is for the caller to know. None is no error."""
         await asyncio.to_thread(self._put_away, worktree.path)
+
+    async def clear(self, run: str) -> None:
+        """Delete the worktree of a run and whatever a crash left of making or removing it. None is no error."""
+        await asyncio.to_thread(self._put_away, self.folder / _id(run))
+        await asyncio.to_thread(self._clear, _id(run))
+
+    def _clear(self, name: str) -> None:
+        for left in (*self.folder.glob(f".new-*-{name}"), *self.folder.glob(f".gone-*-{name}")):
+            self._put_away(left)
 
     async def orphans(self, is_alive: Callable[[str], bool]) -> tuple[Orphan, ...]:
         """What a crash left: worktrees of runs that are not alive, and ones that were being made or removed."""
@@ -160,6 +173,7 @@ class Worktrees:
             try:
                 sweep(gone)
                 path.rename(gone)
+                crashpoints.reach("worktree.put_away")
             except FileNotFoundError:
                 return
         try:

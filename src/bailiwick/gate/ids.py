@@ -134,12 +134,11 @@ def _function_name(test: str) -> str:
     return test.partition("[")[0].rpartition("::")[2]
 
 
-def judge_inverted(wanted: Collection[str], here: Session, base_faults: Collection[str]) -> list[Finding]:
-    """What the inverted run shows: each of the wanted tests had to fail."""
+def judge_inverted(wanted: Collection[str], here: Session, known: Collection[str] = ()) -> list[Finding]:
+    """What the inverted run shows: each of the wanted tests had to fail. `known` are faults that the base has too."""
     found = [
-        Finding(f"inverted-{fault.code}", f"in the inverted run: {fault.what}")
+        Finding(f"inverted-{fault.code}", f"in the inverted run: {fault.what}", blocks=fault.code not in known)
         for fault in here.faults
-        if fault.code not in base_faults
     ]
     broken = any(fault.code in BROKEN for fault in here.faults)
     files = paths_of(here.items)

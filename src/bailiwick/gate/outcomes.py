@@ -69,6 +69,8 @@ class Session:
     """How many functions of each `file:hook` take part."""
     faults: tuple[Fault, ...] = ()
     exit: int | None = None
+    slowest: float = 0.0
+    """Seconds of the slowest test."""
 
     @property
     def passed(self) -> frozenset[str]:
@@ -95,6 +97,7 @@ class Session:
             "witnessed": sorted(self.witnessed), "contradicted": sorted(self.contradicted),
             "changed": sorted(self.changed), "hooks": dict(self.hooks),
             "faults": [[fault.code, fault.what] for fault in self.faults], "exit": self.exit,
+            "slowest": round(self.slowest, 3),
         }  # fmt: skip
 
 
@@ -111,6 +114,7 @@ def read_session(data: dict[str, Json]) -> Session:
         hooks=data["hooks"],
         faults=tuple(Fault(*fault) for fault in data["faults"]),
         exit=data["exit"],
+        slowest=data["slowest"],
     )
 
 
@@ -210,6 +214,7 @@ def _read(records: Records, code: int | None, *, collect_only: bool) -> Session:
         hooks=finish.get("hooks", {}),
         faults=(*([records.fault] if records.fault else ()), *found),
         exit=code,
+        slowest=max((float(report.get("seconds", 0.0)) for report in reports), default=0.0),
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NotRequired, TypedDict, Unpack
 
+from bailiwick import crashpoints
 from bailiwick.clock import Clock
 from bailiwick.errors import BailiwickError
 from bailiwick.fence.egress import Parent
@@ -23,6 +24,7 @@ from bailiwick.gate.backends.weakening import find_weakening
 from bailiwick.gate.benches import Trees
 from bailiwick.gate.model import CheckResult, Finding, Report, Verdict
 from bailiwick.gate.port import Bench
+from bailiwick.gate.reading import read_all
 from bailiwick.gate.report import store_report
 from bailiwick.gate.run import (
     about_wanted_tests,
@@ -34,6 +36,7 @@ from bailiwick.gate.run import (
     taken_findings,
     verdict_of,
 )
+from bailiwick.gate.services import UNPROTECTED, Means, open_services
 from bailiwick.gate.spec import CheckSpec, GateSpec
 from bailiwick.gate.tree import Policy, Sifted, sift
 
@@ -60,7 +63,8 @@ class Ask:
 class GatePlaces:
     """Where things are kept, and where packages come from while an environment is made.
 
-    `person` is the work tree that ignored files are brought from; the repository's own where it is not given.
+    `person` is the work tree that ignored files are brought from; the repository's own where it is not given. `engine`
+    are the variables that say where the engine of containers is; the operator's where not given.
     """
 
     cache: Path
@@ -68,6 +72,7 @@ class GatePlaces:
     person: Path | None = None
     registries: Registries = field(default_factory=Registries)
     parent: Parent = field(default_factory=Parent)
+    engine: Mapping[str, str] | None = None
 
 
 class How(TypedDict):
@@ -98,15 +103,21 @@ async def run_gate(
     """
     began = how["clock"].monotonic()
     shop = workshop(vault, fence, places, **how)
-    work = await _open(ask, spec, shop, how.get("prepared") or await try_prepare(spec, ask.base, shop))
-    try:
-        report = await work.report()
-    finally:
-        await work.close()
+    prepared = how.get("prepared") or await try_prepare(spec, ask.base, shop)
+    services = () if isinstance(prepared, EnvironmentFailed) else spec.services
+    means = Means(how["cancel"], how["show"], places.engine)
+    async with open_services(services, fence, means) as (reaching, failed):
+        work = await _open(ask, spec, replace(shop, fence=reaching), prepared, failed)
+        try:
+            report = await work.report()
+            crashpoints.reach("gate.checked")
+        finally:
+            await work.close()
     if how["cancel"].is_set():
         raise GateInterrupted("the gate was interrupted", hint="run it again; nothing was kept")
     report = replace(report, seconds=how["clock"].monotonic() - began)
     _record(report, ask, places.state, how["clock"])
+    crashpoints.reach("gate.recorded")
     return report
 
 
@@ -191,7 +202,7 @@ class _Gate:
             checks=self.trouble,
             taken=sifted.taken,
             weakening=taken_findings(await self._weakening(), sifted.out),
-            unprotected=standing.unprotected,
+            unprotected=(*standing.unprotected, *((UNPROTECTED,) if self.spec.services else ())),
             findings=sifted.findings,
             reason=ask.reason[:2000],
         )
@@ -247,9 +258,10 @@ class _Gate:
         """What in the asked tree weakens the checks."""
         vault, ask = self.shop.vault, self.ask
         changes = await vault.changes(ask.base, ask.tree)
-        old = {c.path: await vault.blob(ask.base, c.path) for c in changes if c.status != "A"}
-        new = {c.path: await vault.blob(ask.tree, c.path) for c in changes if c.status != "D"}
-        return await asyncio.to_thread(find_weakening, changes, old.get, new.get)
+        text = [change for change in changes if change.added is not None]
+        old = await read_all(lambda path: vault.blob(ask.base, path), (c.path for c in text if c.status != "A"))
+        new = await read_all(lambda path: vault.blob(ask.tree, path), (c.path for c in text if c.status != "D"))
+        return await asyncio.to_thread(find_weakening, text, old.get, new.get)
 
     async def close(self) -> None:
         """Keep what was learnt about the base, and remove everything else."""
@@ -281,7 +293,13 @@ def trouble(name: str, error: OSError | BailiwickError, *, kind: str = "environm
     )
 
 
-async def _open(ask: Ask, spec: GateSpec, shop: Workshop, prepared: Environment | EnvironmentFailed) -> _Gate:
+async def _open(
+    ask: Ask,
+    spec: GateSpec,
+    shop: Workshop,
+    prepared: Environment | EnvironmentFailed,
+    unserved: EnvironmentFailed | None,
+) -> _Gate:
     """Make the proposed tree ready. What could not be prepared is kept for the report."""
     problems: list[CheckResult] = []
     environment = Environment("")
@@ -289,8 +307,8 @@ async def _open(ask: Ask, spec: GateSpec, shop: Workshop, prepared: Environment 
         problems.append(trouble("prepare", prepared))
     else:
         environment = prepared
-    if spec.services:
-        problems.append(_no_services(spec))
+    if unserved is not None:
+        problems.append(trouble("services", unserved))
     files = frozenset(await shop.vault.files(ask.base))
     protected = tuple(dict.fromkeys((*spec.protected, *own_tools(spec.checks, files))))
     sifted = await sift(shop.vault, ask.base, ask.tree, Policy(protected, ask.allow, environment.modules))
@@ -310,18 +328,4 @@ async def _open(ask: Ask, spec: GateSpec, shop: Workshop, prepared: Environment 
         trouble=tuple(problems),
         key=key,
         slots=asyncio.Semaphore(max(1, os.cpu_count() or 1)),
-    )
-
-
-def _no_services(spec: GateSpec) -> CheckResult:
-    names = ", ".join(service.name for service in spec.services)
-    return CheckResult(
-        name="services",
-        kind="environment",
-        level="exit-code",
-        outcome="environment",
-        findings=(
-            Finding("services", f"containers for tests ({names}) can't be started by this version", blocks=False),
-        ),
-        hint="take `services` out of the gate file, and let those tests skip themselves or use an embedded server",
     )

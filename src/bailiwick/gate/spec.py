@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 FILE = ".bailiwick/gate.yaml"
 UNKNOWN_CHECK = "BW441"
 BAD_PATTERN = "BW443"
+NOT_PLAIN = "BW447"
 GROUP = "bailiwick.checks"
 """The entry point group of further kinds of check: each a class with `fields`, a tuple of `Field`, and `run`."""
 
+LOWEST_PORT, HIGHEST_PORT = 1024, 65535
+"""Of a service: lower ones can't be opened in a sandbox, whose processes have no rights."""
+MOST_PORTS = 16
+"""Of one service."""
 MINUTE = 60.0
 TIMEOUT = 20 * MINUTE
 """How long a check may take where the file says nothing."""
@@ -56,12 +61,20 @@ class CheckSpec:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A container that tests talk to; `ready` is the command inside that succeeds as soon as it can be used."""
+    """A container that tests talk to; `ready` is the command inside that succeeds as soon as it can be used.
+
+    `ports` are those that tests reach at 127.0.0.1; where none are given, the ones that the image exposes.
+    """
 
     name: str
     image: str
     ready: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {"image": self.image, "ready": list(self.ready), "env": dict(self.env), "ports": list(self.ports)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,7 @@ class GateSpec:
             "version": 1,
             "prepare": [list(command) for command in self.prepare],
             "copy": list(self.copy),
-            "services": {s.name: {"image": s.image, "ready": list(s.ready), "env": dict(s.env)} for s in self.services},
+            "services": {service.name: service.to_json() for service in self.services},
             "checks": [check.to_json() for check in self.checks],
             "protected": list(self.protected),
         }
@@ -96,12 +109,15 @@ class GateSpec:
 
 _WORD = Text(empty=False)
 _COMMAND = ListOf(Scalar(), least=1)
+_IMAGE = Text(pattern=r"[A-Za-z0-9][A-Za-z0-9._/:@-]*", expects="the name of an image, such as postgres:16")
+_PORT = Number(low=LOWEST_PORT, high=HIGHEST_PORT, whole=True)
 _SERVICE = Table(
     "service",
     (
-        Field("image", _WORD, "the image of the container", required=True),
+        Field("image", _IMAGE, "the image of the container, fetched where it is missing", required=True),
         Field("ready", _COMMAND, "a command inside that succeeds as soon as it can be used"),
-        Field("env", MapOf(Scalar(), key=r"[A-Za-z_][A-Za-z0-9_]*"), "its environment"),
+        Field("ports", ListOf(_PORT, least=1, most=MOST_PORTS), "ports that tests reach; else those the image exposes"),
+        Field("env", MapOf(Scalar(), key=r"[A-Za-z_][A-Za-z0-9_]*"), "its environment: plain values, never a secret"),
     ),
 )
 _SHARED = (
@@ -184,13 +200,20 @@ def read_gate(data: bytes, file: str, origin: Origin) -> GateSpec:
     found = Findings(strict=True)
     plain = GATE.read(root, found)
     _check_paths(root, found)
+    _check_services(root, found)
     if found.failed:
         raise InputInvalid(found.problems)
     return GateSpec(
         prepare=tuple(tuple(command) for command in plain.get("prepare", ())),
         copy=tuple(plain.get("copy", ())),
         services=tuple(
-            Service(name, given["image"], tuple(given.get("ready", ())), given.get("env", {}))
+            Service(
+                name,
+                given["image"],
+                tuple(given.get("ready", ())),
+                given.get("env", {}),
+                tuple(given.get("ports", ())),
+            )
             for name, given in plain.get("services", {}).items()
         ),
         checks=tuple(plain["checks"]),
@@ -253,6 +276,17 @@ def _check_paths(root: Value, found: Findings) -> None:
         if isinstance(item.data, str) and not is_plain_path(item.data):
             what = f"{item.data!r} is no path of a file below the repository"
             found.error(codes.OUTSIDE, what, item.place, "give a relative path without `..` or `*`")
+
+
+def _check_services(root: Value, found: Findings) -> None:
+    """A reference to a secret would reach a container as the text it is; and no container of tests needs a real one."""
+    listed = root.entries.get("services")
+    for service in listed.entries.values() if listed is not None else ():
+        given = service.entries.get("env")
+        for name, item in given.entries.items() if given is not None else ():
+            if isinstance(item.data, str) and "${secret:" in item.data:
+                what = f"{name!r} refers to a secret, which containers for tests are not given"
+                found.error(NOT_PLAIN, what, item.place, "write a plain value that is good for tests only")
 
 
 def is_plain_path(text: str) -> bool:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 PATCH_KEPT = 64 * 1024
 """Bytes of each hunk that are shown."""
-PATCHES_KEPT = 60
-"""For how many paths the hunk is shown."""
+PATCHES_KEPT = 256 * 1024
+"""Characters of all hunks together: a report is kept, shown and sent."""
 _LINK = "120000"
 _ABOUT_TESTS = ("test", "spec")
 _KIND: dict[str, Literal["added", "changed", "deleted"]] = {"A": "added", "D": "deleted"}
@@ -89,8 +89,12 @@ async def sift(vault: Vault, base: str, asked: str, policy: Policy) -> Sifted:
     order = sorted(rules, key=lambda path: (path not in kept, path))
     by_path = {change.path: change for change in changes}
     taken = [Taken(path, _KIND.get(by_path[path].status, "changed"), "", path in kept, rules[path]) for path in order]
-    for index, part in enumerate(taken[:PATCHES_KEPT]):
-        taken[index] = replace(part, patch=await vault.diff(base, asked, (part.path,), PATCH_KEPT))
+    room = PATCHES_KEPT
+    for index, part in enumerate(taken):
+        if room <= 0:
+            break
+        taken[index] = replace(part, patch=await vault.diff(base, asked, (part.path,), min(PATCH_KEPT, room)))
+        room -= len(taken[index].patch)
     return Sifted(
         asked=asked,
         tree=tree,

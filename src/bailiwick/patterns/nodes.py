@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from bailiwick import crashpoints
 from bailiwick.clock import Clock
 from bailiwick.config.service import Config
 from bailiwick.engine.events import Failure
@@ -23,6 +24,7 @@ from bailiwick.fence.vault import Vault
 from bailiwick.fence.worktrees import Worktree, Worktrees
 from bailiwick.ids import Json
 from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, Work, branch_name, choose_conventions
+from bailiwick.proposals.message import UNFINISHED
 from bailiwick.runtime.kinds import Done, Failed, Io, Request
 
 NO_TREE = "BW485"
@@ -125,19 +127,23 @@ class WorktreeKind:
         """What there is of the work becomes a commit on its branch; then the worktree can go."""
         worktree = await self._worktrees.find(request.run)
         if worktree is None:
-            return {"kept": {"branch": "", "commit": "", "base": ""}}
+            await self._worktrees.clear(request.run)
+            return {"kept": await _kept_before(vault, request.run)}
         changed = await _look(vault, worktree)
         kept = {"branch": "", "commit": "", "base": worktree.base}
         if changed.paths:
             commit = await vault.commit(
-                changed.tree, (worktree.base,), f"Agent: unfinished work, not proposed\n\nRun: {request.run}\n",
+                changed.tree, (worktree.base,), f"{UNFINISHED}\n\nRun: {request.run}\n",
                 self._author(), when=worktree.created,
             )  # fmt: skip
             there = await vault.branch_value(worktree.branch)
             if there != commit:
                 await vault.branch(worktree.branch, commit, expect=there if there == worktree.base else None)
+            await vault.keep(request.run, commit)
             kept |= {"branch": worktree.branch, "commit": commit}
-        await self._worktrees.remove(worktree)
+            crashpoints.reach("work.kept")
+        await self._worktrees.clear(request.run)
+        vault.forget(worktree.tree)
         return {"kept": kept}
 
     def _author(self) -> str:
@@ -147,8 +153,8 @@ class WorktreeKind:
 
     async def _release(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
         worktree = await self._worktrees.find(request.run)
+        await self._worktrees.clear(request.run)
         if worktree is not None:
-            await self._worktrees.remove(worktree)
             vault.forget(worktree.tree)
         return {}
 
@@ -181,6 +187,17 @@ def _declared(node: Node, made: dict[str, Json]) -> dict[str, Json]:
     if not isinstance(node, WorkNode) or not node.outputs:
         return made
     return {out.key: made.get(out.key, out.default) for out in node.outputs}
+
+
+async def _kept_before(vault: Vault, run: str) -> dict[str, str]:
+    """What an attempt that a crash cut off has kept of a run: the branch that holds its unfinished work."""
+    for commit in await vault.kept(run):
+        said = await vault.git.line("show", "-s", "--format=%P%x00%s", commit, call=vault.objects.call())
+        parents, _, subject = said.partition("\0")
+        branches = await vault.branches_at(commit) if subject == UNFINISHED else ()
+        if branches:
+            return {"branch": branches[0], "commit": commit, "base": parents}
+    return {"branch": "", "commit": "", "base": ""}
 
 
 async def _look(vault: Vault, worktree: Worktree) -> Changed:

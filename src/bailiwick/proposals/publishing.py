@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bailiwick import crashpoints
 from bailiwick.proposals.desk import Desk
 from bailiwick.proposals.forges.port import Access, Forge, ForgeFailed, PullDraft, PushTarget
 from bailiwick.proposals.message import TITLE, subject
@@ -46,6 +47,7 @@ async def _pushed(proposal: Proposal, desk: Desk, target: PushTarget, where: str
     noted = desk.store.save(replace(proposal, pushed=_with(proposal.pushed, proposal.commit)))
     if there != proposal.commit:
         await desk.vault.push(target.url, proposal.commit, proposal.branch, expect=there, **login)
+        crashpoints.reach("proposal.pushed")
     return noted
 
 
@@ -56,6 +58,7 @@ async def _opened(proposal: Proposal, desk: Desk, forge: Forge, access: Access) 
     body = await desk.document(proposal, access)
     wanted = PullDraft(proposal.branch, onto, desk.redact(title), body, settings.draft, settings.labels)
     pull = await forge.open_or_update(wanted)
+    crashpoints.reach("proposal.opened")
     notes = tuple(dict.fromkeys((*proposal.notes, *access.notes, *pull.notes)))
     return desk.store.save(
         replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError, UsageError
 from bailiwick.fence.git import GitFailed
 from bailiwick.gate.model import Report
@@ -83,7 +84,9 @@ async def propose(ask: ProposeAsk, report: Report, desk: Desk) -> Outcome:
     name = ask.proposal or proposal_id(ask.run)
     async with desk.store.held(name):
         proposal = await _committed(ask, report, desk, desk.store.get(name))
+        crashpoints.reach("proposal.noted")
         await _branched(proposal, ask, desk)
+        crashpoints.reach("proposal.branched")
         return await _offered(proposal, desk)
 
 
@@ -120,6 +123,7 @@ async def _committed(ask: ProposeAsk, report: Report, desk: Desk, there: Proposa
     message = desk.redact(commit_message(ask.kind, ask.title, origin))
     commit = await _commit(ask, message, desk)
     await desk.vault.keep(ask.run, commit)
+    crashpoints.reach("proposal.committed")
     made = _made(ask, report, desk, commit) if there is None else _further(there, ask, report, desk, commit)
     desk.audit(
         "proposal.made",

@@ -73,10 +73,10 @@ class ProposalStore:
 
 
 def replace_file(path: Path, data: Json) -> None:
-    """Write a JSON file whole or not at all, and durably."""
+    """Write a JSON file whole or not at all, and durably; the caller holds a lock, or two would share a name."""
     make_private(path.parent)
     text = json.dumps(data, indent=1, ensure_ascii=True) + "\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.new")
     try:
         with os.fdopen(os.open(temporary, _NEW, 0o600), "w", encoding="utf-8") as file:
             file.write(text)

@@ -54,6 +54,7 @@ def _schemas() -> dict[str, str]:
         "workflow": "bailiwick.lang.schema:workflow_schema",
         "config": "bailiwick.config.schema:config_schema",
         "policy": "bailiwick.config.schema:policy_schema",
+        "gate": "bailiwick.gate.spec:gate_schema",
     }
 
 

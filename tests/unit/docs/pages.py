@@ -117,6 +117,8 @@ def mistake(words: list[str]) -> str:
     command: click.Command = root
     ctx = click.Context(root, info_name="bailiwick")
     for word in words:
+        if word == "--":
+            break  # what follows is another program's
         if word.startswith("-") and len(word) > 1:
             known = {name for param in command.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
             if word.partition("=")[0] not in known:

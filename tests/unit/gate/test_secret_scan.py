@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import string
+from pathlib import Path
 
 import pytest
 
 from bailiwick.gate.backends.secret_scan import added_lines, is_test
 from bailiwick.gate.model import Finding
 from bailiwick.gate.secrets import entropy, masked, scan
+from bailiwick.ids import canonical
+from tests.unit.gate.gate_stage import make_stage, spec_of
 
 _DICE = random.Random(7)
 _ALNUM = string.ascii_letters + string.digits
@@ -103,3 +106,20 @@ def test_a_very_long_line_takes_no_time() -> None:
     line = 'token="' + "a1" * 500_000
     assert _found(line) == []
     assert _found("https://u:" + "p" * 1_000_000) == []
+
+
+def test_a_secret_in_a_change_makes_the_gate_red_and_not_its_report(tmp_path: Path) -> None:
+    """From the tree to the report: found where it is, and nowhere written down; the base's own is not this change's."""
+    stage = make_stage(tmp_path)
+    stage.scene.commit({"old.py": f"a = '{SECRETS['GitLab']}'\n"})
+    spec = spec_of("checks: [{name: secrets, kind: secret-scan, ignore: [vendored/**]}]")
+    edit: dict[str, str | None] = {
+        "app.py": f"x = 1\ny = '{SECRETS['GitHub']}'\n",
+        "vendored/x.py": SECRETS["Stripe"],
+        "old.py": f"b = 2\na = '{SECRETS['GitLab']}'\n",
+    }
+    report = stage.check(edit, spec)
+    assert report.verdict == "red"
+    assert [(f.path, f.line) for f in report.checks[0].findings] == [("app.py", 2)]
+    assert SECRETS["GitHub"] not in canonical(report.to_json())
+    assert stage.check({"old.py": None, "app.py": "x = 1\n"}, spec).verdict == "green"

@@ -35,7 +35,7 @@ def gate(verdict: str, tree: str = "t1", **more: Json) -> dict[str, Json]:
     """What a gate node gives."""
     failed = "failed" if verdict == "red" else "environment" if verdict == "environment" else "passed"
     check = {"name": "tests", "outcome": failed, "findings": [{"what": "the disk is full"}], "hint": ""}
-    report = {"checks": [check], "taken": more.pop("taken", [])}
+    report = {"checks": [check], "taken": more.pop("taken", []), "weakening": []}
     return {
         "verdict": verdict, "report": report, "failing": f"{tree} fails", "signature": f"{verdict} {tree}",
         "tree_id": tree, "wanted": [], **more,

@@ -31,7 +31,7 @@ from bailiwick.fence.backends.bwrap_options import (
 from bailiwick.fence.cgroups import Ground, Group, find_ground, make_group, sweep
 from bailiwick.fence.descriptors import Descriptors
 from bailiwick.fence.doors import Link, make_link
-from bailiwick.fence.model import DOORS, Cage, Standing
+from bailiwick.fence.model import Cage, Standing, port_of
 from bailiwick.fence.ownership import hand_over, make_mount_points, uid_of
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.seccomp import build_filter
@@ -210,7 +210,7 @@ class BwrapRoom:
             link, far = make_link(on_door)
             self._links.append(link)
             handed.append(self._descriptors.own(far))
-            fields += [("link", str(far)), *(("door", f"{name}={DOORS[name]}") for name in cage.doors)]
+            fields += [("link", str(far)), *(("door", f"{name}={port_of(name)}") for name in cage.doors)]
         return fields
 
     def _entrance(self) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ class BwrapRoom:
 
     def _program(self, letter: int) -> tuple[str, ...]:
         """What bwrap starts inside."""
-        shim = (str(system_view.find_interpreter().program), "-I", "-S", str(system_view.SHIM), str(letter))
+        shim = (str(system_view.find_interpreter().program), "-I", "-S", str(system_view.COMPILED_SHIM), str(letter))
         means, uid = self._set.means, self._set.uid
         if not means.as_root or means.setpriv is None:
             return shim

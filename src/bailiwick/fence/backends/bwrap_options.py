@@ -54,12 +54,13 @@ def options(means: Means, cage: Cage, uid: int, content: Content, *, terminal: b
 def _system(uid: int, gid: int, content: Content) -> Iterator[str]:
     """The machine, read-only."""
     view = system_view.system_view(uid, gid)
-    yield from _parents([*(b.target for b in view.binds), *(p for p, _ in view.links), *(p for p, _ in view.files)])
+    files = (*view.files, (system_view.COMPILED_SHIM, system_view.compile_shim()))
+    yield from _parents([*(b.target for b in view.binds), *(p for p, _ in view.links), *(p for p, _ in files)])
     for bind in view.binds:
         yield from ("--ro-bind", str(bind.source), str(bind.target))
     for place, says in view.links:
         yield from ("--symlink", says, str(place))
-    for place, text in view.files:
+    for place, text in files:
         yield from ("--perms", "0444", "--file", str(content(text)), str(place))
 
 

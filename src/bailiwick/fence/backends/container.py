@@ -19,14 +19,13 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
 from bailiwick.errors import NotReady, Place
 from bailiwick.fence import system_view
 from bailiwick.fence.backends import container_options as options
-from bailiwick.fence.backends.container_engine import INSTALL, VARIABLES, Engine, find_engine
+from bailiwick.fence.backends.container_engine import INSTALL, Engine, find_engine, told_variables
 from bailiwick.fence.backends.container_link import Meeting
 from bailiwick.fence.descriptors import Descriptors
-from bailiwick.fence.model import DOORS, INNER, Bind, Cage, Standing
+from bailiwick.fence.model import INNER, Bind, Cage, Standing, port_of
 from bailiwick.fence.ownership import hand_over, make_mount_points, uid_of
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.shim import pack
@@ -111,16 +110,10 @@ class ContainerSandbox:
             self._lock = asyncio.Lock()
         async with self._lock:
             if self._ready is None:
-                engine = await find_engine(self._told())
+                engine = await find_engine(told_variables() if self._variables is None else self._variables)
                 image, _ = await asyncio.gather(_bring_image(engine), engine.sweep())
                 self._ready = engine, image
         return self._ready
-
-    def _told(self) -> Mapping[str, str]:
-        if self._variables is not None:
-            return self._variables
-        environment = Environment()
-        return {name: value for name in VARIABLES if (value := environment.text(name))}
 
 
 async def _bring_image(engine: Engine) -> str:
@@ -208,7 +201,7 @@ class ContainerRoom:
         fields = [("cwd", str(cage.cwd)), ("link", str(options.ROOM / _LINK)), ("stay", "")]
         fields += [("limit", limit) for limit in options.rlimits(self._set.engine, cage)]
         if self._set.on_door is not None:
-            fields += [("door", f"{name}={DOORS[name]}") for name in cage.doors]
+            fields += [("door", f"{name}={port_of(name)}") for name in cage.doors]
         return fields
 
     def _make_place(self, folder: Path, letter: bytes) -> Path:

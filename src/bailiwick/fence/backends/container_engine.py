@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bailiwick.config.environment import Environment
 from bailiwick.errors import NotReady
 from bailiwick.runtime.kinds import Command, Exit
 from bailiwick.runtime.owner import current_owner, is_dead
@@ -52,9 +53,12 @@ class Engine:
     processors: bool = True
     seccomp: bool = True
 
-    async def ask(self, *words: str, stdin: bytes = b"") -> Exit:
-        """Run one of its commands to the end."""
-        return await _ask(self.program, words, self.variables, stdin)
+    async def ask(
+        self, *words: str, stdin: bytes = b"", timeout: float = _ASK_TIME, cancel: asyncio.Event | None = None
+    ) -> Exit:
+        """Run one of its commands to the end, which `cancel` brings about earlier."""
+        command = Command((self.program, *words), dict(self.variables), Path("/"), timeout=timeout, stdin=stdin)
+        return await _run(command, cancel)
 
     async def remove(self, room: str) -> bool:
         """Remove every container of a room, however far it got; whether none is left. A dead engine can't tell."""
@@ -68,19 +72,29 @@ class Engine:
                 return True
             failures += found.code != 0
             if names:
-                await self.ask("rm", "--force", *names)
+                await self.ask("rm", "--force", "--volumes", *names)
             await asyncio.sleep(_LOOK)
         return False
 
     async def sweep(self) -> None:
         """Remove containers that a dead process of ours has left: one that was killed could not do it."""
+        left = await self.left("ps", "--all")
+        if left:
+            await self.ask("rm", "--force", "--volumes", *left)
+
+    async def left(self, *listing: str) -> list[str]:
+        """The ids in a listing of the engine's that carry the label of a dead process of ours."""
         label = f'.Label "{OWNER}"' if self.kind == "docker" else f'index .Labels "{OWNER}"'
         form = "{{.ID}} {{" + label + "}}"
-        found = await self.ask("ps", "--all", "--filter", f"label={OWNER}", "--format", form)
+        found = await self.ask(*listing, "--filter", f"label={OWNER}", "--format", form)
         lines = [line.split(" ", 1) for line in found.stdout.decode("utf-8", "replace").splitlines()]
-        left = [line[0] for line in lines if len(line) == 2 and _owner_is_dead(line[1])]
-        if left:
-            await self.ask("rm", "--force", *left)
+        return [line[0] for line in lines if len(line) == 2 and _owner_is_dead(line[1])]
+
+
+def told_variables() -> Mapping[str, str]:
+    """What the operator's environment says about where the engine is."""
+    environment = Environment()
+    return {name: value for name in VARIABLES if (value := environment.text(name))}
 
 
 def owner_label() -> str:
@@ -172,9 +186,13 @@ def _podman(program: str, variables: Mapping[str, str], found: Mapping[str, Any]
     )
 
 
-async def _ask(program: str, words: tuple[str, ...], variables: Mapping[str, str], stdin: bytes = b"") -> Exit:
-    command = Command((program, *words), dict(variables), Path("/"), timeout=_ASK_TIME, stdin=stdin)
+async def _ask(program: str, words: tuple[str, ...], variables: Mapping[str, str]) -> Exit:
+    return await _run(Command((program, *words), dict(variables), Path("/"), timeout=_ASK_TIME))
+
+
+async def _run(command: Command, cancel: asyncio.Event | None = None) -> Exit:
     try:
-        return await run_process(command, cancel=asyncio.Event())
+        return await run_process(command, cancel=cancel or asyncio.Event())
     except OSError as error:
-        raise NotReady(f"{Path(program).name} can't be started: {error}", hint=INSTALL, code="BW401") from error
+        what = f"{Path(command.argv[0]).name} can't be started: {error}"
+        raise NotReady(what, hint=INSTALL, code="BW401") from error

@@ -14,7 +14,7 @@ from pathlib import Path
 from bailiwick.fence import system_view
 from bailiwick.fence.backends import container_guard
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owner_label
-from bailiwick.fence.model import HOME, Bind, Cage
+from bailiwick.fence.model import HOME, Bind, Cage, Limits
 from bailiwick.fence.seccomp import build_filter
 from bailiwick.ids import digest
 from bailiwick.runtime.proc import EFFECT_MARK
@@ -91,11 +91,11 @@ def options(engine: Engine, cage: Cage, who: Identity, room: str) -> Iterator[st
         yield "--userns=host"
     if Path("/sys/fs/selinux/enforce").exists():
         yield from ("--security-opt", "label=disable")
-    yield from _bounds(engine, cage)
+    yield from bounds(engine, cage.limits)
 
 
-def _bounds(engine: Engine, cage: Cage) -> Iterator[str]:
-    limits = cage.limits
+def bounds(engine: Engine, limits: Limits) -> Iterator[str]:
+    """What a container may use at most, as far as the engine can bound it."""
     if engine.memory:
         yield from ("--memory", str(limits.memory))
         if engine.swap:

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from bailiwick.gate.spec import CheckSpec
 
 OUTPUT = 64 * 1024
+LIMIT = 10.0
+"""Seconds that a test which must fail may take at least."""
+TRIES = 4
 NAMED = 10
 _STARTERS = ("sitecustomize", "usercustomize")
 _TEST_FOLDERS = {"tests", "test", "testing"}
@@ -73,6 +76,7 @@ class _Study:
         self._bench = bench
         self._runner = runner
         self._token = f"t{secrets.token_hex(6)}"
+        self._known: dict[str, Json] = {} if bench.base_results is None else bench.base_results
         self._changed = {change.path: change.status for change in bench.changes}
 
     async def result(self) -> CheckResult:
@@ -108,14 +112,12 @@ class _Study:
             return read_session(kept["session"])
         ran = await self._runner.run(Asked("base"))
         if not ran.missing and not ran.end.cancelled and not ran.end.timed_out:
-            kept["session"] = ran.session.to_json()
+            kept.update(session=ran.session.to_json(), seconds=round(ran.end.seconds, 3))
         return ran.session
 
     def _kept(self) -> dict[str, Json]:
         """What is known of the base from before, for exactly this command."""
-        known = self._bench.base_results
-        if known is None:
-            return {}
+        known = self._known
         entry = known.get(self._spec.name)
         if not isinstance(entry, dict) or entry.get("run") != list(self._spec.run):
             entry = known[self._spec.name] = {"run": list(self._spec.run)}
@@ -155,25 +157,48 @@ class _Study:
 
     async def _inverted(self, base: Session, here: Session) -> tuple[list[Finding], int, frozenset[str]]:
         """Findings of the inverted run, how many tests it proves, and new tests that pass although they must fail."""
-        kept = self._kept()
         old = await self._turn("base", base.items, base.passed)
         new = await self._turn("proposed", here.items, here.passed - base.outcomes.keys())
-        wanted = old.ids & here.passed
-        if not wanted and not new.ids:
-            return self._unprovable(base.passed & here.passed), 0, frozenset()
-        self._bench.show(f"{self._spec.name}: {len(wanted | new.ids)} tests once more with their expectation exchanged")
-        asked = Asked("proposed", {**new.files, **old.files}, only=wanted | new.ids)
+        provable = (await self._provable(base, old)) & here.passed & old.ids
+        unprovable = self._unprovable((base.passed & here.passed) - provable)
+        if not provable and not new.ids:
+            return unprovable, 0, frozenset()
+        self._bench.show(
+            f"{self._spec.name}: {len(provable | new.ids)} tests once more with their expectation exchanged"
+        )
+        asked = self._must_fail("proposed", {**new.files, **old.files}, provable | new.ids, base)
+        turned = (await self._runner.run(asked)).session
+        liars = frozenset(test for test in new.ids if turned.outcomes.get(test) not in RED)
+        shown = sum(turned.outcomes.get(test) in RED for test in provable)
+        return [*judge_inverted(provable, turned, self._kept().get("inverted_faults", ())), *unprovable], shown, liars
+
+    def _must_fail(self, which: Which, files: dict[str, bytes | None], only: Collection[str], base: Session) -> Asked:
+        """A run of tests that must fail. One of them may wait for ever for what no longer comes: it is ended."""
+        seconds = float(self._kept().get("seconds", 0.0))
+        return Asked(which, files, only, limit=LIMIT + 3 * base.slowest, timeout=LIMIT * 30 + 6 * seconds)
+
+    async def _provable(self, base: Session, turned: _Turned) -> frozenset[str]:
+        """The tests that fail on the base when they must; known from before, or tried once.
+
+        A test at which the run breaks off, for it ends the process or can't be ended, is left out and the others go on.
+        """
+        kept = self._kept()
         if "provable" in kept:
-            turned = await self._runner.run(asked)
-        else:
-            turned, there = await _both(self._runner.run(asked), self._runner.run(Asked("base", old.files, old.ids)))
-            failed = [test for test, outcome in there.session.outcomes.items() if outcome == "failed"]
-            kept.update(provable=failed, inverted_faults=[fault.code for fault in there.session.faults])
-        provable = wanted & frozenset(kept["provable"])
-        liars = frozenset(test for test in new.ids if turned.session.outcomes.get(test) not in RED)
-        findings = judge_inverted(provable, turned.session, kept["inverted_faults"])
-        shown = sum(turned.session.outcomes.get(test) in RED for test in provable)
-        return [*findings, *self._unprovable((base.passed & here.passed) - provable)], shown, liars
+            return frozenset(kept["provable"])
+        failed: set[str] = set()
+        left = set(turned.ids)
+        for _ in range(TRIES):
+            if not left:
+                break
+            there = (await self._runner.run(self._must_fail("base", turned.files, left, base))).session
+            kept["inverted_faults"] = sorted({fault.code for fault in there.faults})
+            failed.update(test for test, outcome in there.outcomes.items() if outcome == "failed")
+            stopped = next((item.id for item in there.items if item.id not in there.outcomes), None)
+            if stopped is None or not there.faults:
+                break
+            left -= {stopped, *there.outcomes}
+        kept["provable"] = sorted(failed)
+        return frozenset(failed)
 
     def _unprovable(self, ids: Collection[str]) -> list[Finding]:
         if not ids:

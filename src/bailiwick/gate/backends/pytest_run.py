@@ -32,12 +32,18 @@ _START = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to run: on which tree, with which files in place of its own, which of the tests."""
+    """What to run: on which tree, with which files in place of its own, which of the tests.
+
+    `limit` is for tests that must fail: the seconds after which one that goes on is ended; `timeout` is then that of
+    the whole run, where the check's own is longer.
+    """
 
     which: Which
     files: Mapping[str, bytes | None] = field(default_factory=dict)
     only: Collection[str] | None = None
     collect_only: bool = False
+    limit: float | None = None
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,13 @@ class Runner:
         try:
             request = self._request(asked, key, writing, python.environment)
             with _Listening(reading, records):
-                end = await self._start(tree, python.path, request, writing)
+                end = await self._start(tree, (python.path, request), writing, asked.timeout)
         finally:
             os.close(writing)
             os.close(reading)
         if end.code == NO_PYTEST and not records.all:
             return Ran(Session(), end, missing="pytest")
-        code = None if end.timed_out or end.cancelled else end.code
+        code = end.code if end.why == "exited" else None
         session = read_records(records, code, collect_only=asked.collect_only)
         return Ran(_timed(session, end), end, missing=python.path if end.code == 127 and not records.all else "")
 
@@ -92,17 +98,20 @@ class Runner:
                 "environment": list(environment),
                 "only": None if asked.only is None else sorted(asked.only),
                 "collect_only": asked.collect_only,
+                "limit": asked.limit,
             }
         ).encode()
 
-    async def _start(self, tree: Path, python: str, request: bytes, handle: int) -> Exit:
+    async def _start(self, tree: Path, what: tuple[str, bytes], handle: int, timeout: float | None) -> Exit:
+        python, request = what
+        longest = [seconds for seconds in (self.timeout, timeout) if seconds is not None]
         fence = self.bench.fence
         cage = fence.cage("gate", tree, environment=self.bench.environment)
         return await fence.run(
             cage,
             (python, "-s", "-B", *self.call.flags, "-c", _START),
             env=self._variables(tree),
-            timeout=self.timeout,
+            timeout=min(longest, default=None),
             cancel=self.bench.cancel,
             keep=READ,
             stdin=request,
@@ -110,14 +119,13 @@ class Runner:
         )
 
     def _variables(self, tree: Path) -> dict[str, str]:
-        """The environment inside: the tools of the prepared environment first, byte code of the tree never read."""
+        """The environment inside: the tools of the prepared environment first; a proposed tree holds no byte code."""
         fence = self.bench.fence
         base = fence.env(tool_variables(self.bench.environment))
         folders = bin_folders(self.bench.environment, tree if fence.sandbox.name == "none" else None)
-        unread = f"{base.get('TMPDIR', '/tmp')}/.bytecode-{secrets.token_hex(4)}"  # noqa: S108 - inside the sandbox
         return {
             **base, "PATH": ":".join([*map(str, folders), base.get("PATH", "")]), "CI": "true", "PYTHONHASHSEED": "0",
-            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": unread, "PYTHONNOUSERSITE": "1",
+            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
         }  # fmt: skip
 
 

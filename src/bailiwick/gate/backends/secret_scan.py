@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding
+from bailiwick.gate.reading import read_all
 from bailiwick.gate.secrets import MOST_FINDINGS, scan
 from bailiwick.gate.testfiles import is_test_file
 
@@ -24,20 +25,19 @@ class SecretScan:
 
     async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
+        looked = [c for c in bench.changes if c.status != "D" and not first_match(ignored, c.path)]
+        new = await read_all(lambda path: bench.read("proposed", path), (c.path for c in looked))
+        old = await read_all(lambda path: bench.read("base", path), (c.path for c in looked if c.status != "A"))
         findings: list[Finding] = []
         lines = 0
-        for change in bench.changes:
-            if change.status == "D" or first_match(ignored, change.path):
+        for path, data in new.items():
+            if data is not None and len(data) > LARGEST:
+                what = f"{len(data)} bytes were not looked through: the file is too large"
+                findings.append(Finding("not-scanned", what, path, blocks=False))
                 continue
-            new = await bench.read("proposed", change.path) or b""
-            if len(new) > LARGEST:
-                what = f"{len(new)} bytes were not looked through: the file is too large"
-                findings.append(Finding("not-scanned", what, change.path, blocks=False))
-                continue
-            old = b"" if change.status == "A" else await bench.read("base", change.path) or b""
-            added = tuple(added_lines(old, new))
+            added = tuple(added_lines(old.get(path) or b"", data or b""))
             lines += len(added)
-            findings += scan(change.path, added, test=is_test(change.path))
+            findings += scan(path, added, test=is_test(path))
         blocking = any(finding.blocks for finding in findings)
         return CheckResult(
             name=spec.name,

@@ -31,7 +31,8 @@ _IGNORED_FAILURE = re.compile(
     r"|--passWithNoTests|^\t-[A-Za-z./$(]"
 )
 _LONGEST_LINE = 4000
-"""Longer lines are not taken apart: no person wrote them, and it would take too long."""
+_MOST_LINES = 40_000
+"""Longer files and lines are not taken apart: no person wrote them, and it would take too long."""
 _SCRIPTED = re.compile(
     r"(?:.*/)?(?:\.github/|\.gitlab-ci|\.forgejo/|\.gitea/|\.circleci/|\.ci/|(?:GNU)?[Mm]akefile|justfile|noxfile"
     r"|tox\.ini|Taskfile|package\.json|azure-pipelines|Jenkinsfile|bitbucket-pipelines).*|.*\.(?:sh|bash|mk)",
@@ -76,7 +77,11 @@ def _added(pattern: re.Pattern[str], before: Lines, after: Lines) -> Lines:
 def _commented(path: str, text: str) -> Lines:
     """The lines in which marks count: for Python the comments, so that a string is no mark; else all."""
     lines = _numbered(text)
-    if not path.endswith((".py", ".pyi")) or any(len(line) > _LONGEST_LINE for _, line in lines):
+    if (
+        not path.endswith((".py", ".pyi"))
+        or len(lines) > _MOST_LINES
+        or any(len(line) > _LONGEST_LINE for _, line in lines)
+    ):
         return lines
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))

@@ -46,7 +46,7 @@ _LANGUAGES: dict[str, _Language] = {
     ),
     ".rs": _Language(
         test=re.compile(
-            r"#\[(?:\w+::)*(?:test|rstest)\b[^\]]{0,200}\]\s*(?:#\[[^\]]{0,200}\]\s*)*(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)"
+            r"#\[(?:\w+::)*(?:test|rstest)\b[^\]]{0,200}\]\s*(?:#\[[^\]]{0,200}\]\s*){0,6}(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)"
         ),
         skip=re.compile(r"#\[ignore\b"),
         check=re.compile(r"\bassert(?:_eq|_ne|_matches)?!\s*\(|#\[should_panic"),

@@ -12,6 +12,7 @@ import importlib.metadata
 import inspect
 import json
 import os
+import signal
 import struct
 import sys
 import tempfile
@@ -23,19 +24,19 @@ NO_PYTEST = 93
 TEXT = 6000
 CHUNK = 200
 WATCHED = (
-    "builtins", "unittest.case", "unittest.suite", "pluggy._hooks", "pluggy._callers", "pluggy._manager",
-    "pluggy._result", "_pytest.runner", "_pytest.reports", "_pytest.main", "_pytest.nodes", "_pytest.python",
-    "_pytest.python_api", "_pytest.raises", "_pytest.unittest", "_pytest.skipping", "_pytest.outcomes",
-    "_pytest.terminal", "_pytest.junitxml", "_pytest.config", "_pytest.assertion", "_pytest.assertion.rewrite",
-    "_pytest.assertion.util", "_pytest._code.code", "_pytest.stash",
+    "builtins", "unittest.case", "unittest.suite", "_pytest.runner", "_pytest.reports", "_pytest.main",
+    "_pytest.nodes", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.unittest", "_pytest.skipping",
+    "_pytest.outcomes", "_pytest.terminal", "_pytest.junitxml", "_pytest.config", "_pytest.assertion",
+    "_pytest.assertion.rewrite", "_pytest.assertion.util", "_pytest._code.code", "_pytest.stash",
 )  # fmt: skip
-"""Modules in which nothing may change while tests run."""
+"""Modules in which nothing may change while tests run; all of pluggy too."""
 ORDER: dict[str, dict[str, bool]] = {
     "pytest_cmdline_main": {"hookwrapper": True, "tryfirst": True},
     "pytest_configure": {"tryfirst": True},
     "pytest_collection_modifyitems": {"trylast": True},
     "pytest_runtest_protocol": {"hookwrapper": True, "tryfirst": True},
     "pytest_runtest_call": {"hookwrapper": True, "tryfirst": True},
+    "pytest_runtest_teardown": {"hookwrapper": True, "tryfirst": True},
     "pytest_runtest_makereport": {"hookwrapper": True, "tryfirst": True},
     "pytest_runtest_logreport": {"tryfirst": True},
     "pytest_sessionfinish": {"hookwrapper": True, "tryfirst": True},
@@ -68,13 +69,40 @@ def open_wire(handle: int, key: bytes) -> Any:
     return send
 
 
+class TooLong(BaseException):
+    """A test that must fail goes on instead; only where a limit was given."""
+
+
+class Limit:
+    """Ends a test after so many seconds, and whatever it does after that each second again; None: never."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._set = signal.setitimer
+        if seconds is not None:
+            signal.signal(signal.SIGALRM, self._ring)
+
+    def _ring(self, *_: object) -> None:
+        raise TooLong(f"more than {self._seconds} s")
+
+    def start(self) -> None:
+        """From now on."""
+        if self._seconds is not None:
+            self._set(signal.ITIMER_REAL, self._seconds, 1.0)
+
+    def stop(self) -> None:
+        """No longer."""
+        if self._seconds is not None:
+            self._set(signal.ITIMER_REAL, 0.0)
+
+
 class Internals:
     """What pytest, pluggy and unittest were made of at the start, to notice what was exchanged later."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[Any, str, Any, Any, str]] = []
         self._kinds: list[tuple[Any, frozenset[str], str]] = []
-        for name in WATCHED:
+        for name in (*WATCHED, *sorted(name for name in sys.modules if name.split(".")[0] == "pluggy")):
             module = sys.modules.get(name)
             if module is not None:
                 self._add_module(name, module)
@@ -122,6 +150,7 @@ class Witness:
         self._on_configure = request.get("on_configure")
         self.report_file = os.path.join(tempfile.mkdtemp(), "report.xml")  # noqa: PTH118 - also where pathlib is patched
         self._internals = Internals()
+        self._limit = Limit(request.get("limit"))
         self._changed: set[str] = set()
         self._hooks: Counter[str] = Counter()
         self._deselected: list[str] = []
@@ -212,10 +241,13 @@ class Witness:
 
         def runtest() -> None:
             try:
+                self._limit.start()
                 run()
             except BaseException as error:
                 note["raised"] = type(error).__name__
                 raise
+            finally:
+                self._limit.stop()
             note["returned"] = True
 
         item.runtest = runtest
@@ -223,6 +255,14 @@ class Witness:
             yield
         finally:
             item.__dict__.pop("runtest", None)
+
+    def pytest_runtest_teardown(self, item: Any) -> Any:
+        """What a test leaves behind may not hold up the others either."""
+        self._limit.start()
+        try:
+            yield
+        finally:
+            self._limit.stop()
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
         """What was caught, and what the report made of it."""
@@ -241,6 +281,7 @@ class Witness:
         record = {
             "t": "report", "id": report.nodeid, "when": report.when, "outcome": str(report.outcome), "sub": sub,
             "xfail": hasattr(report, "wasxfail"), "text": _text(report) if report.outcome == "failed" else "",
+            "seconds": float(getattr(report, "duration", 0.0)),
         }  # fmt: skip
         record.update(note)
         self._send(record)
@@ -326,4 +367,7 @@ def main(request: dict[str, Any]) -> None:
     except OSError:
         send({"t": "file", "head": ""})
     send({"t": "end", "code": code})
+    if request.get("limit") is not None:  # a thread that was left behind would hold up the end
+        sys.stdout.flush()
+        os._exit(code)
     sys.exit(code)

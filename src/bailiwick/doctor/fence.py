@@ -1,0 +1,88 @@
+"""What doctor says of the fence: which sandbox works, what was tried from inside, and what a crash left behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bailiwick.clock import SystemClock
+from bailiwick.config.service import Config
+from bailiwick.doctor.finding import Finding
+from bailiwick.errors import BailiwickError
+
+
+@dataclass(frozen=True, slots=True)
+class FenceReport:
+    """The findings, and what is not protected, in words."""
+
+    findings: tuple[Finding, ...]
+    unprotected: tuple[str, ...]
+
+
+async def look_at_fence(config: Config, *, fix: bool) -> FenceReport:
+    """Try the sandbox for real and look for leftovers; with `fix` those are removed."""
+    findings, open_ends = await _sandbox(config)
+    cleaned = (_environments(config),) if fix else ()
+    return FenceReport((*findings, await _leftovers(config, fix=fix), *cleaned), open_ends)
+
+
+async def _sandbox(config: Config) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    from bailiwick.fence.selftest import self_test
+    from bailiwick.fence.service import open_fence
+
+    try:
+        fence = await open_fence(config, attended=True)
+        standing = await fence.sandbox.check()
+    except BailiwickError as error:
+        return (Finding("sandbox", ok=False, found=error.what, fix=error.hint, needed=False),), ()
+    works = fence.sandbox.name != "none"
+    first = Finding("sandbox", works, standing.found, standing.fix, needed=False)
+    if not works:
+        return (first,), standing.unprotected
+    probes = await self_test(fence)
+    leaks = [probe for probe in probes if not probe.protected]
+    words = f"{len(probes)} attempts from inside, {len(probes) - len(leaks)} failed as they should"
+    tried = Finding("self-test", not leaks, words, "; ".join(f"{p.name}: {p.found}" for p in leaks))
+    return (first, tried), standing.unprotected
+
+
+async def _leftovers(config: Config, *, fix: bool) -> Finding:
+    from bailiwick.fence.worktrees import Worktrees
+
+    state = config.paths.state
+    if not (state / "worktrees").is_dir():
+        return Finding("worktrees", ok=True, found="none is left over")
+    alive = await _unfinished(config)
+    worktrees = Worktrees(state, SystemClock())
+    orphans = await worktrees.orphans(lambda run: run in alive)
+    if fix:
+        for orphan in orphans:
+            await worktrees.discard(orphan)
+    if not orphans:
+        return Finding("worktrees", ok=True, found=f"none is left over, {len(await worktrees.list())} in use")
+    if fix:
+        return Finding("worktrees", ok=True, found=f"{len(orphans)} left over, removed")
+    listed = ", ".join(f"{orphan.path.name} ({orphan.why})" for orphan in orphans[:5])
+    found = f"{len(orphans)} left over: {listed}"
+    return Finding("worktrees", ok=False, found=found, fix="bailiwick doctor --fix", needed=False)
+
+
+def _environments(config: Config) -> Finding:
+    """Remove environments that nobody used for longer than they are kept."""
+    from bailiwick.fence.environments import sweep_environments
+
+    gone = sweep_environments(config.paths.cache, float(config.get("retention.environments")), SystemClock().now())
+    return Finding("prepared", ok=True, found=f"{len(gone)} environments were unused for too long, removed")
+
+
+async def _unfinished(config: Config) -> frozenset[str]:
+    """The runs that may still want their worktree: all but those that are done."""
+    from bailiwick.journal.sqlite import SqliteStore
+
+    path = config.paths.state / "bailiwick.db"
+    if not path.is_file():
+        return frozenset()
+    store = await SqliteStore.open(path, now=SystemClock().now)
+    try:
+        return frozenset(row.id for row in await store.runs() if row.status != "done")
+    finally:
+        await store.close()

@@ -1,0 +1,225 @@
+"""The containers that tests talk to: started for one gate, reached at 127.0.0.1 inside the sandbox, gone at its end.
+
+The sandbox of a check has no network. Each port of a service is a door of it, behind which this process carries bytes
+to the container's address on a private network that leads nowhere else. All checks of a gate, and their reruns on the
+base, share the same containers: they are not started afresh in between, so tests have to put up with what others left,
+as they have to in a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bailiwick.errors import NotReady
+from bailiwick.fence.model import service_door
+from bailiwick.fence.recipes import EnvironmentFailed
+from bailiwick.fence.relay import Address, Relay
+from bailiwick.gate.spec import HIGHEST_PORT, LOWEST_PORT, MOST_PORTS, Service
+
+if TYPE_CHECKING:
+    from bailiwick.fence.backends.container_yard import Yard
+    from bailiwick.fence.service import Fence
+
+FAILED = "BW453"
+READY_SECONDS = 120.0
+"""In which a started service has to be ready."""
+LOOK_SECONDS = 0.25
+TRY_SECONDS = 30.0
+"""How long one run of `ready` may take."""
+UNPROTECTED = (
+    "a service's container runs what its clients make it run, and reaches what this machine offers on all its addresses"
+)
+_NOT_STARTED = (126, 127)
+_BY_HAND = "take `services` out of the gate file, and let those tests skip themselves or use an embedded server"
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What services are started with: `variables` say where the engine is, the operator's where not given."""
+
+    cancel: asyncio.Event
+    show: Callable[[str], None]
+    variables: Mapping[str, str] | None = None
+    seconds: float = READY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A container that runs, and the ports of it that are of use."""
+
+    service: Service
+    container: str
+    ports: tuple[int, ...]
+
+
+@asynccontextmanager
+async def open_services(
+    services: tuple[Service, ...], fence: Fence, means: Means
+) -> AsyncIterator[tuple[Fence, EnvironmentFailed | None]]:
+    """The fence whose gates reach these services, until it is left; or the fence as it is, and why they can't be had.
+
+    Whatever was started is removed at the end, after a failure or an interruption too.
+    """
+    if not services:
+        yield fence, None
+        return
+    async with AsyncExitStack() as stack:
+        failed: EnvironmentFailed | None = None
+        try:
+            relay = await _start(services, fence, means, stack)
+        except EnvironmentFailed as error:
+            failed = error
+        except NotReady as error:
+            failed = EnvironmentFailed(f"{_names(services)}: {error.what}", hint=error.hint or _BY_HAND, code=FAILED)
+        if failed is not None:
+            await stack.aclose()
+            yield fence, failed
+        else:
+            yield replace(fence, relay=relay), None
+
+
+async def _start(services: tuple[Service, ...], fence: Fence, means: Means, stack: AsyncExitStack) -> Relay:
+    """Start every service and wait until each is ready."""
+    if fence.sandbox.name == "none":
+        what = f"{_names(services)} can't be offered to tests without a sandbox: the ports of this machine are shared"
+        raise EnvironmentFailed(what, hint="install bubblewrap and leave sandbox.profile at auto", code=FAILED)
+    from bailiwick.fence.backends.container_engine import find_engine, told_variables
+    from bailiwick.fence.backends.container_yard import open_yard
+
+    engine = await find_engine(told_variables() if means.variables is None else means.variables)
+    if engine.rootless:
+        what = f"{_names(services)}: the networks of a rootless {engine.kind} can't be reached from here"
+        raise EnvironmentFailed(what, hint=f"use the {engine.kind} of the system (DOCKER_HOST says where)", code=FAILED)
+    yard = await stack.enter_async_context(open_yard(engine, means.cancel))
+    images = {service.image: await yard.fetch(service.image) for service in services}
+    ports = {service.name: ports_of(service, images[service.image]) for service in services}
+    refuse_shared(ports)
+    deadline = asyncio.get_running_loop().time() + means.seconds
+    started: list[_Started] = []
+    for service in services:
+        _heed(means.cancel)
+        means.show(f"{service.name}: starting {service.image}")
+        container = await yard.start(service.name, service.image, service.env)
+        started.append(_Started(service, container, ports[service.name]))
+    addresses: dict[str, Address] = {}
+    for one in started:
+        host = await _Waiting(one, yard, means, deadline).wait()
+        means.show(f"{one.service.name}: ready at {', '.join(f'127.0.0.1:{port}' for port in one.ports)}")
+        addresses |= {service_door(port): (host, port) for port in one.ports}
+    return Relay(addresses)
+
+
+def ports_of(service: Service, exposed: Iterable[str]) -> tuple[int, ...]:
+    """The ports of a service: those that the file names, else the TCP ports that its image exposes."""
+    if service.ports:
+        return tuple(dict.fromkeys(service.ports))
+    found = sorted({port for text in exposed for port in _tcp(text)})
+    usable = tuple(port for port in found if LOWEST_PORT <= port <= HIGHEST_PORT)
+    if usable and len(usable) <= MOST_PORTS:
+        return usable
+    if usable:
+        what = f"{service.name}: the image {service.image} exposes {len(usable)} ports, more than {MOST_PORTS}"
+        raise EnvironmentFailed(what, hint="name those that tests use in the gate file: `ports: [5432]`", code=FAILED)
+    what = f"{service.name}: the image {service.image} exposes no port"
+    hint = "name the ports that it listens on in the gate file: `ports: [5432]`"
+    if found:
+        what += f" from {LOWEST_PORT} on, only {', '.join(map(str, found))}, which no sandbox can open"
+        hint = "let it listen on a higher port (its `env` often says which), and name that: `ports: [8080]`"
+    raise EnvironmentFailed(what, hint=hint, code=FAILED)
+
+
+def _tcp(text: str) -> Iterable[int]:
+    number, _, kind = text.partition("/")
+    return (int(number),) if number.isdecimal() and kind in ("", "tcp") else ()
+
+
+def refuse_shared(ports: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise `EnvironmentFailed` where two services want the same port, which is one address inside."""
+    owners: dict[int, str] = {}
+    for name, numbers in ports.items():
+        for port in numbers:
+            if port in owners:
+                what = f"{owners[port]} and {name} both listen on port {port}, which can be only one of them inside"
+                hint = "let one of them listen on another port, and name the ports of both with `ports`"
+                raise EnvironmentFailed(what, hint=hint, code=FAILED)
+            owners[port] = name
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Waits for one service until it is ready, has ended, or there is no time left."""
+
+    started: _Started
+    yard: Yard
+    means: Means
+    deadline: float
+
+    async def wait(self) -> str:
+        """The address of the service, as soon as it is ready."""
+        loop = asyncio.get_running_loop()
+        while True:
+            state = await self.yard.state(self.started.container)
+            if not state.running:
+                raise await self._failed(f"ended with code {state.code} before it was ready")
+            why = await self._try(state.address, min(TRY_SECONDS, max(1.0, self.deadline - loop.time())))
+            if not why:
+                return state.address
+            if loop.time() >= self.deadline:
+                raise await self._failed(f"was not ready after {self.means.seconds:.0f} s: {why}")
+            _heed(self.means.cancel)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.means.cancel.wait(), LOOK_SECONDS)
+            _heed(self.means.cancel)
+
+    async def _try(self, address: str, seconds: float) -> str:
+        """What is still missing, in words; nothing where it is ready."""
+        from bailiwick.fence.backends.container_yard import words
+
+        service = self.started.service
+        if service.ready:
+            end = await self.yard.execute(self.started.container, service.ready, seconds)
+            if end.code in _NOT_STARTED and b"OCI runtime" in end.stdout + end.stderr:
+                raise await self._failed(f"has no such command as its `ready`: {words(end)}")
+            if end.code != 0:
+                return f"its `ready` {'ran out of time' if end.timed_out else f'says: {words(end)}'}"
+        answers = [await _answers((address, port)) for port in self.started.ports]
+        if all(answers) or (any(answers) and not service.ports):
+            return ""
+        silent = [str(port) for port, answer in zip(self.started.ports, answers, strict=True) if not answer]
+        return f"nobody answers at {address}, port {', '.join(silent)}"
+
+    async def _failed(self, how: str) -> EnvironmentFailed:
+        service = self.started.service
+        output = await self.yard.last_words(self.started.container)
+        return EnvironmentFailed(
+            f"{service.name} ({service.image}) {how}",
+            hint="look at what it printed; its `env`, `ready` and `ports` are in the gate file",
+            output=output,
+            code=FAILED,
+        )
+
+
+async def _answers(address: Address) -> bool:
+    """Whether a connection can be made."""
+    try:
+        async with asyncio.timeout(1.0):
+            _, writer = await asyncio.open_connection(*address)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+def _heed(cancel: asyncio.Event) -> None:
+    if cancel.is_set():
+        raise EnvironmentFailed("interrupted while services were started", code=FAILED)
+
+
+def _names(services: tuple[Service, ...]) -> str:
+    return f"containers for tests ({', '.join(service.name for service in services)})"

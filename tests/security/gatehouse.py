@@ -1,0 +1,132 @@
+"""A repository with a gate, and the gate's word on what an agent would leave in a work tree of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bailiwick.clock import SystemClock
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import load_config
+from bailiwick.fence.service import Fence, open_fence
+from bailiwick.fence.vault import Vault
+from bailiwick.gate.model import Report
+from bailiwick.gate.opening import gate_for
+from bailiwick.gate.service import Ask, GatePlaces, run_gate
+from tests.security.shop import BASE
+
+NEEDED = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+"""What pytest consists of; with all the plugins of this project it would take five times as long to start."""
+
+
+def make_tools(folder: Path) -> Path:
+    """An environment as an operator has it, with pytest and nothing else; gives its programs."""
+    import importlib.util
+    import shutil
+    import sys
+
+    packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    packages.mkdir(parents=True)
+    (folder / "bin").mkdir()
+    base = Path(os.path.realpath(sys.executable))
+    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
+    (folder / "bin" / "python3").symlink_to(base)
+    (folder / "bin" / "python").symlink_to("python3")
+    for name in NEEDED:
+        found = importlib.util.find_spec(name)
+        assert found is not None and found.origin is not None, name
+        source = Path(found.origin)
+        if source.name == "__init__.py":
+            shutil.copytree(source.parent, packages / name)
+        else:
+            shutil.copy2(source, packages)
+    script = folder / "bin" / "pytest"
+    script.write_text(f"#!{folder}/bin/python3\nimport sys\nimport pytest\nsys.exit(pytest.console_main())\n")
+    script.chmod(0o755)
+    subprocess.run([script, "--version"], check=True, capture_output=True)
+    return folder / "bin"
+
+
+@dataclass(slots=True)
+class Gatehouse:
+    """Judges changes. What is learnt about a base is kept, as it is for people."""
+
+    folder: Path
+    tools: Path = field(init=False)
+    _made: dict[str, tuple[Path, str]] = field(default_factory=dict)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        self.tools = make_tools(self.folder / "tools")
+
+    def judge(self, files: dict[str, str | None], base: dict[str, str] | None = None) -> Report:
+        """The gate's report on the base with these files changed."""
+        repository, commit = self._repository(base or {})
+        return asyncio.run(self._judge(repository, commit, files))
+
+    def _repository(self, extra: dict[str, str]) -> tuple[Path, str]:
+        key = repr(sorted(extra.items()))
+        if key not in self._made:
+            root = self.folder / f"repository-{len(self._made)}"
+            write(root, {**BASE, **extra})
+            git = ("git", "-C", str(root), "-c", "user.name=A", "-c", "user.email=a@example.org")
+            for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "base")):
+                subprocess.run([*git, *words], check=True, capture_output=True)
+            named = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+            self._made[key] = root, named.stdout.strip()
+        return self._made[key]
+
+    async def _judge(self, repository: Path, commit: str, files: dict[str, str | None]) -> Report:
+        environment = Environment({
+            "BAILIWICK_HOME": str(self.folder / "home"), "PATH": f"{self.tools}:/usr/bin:/bin", "HOME": str(self.folder),
+        })  # fmt: skip
+        config = load_config(repository, {}, environment=environment)
+        fence: Fence = await open_fence(config, attended=True, environment=environment)
+        if fence.sandbox.name == "none":
+            if os.environ.get("CI") == "true":
+                pytest.fail("a sandbox has to work here")
+            pytest.skip("THE GATE IS NOT TRIED: no sandbox works on this machine")
+        vault = await Vault.open(config.paths.state, repository, environment=environment)
+        self._count += 1
+        work = self.folder / f"work-{self._count}"
+        await vault.resolve(commit)
+        await vault.checkout(commit, work)
+        write(work, files)
+        tree = await vault.snapshot(work)
+        spec = await gate_for(config, vault, commit, fence)
+        places = GatePlaces(config.paths.cache, config.paths.state)
+        return await run_gate(
+            Ask(commit, tree), spec, vault, fence, places,
+            cancel=asyncio.Event(), show=lambda _line: None, clock=SystemClock(),
+        )  # fmt: skip
+
+
+def write(root: Path, files: dict[str, str | None]) -> None:
+    """Put files into a directory; None removes one, `-> name` makes a link in its place."""
+    for name, text in files.items():
+        path = root / name
+        if text is None:
+            path.unlink(missing_ok=True)
+        elif text.startswith("-> "):
+            for child in path.glob("*"):
+                child.unlink()
+            path.rmdir()
+            path.symlink_to(text[3:])
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            if text.startswith("#!"):
+                path.chmod(0o755)
+
+
+def reasons(report: Report) -> str:
+    """Why it is not green, for the message of a failed test."""
+    found = [f"{f.code}: {f.what}" for check in report.checks for f in check.findings]
+    return "\n".join(
+        [report.verdict, *found, *(f"{c.name} {c.outcome} {c.failing} {c.output[-800:]}" for c in report.checks)]
+    )

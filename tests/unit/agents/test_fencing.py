@@ -1,0 +1,114 @@
+"""What an agent's program sees behind the fence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bailiwick.agents.brokerage import Access
+from bailiwick.agents.fencing import Fencing, Stay
+from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.port import Turn
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import load_config
+from bailiwick.fence.service import Fence, open_fence
+from bailiwick.runtime.kinds import Exit
+
+LOOK = "import json, os; print(json.dumps({'env': dict(os.environ)}))"
+
+
+@pytest.fixture
+def fencing(tmp_path: Path) -> Fencing:
+    """A fence with a state directory of its own."""
+    environment = Environment(
+        {"BAILIWICK_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    )
+    config = load_config(tmp_path, {}, environment=environment)
+    fence: Fence = asyncio.run(open_fence(config, attended=True, environment=environment))
+    if fence.sandbox.name == "none":
+        if os.environ.get("CI") == "true":
+            pytest.fail("a sandbox has to work here")
+        pytest.skip("THE FENCE IS NOT TRIED: no sandbox works on this machine")
+    return Fencing(fence, config.paths.make_state(), config.paths.cache)
+
+
+def asked(tmp_path: Path, fencing: Fencing, *, exposed: bool = False) -> Access:
+    """A turn of somebody whose environment is full of secrets, in a workspace of its run."""
+    workspace = fencing.state / "workspaces" / "run"
+    workspace.mkdir(parents=True, exist_ok=True)
+    env = {
+        "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "ANTHROPIC_API_KEY": "sk-real", "AWS_SECRET_ACCESS_KEY": "aws",
+        "GITHUB_TOKEN": "gh", "CLAUDE_CODE_EFFORT": "high", "BAILIWICK_RUN": "run", "BAILIWICK_WORKFLOW_DIR": "/pins",
+    }  # fmt: skip
+    return Access(Turn(key="k", prompt="p", model=None, cwd=workspace, env=env), "claude", exposed=exposed)
+
+
+def run(fencing: Fencing, access: Access, stay: Stay, *argv: str) -> tuple[Exit, str, Turn]:
+    """Run a program of a turn behind the fence; how it ended, what it printed, the turn as seen from inside."""
+
+    async def main() -> tuple[Exit, str, Turn]:
+        lines: list[bytes] = []
+        dressed = fencing.dress(access, "claude", stay)
+        with Launcher(Clocks(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
+            async with fencing.around(dressed, stay, (), None) as (seen, room):
+                launcher.enter(room)
+                end = await launcher.spawn(argv, seen.env, seen.cwd, b"", lines.append)
+        return end, b"\n".join(lines).decode(), seen
+
+    return asyncio.run(main())
+
+
+def test_none_of_the_operators_secrets_is_inside(fencing: Fencing, tmp_path: Path) -> None:
+    """What is not there can't be smuggled out; what a CLI is told by its own variables is carried in."""
+    access = asked(tmp_path, fencing)
+    end, text, _ = run(fencing, access, Stay("root", access.turn.cwd), "python3", "-I", "-c", LOOK)
+    env = json.loads(text)["env"]
+    assert end.code == 0
+    assert {"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "BAILIWICK_WORKFLOW_DIR"}.isdisjoint(env)
+    assert (env["CLAUDE_CODE_EFFORT"], env["BAILIWICK_RUN"]) == ("high", "run")
+    assert env["HOME"] == str(fencing.state / "homes" / "root")
+
+
+def test_an_exposed_credential_is_carried_in_and_no_other(fencing: Fencing, tmp_path: Path) -> None:
+    """The operator has allowed exactly that."""
+    access = asked(tmp_path, fencing, exposed=True)
+    dressed = fencing.dress(access, "claude", Stay("root", access.turn.cwd))
+    assert dressed.turn.env["ANTHROPIC_API_KEY"] == "sk-real"
+    assert "AWS_SECRET_ACCESS_KEY" not in dressed.turn.env
+    assert "api.anthropic.com" in dressed.turn.options["hosts"]
+
+
+def test_the_home_stays_for_the_next_turn_and_the_temporary_files_go(fencing: Fencing, tmp_path: Path) -> None:
+    """A session can only be resumed where it was kept."""
+    access = asked(tmp_path, fencing)
+    stay = Stay("root", access.turn.cwd)
+    run(fencing, access, stay, "sh", "-c", "echo kept > $HOME/session; echo gone > $TMPDIR/file")
+    end, text, _ = run(fencing, access, stay, "sh", "-c", "cat $HOME/session; ls $TMPDIR")
+    assert (end.code, text) == (0, "kept")
+    assert not list(fencing.fence.scratch.glob("turn-*"))
+
+
+def test_a_persons_own_directory_is_theirs_again_after_the_turn(fencing: Fencing, tmp_path: Path) -> None:
+    """As root the sandbox's user owns it for a while: nobody should find their files owned by a stranger."""
+    access = asked(tmp_path, fencing)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "old").write_text("old")
+    access = replace(access, turn=replace(access.turn, cwd=mine))
+    end, _, _ = run(
+        fencing, access, Stay("root", fencing.state / "workspaces" / "run"), "sh", "-c", "echo > new; cat old"
+    )
+    assert end.code == 0
+    assert {path.name: path.stat().st_uid for path in mine.iterdir()} == {"old": os.geteuid(), "new": os.geteuid()}
+
+
+def test_a_missing_program_is_an_error_of_the_start(fencing: Fencing, tmp_path: Path) -> None:
+    """The ladder tells a program that is not there from an agent that failed."""
+    access = asked(tmp_path, fencing)
+    with pytest.raises(FileNotFoundError):
+        run(fencing, access, Stay("root", access.turn.cwd), "no-such-program")

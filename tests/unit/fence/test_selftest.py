@@ -1,0 +1,53 @@
+"""The self-test tells a sandbox from none."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from bailiwick.fence.backends.bwrap import BwrapSandbox
+from bailiwick.fence.backends.none import NoSandbox
+from bailiwick.fence.port import Sandbox
+from bailiwick.fence.selftest import self_test
+from bailiwick.fence.service import Fence
+from bailiwick.fence.toolchains import Toolchains
+from bailiwick.runtime import children
+
+
+def _held(sandbox: Sandbox, scratch: Path) -> dict[str, bool]:
+    scratch.chmod(0o700)
+    probes = asyncio.run(self_test(Fence(sandbox, Toolchains(), scratch)))
+    assert list(scratch.iterdir()) == [], "it leaves nothing behind"
+    assert all(probe.found for probe in probes)
+    return {probe.name: probe.protected for probe in probes}
+
+
+def test_a_sandbox_holds_everywhere(tmp_path: Path) -> None:
+    """This is what `doctor` shows on a good machine."""
+    standing = asyncio.run(BwrapSandbox().check())
+    if not standing.ok:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"bwrap has to work here: {standing.found}")
+        pytest.skip(f"BWRAP NOT TESTED: {standing.found}")
+    held = _held(BwrapSandbox(), tmp_path)
+    assert set(held.values()) == {True}, held
+    assert len(held) == 10
+
+
+def test_without_a_sandbox_it_gets_through(tmp_path: Path) -> None:
+    """An attempt that never succeeds anywhere would prove nothing."""
+    held = _held(NoSandbox(tmp_path), tmp_path)
+    open_ways = {name for name, protected in held.items() if not protected}
+    assert open_ways >= {"files", "writes", "processes", "network", "rights"}
+    assert held["descriptors"]
+    assert held["end"]
+
+
+def test_one_that_can_t_be_carried_out_is_not_called_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence is not protection."""
+    monkeypatch.setattr("bailiwick.fence.attempts.__file__", "/dev/null")
+    assert _held(NoSandbox(tmp_path), tmp_path) == {"self-test": False}
+    assert children.read_stat(os.getpid()) is not None
