@@ -27,6 +27,7 @@ FIGURES = {
     "parked": "parked",
     "startup": "startup",
     "agents": "agent_turns",
+    "fence": "fence_start",
 }
 """Which file measures what, by the name that `--only` takes."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -239,3 +240,36 @@ def test_self_heal_heals_what_is_not_committed_yet(person: Person) -> None:
     assert result.json()["context"]["proposal"]["branch"] == _branches(root)[0]
     assert (root / "shop" / "prices.py").read_text() == broken
     assert "percent) / 100" in _git(root, "show", f"{_branches(root)[0]}:shop/prices.py")
+
+
+AGENT = """import json, pathlib, sys
+prompt = sys.stdin.read()
+code = pathlib.Path("shop/prices.py")
+text = code.read_text()
+if "say so in the docstring" in prompt:
+    text = text.replace("taken off.", "taken off, in whole cents.")
+else:
+    text = text.replace("return price * (100 - percent) / 100", "return round(price * (100 - percent) / 100, 2)")
+code.write_text(text)
+print(json.dumps({"outcome": "done", "reason": "", "summary": "Rounded.", "wants": []}))
+"""
+
+
+def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> None:
+    """A program of the person's is the agent, behind the fence; the second round builds upon the first."""
+    root = _shop(person)
+    program = person.home.parent / "agent.py"
+    program.write_text(AGENT)
+    person.extra["AGENT_CMD"] = f"{shutil.which('python3')} {program}"
+    person.extra["AGENT_CLI"] = "command"
+    result = _asks(person, "--json")
+    assert result.code == 0, result.out + result.err
+    name, branch = result.json()["context"]["proposal"]["id"], _branches(root)[0]
+    first = _git(root, "rev-parse", branch)
+    back = person.runs(
+        "proposals", "reject", name, "--because", "say so in the docstring", "--rework", timeout=LONG
+    )  # fmt: skip
+    assert back.code == 0, back.out + back.err
+    assert _git(root, "rev-parse", f"{branch}~1") == first
+    assert "in whole cents" in _git(root, "show", f"{branch}:shop/prices.py")
+    assert _branches(root) == [branch]

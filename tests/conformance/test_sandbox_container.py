@@ -16,7 +16,7 @@ import pytest
 
 from bailiwick.fence.backends.container import ContainerRoom, ContainerSandbox
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, owner_label
-from bailiwick.fence.model import INNER, Bind, Cage
+from bailiwick.fence.cage import INNER, Bind, Cage
 from bailiwick.fence.port import Sandbox
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import run_process
@@ -32,7 +32,7 @@ HOST = """
 import asyncio, json, sys
 from pathlib import Path
 from bailiwick.fence.backends.container import ContainerSandbox
-from bailiwick.fence.model import INNER, Bind, Cage
+from bailiwick.fence.cage import INNER, Bind, Cage
 from bailiwick.runtime.proc import run_process
 
 async def main(tree, scratch, variables):

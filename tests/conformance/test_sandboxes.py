@@ -11,8 +11,8 @@ import pytest
 
 from bailiwick.fence.backends.bwrap import BwrapSandbox
 from bailiwick.fence.backends.none import NoSandbox
+from bailiwick.fence.cage import Standing
 from bailiwick.fence.cgroups import Ground
-from bailiwick.fence.model import Standing
 from bailiwick.fence.port import Sandbox
 from bailiwick.testing.sandbox_conformance import SandboxConformance
 

@@ -47,10 +47,10 @@ def script_of(pattern: str, words: tuple[str, ...] = WORDS) -> str:
     return f"nodes:\n{first}  fix:\n" + "".join(f"    - {turn}\n" for turn in turns)
 
 
-def git(where: Path, *words: str) -> str:
+def git(where: Path, *words: str, check: bool = True) -> str:
     """What a person's git says."""
     who = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org", "-c", "protocol.file.allow=always")
-    done = subprocess.run(["git", *who, *words], cwd=where, capture_output=True, text=True, check=True)
+    done = subprocess.run(["git", *who, *words], cwd=where, capture_output=True, text=True, check=check)
     return done.stdout.strip()
 
 

@@ -39,7 +39,8 @@ def make_tools(folder: Path) -> Path:
     (folder / "bin" / "python").symlink_to("python3")
     for name in NEEDED:
         found = importlib.util.find_spec(name)
-        assert found is not None and found.origin is not None, name
+        assert found, name
+        assert found.origin, name
         source = Path(found.origin)
         if source.name == "__init__.py":
             shutil.copytree(source.parent, packages / name)
@@ -83,7 +84,8 @@ class Gatehouse:
 
     async def _judge(self, repository: Path, commit: str, files: dict[str, str | None]) -> Report:
         environment = Environment({
-            "BAILIWICK_HOME": str(self.folder / "home"), "PATH": f"{self.tools}:/usr/bin:/bin", "HOME": str(self.folder),
+            "BAILIWICK_HOME": str(self.folder / "home"), "PATH": f"{self.tools}:/usr/bin:/bin",
+            "HOME": str(self.folder),
         })  # fmt: skip
         config = load_config(repository, {}, environment=environment)
         fence: Fence = await open_fence(config, attended=True, environment=environment)

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.fence.model import INNER, MB, Bind, Cage, Limits
+from bailiwick.fence.cage import INNER, MB, Bind, Cage, Limits
 from bailiwick.fence.port import Sandbox
 from bailiwick.ids import Json
 from bailiwick.runtime import children

@@ -14,9 +14,9 @@ import pytest
 from bailiwick.agents.broker.grants import Grant, Upstream
 from bailiwick.agents.broker.server import Broker
 from bailiwick.fence.backends.bwrap import BwrapSandbox
+from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
 from bailiwick.fence.egress import Egress
 from bailiwick.fence.egress_hosts import AllowList
-from bailiwick.fence.model import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
 from bailiwick.fence.port import Room
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 from bailiwick.testing.model_server import ModelServer, Say

@@ -17,9 +17,9 @@ from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES
 from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles
 from bailiwick.config.paths import make_private
+from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
 from bailiwick.fence.disk import watch_disk
 from bailiwick.fence.environments import binds_of
-from bailiwick.fence.model import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
 from bailiwick.fence.ownership import give_back, uid_of
 from bailiwick.fence.port import Room
 from bailiwick.fence.service import Fence, written
@@ -89,7 +89,8 @@ class Fencing:
     def dress(self, access: Access, backend: str, stay: Stay) -> Access:
         """The turn with a clean environment, a home and a temporary directory of its own."""
         turn = access.turn
-        home = make_private(self.state / "homes" / stay.root)
+        own_home = self.isolates or not access.exposed
+        home = make_private(self.state / "homes" / stay.root) if own_home else Path(turn.env.get("HOME", "/"))
         scratch = make_private(self.fence.scratch / f"turn-{digest(turn.key)[:16]}")
         wanted = (*CARRIED, *SECRET_VARIABLES) if access.exposed else CARRIED
         kept = {

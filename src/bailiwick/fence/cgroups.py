@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bailiwick.fence.model import Limits
+from bailiwick.fence.cage import Limits
 
 CONTROLLERS = ("memory", "pids", "cpu")
 AROUND = 4

@@ -15,7 +15,7 @@ from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:
-    from bailiwick.fence.model import Standing
+    from bailiwick.fence.cage import Standing
     from bailiwick.fence.selftest import Probe
 
 NOT_READY = 8

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from bailiwick.fence.model import Limits
+from bailiwick.fence.cage import Limits
 
 EVERY = 1.0
 """Seconds between two looks, while they are quick."""

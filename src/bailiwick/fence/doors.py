@@ -6,7 +6,7 @@ import asyncio
 import socket
 from contextlib import suppress
 
-from bailiwick.fence.model import DOORS
+from bailiwick.fence.cage import DOORS
 from bailiwick.fence.port import OnDoor
 
 _NAMES = 4096

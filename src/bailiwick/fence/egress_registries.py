@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from bailiwick.fence.cage import Bind
 from bailiwick.fence.egress_hosts import BadHost, Target, parse_host
-from bailiwick.fence.model import Bind
 from bailiwick.fence.toolchain_trees import Grounds, is_system
 
 REGISTRIES = (

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bailiwick.config.paths import make_private
+from bailiwick.fence.cage import INNER, Bind
+from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.locks import held
-from bailiwick.fence.model import INNER, Bind
 from bailiwick.fence.preparing import NONE, bring, identify, make, read_made, remove, run_all
 from bailiwick.fence.recipes import (
     VENVS,
     Environment,
-    EnvironmentFailed,
     Recipe,
     Workshop,
     bin_folders,

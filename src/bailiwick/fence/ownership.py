@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bailiwick.errors import NotReady, Place
-from bailiwick.fence.model import Bind, Cage
+from bailiwick.fence.cage import Bind, Cage
 from bailiwick.ids import digest
 
 FIRST_UID = 0x7000_0000

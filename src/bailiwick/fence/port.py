@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
-from bailiwick.fence.model import Cage, Standing
+from bailiwick.fence.cage import Cage, Standing
 from bailiwick.runtime.kinds import Command
 
 OnDoor = Callable[[str, socket.socket], None]

@@ -14,17 +14,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bailiwick.fence.cage import EGRESS_PORT, INNER
 from bailiwick.fence.egress import Egress
 from bailiwick.fence.egress_hosts import AllowList, BadHost
 from bailiwick.fence.egress_registries import REGISTRIES
-from bailiwick.fence.model import EGRESS_PORT, INNER
-from bailiwick.fence.recipes import CARGO_HOME, MISSING_COPY, VENVS, EnvironmentFailed, Recipe, Workshop
+from bailiwick.fence.failures import EnvironmentFailed
+from bailiwick.fence.recipes import CARGO_HOME, MISSING_COPY, VENVS, Recipe, Workshop
 from bailiwick.fence.toolchains import install_hint, resolve_program
 from bailiwick.ids import canonical, digest
 from bailiwick.runtime.proc import plain_line
 
 if TYPE_CHECKING:
-    from bailiwick.fence.model import Cage
+    from bailiwick.fence.cage import Cage
     from bailiwick.fence.service import Fence
     from bailiwick.runtime.kinds import Exit
 

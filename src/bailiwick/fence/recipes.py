@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.errors import NotReady
+from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.egress import Parent
 from bailiwick.fence.egress_registries import Registries
-from bailiwick.fence.model import INNER, Bind
 
 if TYPE_CHECKING:
     from bailiwick.clock import Clock
     from bailiwick.fence.service import Fence
     from bailiwick.fence.vault import Vault
 
-FAILED = "BW430"
 MISSING_COPY = "BW431"
 VENVS = (".venv", "venv")
 CARGO_HOME = ".cargo-home"
@@ -45,16 +43,6 @@ class Environment:
     in_place: Recipe | None = None
     modules: frozenset[str] = frozenset()
     """Names of the Python modules in it."""
-
-
-class EnvironmentFailed(NotReady):
-    """Repair what `prepare` needs (network, lock file, tool) and run the same again; the agent is never told."""
-
-    default_code = FAILED
-
-    def __init__(self, what: str, *, hint: str = "", output: str = "", code: str = "") -> None:
-        super().__init__(what, hint=hint, code=code)
-        self.output = output
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bailiwick.config.paths import make_private
 from bailiwick.fence import attempts
-from bailiwick.fence.model import MB, Cage, Limits
+from bailiwick.fence.cage import MB, Cage, Limits
 from bailiwick.fence.service import Fence
 from bailiwick.fence.system_view import find_interpreter
 from bailiwick.ids import Json

@@ -16,8 +16,8 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady, Place, UsageError
+from bailiwick.fence.cage import HOME, INNER, Bind, Cage, Limits, Role, Standing
 from bailiwick.fence.disk import watch_disk
-from bailiwick.fence.model import HOME, INNER, Bind, Cage, Limits, Role, Standing
 from bailiwick.fence.port import Room, Sandbox
 from bailiwick.fence.relay import Passage, Relay
 from bailiwick.fence.scratch import own_scratch, sweep_scratch

@@ -19,11 +19,12 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady
+from bailiwick.fence.cage import EGRESS_PORT, Bind, Cage
 from bailiwick.fence.egress import Egress, Parent, allow_list
 from bailiwick.fence.environments import prepare_environment
-from bailiwick.fence.model import EGRESS_PORT, Bind, Cage
+from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.preparing import remove
-from bailiwick.fence.recipes import EnvironmentFailed, Recipe, bin_folders, tool_variables
+from bailiwick.fence.recipes import Recipe, bin_folders, tool_variables
 from bailiwick.fence.service import Fence, make_sandbox, open_fence
 from bailiwick.fence.vault import Vault
 from bailiwick.runtime.kinds import Command

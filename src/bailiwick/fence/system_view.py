@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bailiwick.fence.model import HOME, Bind
+from bailiwick.fence.cage import HOME, Bind
 
 SHIM = Path("/.bailiwick/shim.py")
 """Where the shim is inside, as it was written."""

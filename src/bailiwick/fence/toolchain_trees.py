@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.fence.model import Bind
+from bailiwick.fence.cage import Bind
 
 SYSTEM = tuple(Path(top) for top in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"))
 """What every sandbox shows anyway: it needs no bind."""
@@ -81,8 +81,9 @@ def in_work_tree(path: Path, home: Path | None) -> bool:
 
 
 def is_virtual_environment(folder: Path) -> bool:
-    """Whether Python packages are installed there: an environment that the operator has activated is their tool,
-    also where it lies beside their own copy of the code, which no agent can write to.
+    """Whether Python packages are installed there.
+
+    One that the operator has activated is their tool, also where it lies in their own checkout: no agent writes there.
     """
     return (folder / "pyvenv.cfg").is_file()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bailiwick.fence import toolchain_trees as trees
 from bailiwick.fence import toolchain_versions as versions
-from bailiwick.fence.model import Bind
+from bailiwick.fence.cage import Bind
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where every sandbox has programs."""

@@ -239,14 +239,14 @@ class Vault:
         if links and not submodules:
             raise NotReady(
                 f"the repository has submodules ('{shown(links[0])}'), whose files would be missing",
-                hint="allow it where neither the work nor the checks need them",
+                hint="they are not supported: start from a commit without them, with --base",
                 place=place,
                 code=SUBMODULES,
             )
         if not lfs and await self.is_lfs(commit):
             raise NotReady(
                 "the repository keeps files in Git LFS, of which only the pointers would be there",
-                hint="allow it where neither the work nor the checks need their contents",
+                hint="it is not supported: start from a commit without it, with --base",
                 place=place,
                 code=LFS,
             )

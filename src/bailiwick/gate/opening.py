@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bailiwick.config.environment import Environment
+from bailiwick.config.policy import policy_digest
 from bailiwick.config.service import Config
 from bailiwick.fence.egress import Parent
 from bailiwick.fence.egress_registries import configured_registries
@@ -28,6 +29,7 @@ def places_of(config: Config, environment: Environment | None = None) -> GatePla
         cache=paths.cache,
         state=paths.state,
         registries=replace(found, hosts=listed),
+        policy=policy_digest(config),
         parent=Parent(config.get("network.proxy") or "", config.get("network.no_proxy") or ""),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from bailiwick.fence.model import Bind
+from bailiwick.fence.cage import Bind
 from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
 

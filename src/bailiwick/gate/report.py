@@ -16,6 +16,8 @@ from bailiwick.gate.run import is_blocked
 from bailiwick.ids import canonical, digest
 
 FOLDER = "gates"
+MISSING_TOOL = "missing-tool"
+"""The code of a finding: the program of a check is not here."""
 FOR_AGENT = 24 * 1024
 """Characters of failing output that an agent is given."""
 _LISTED = 40
@@ -77,6 +79,11 @@ def signature(report: Report) -> str:
 
 def _words(check: CheckResult) -> set[str]:
     return {f"{f.code} {f.path} {f.what}" for f in check.findings if f.blocks}
+
+
+def without_tool(report: Report) -> tuple[CheckResult, ...]:
+    """The checks that could not be run since their program is not here; each has a hint how to install it."""
+    return tuple(c for c in report.checks if any(finding.code == MISSING_TOOL for finding in c.findings))
 
 
 def red_checks(report: Report) -> tuple[CheckResult, ...]:

@@ -25,7 +25,7 @@ from bailiwick.gate.benches import Trees
 from bailiwick.gate.model import CheckResult, Finding, Report, Verdict
 from bailiwick.gate.port import Bench
 from bailiwick.gate.reading import read_all
-from bailiwick.gate.report import store_report
+from bailiwick.gate.report import store_report, without_tool
 from bailiwick.gate.run import (
     about_wanted_tests,
     file_of,
@@ -39,6 +39,7 @@ from bailiwick.gate.run import (
 from bailiwick.gate.services import UNPROTECTED, Means, open_services
 from bailiwick.gate.spec import CheckSpec, GateSpec
 from bailiwick.gate.tree import Policy, Sifted, sift
+from bailiwick.ids import canonical, digest
 
 INTERRUPTED = 130
 
@@ -72,6 +73,8 @@ class GatePlaces:
     person: Path | None = None
     registries: Registries = field(default_factory=Registries)
     parent: Parent = field(default_factory=Parent)
+    policy: str = ""
+    """The digest of the organisation's policy and of all limits that hold."""
     engine: Mapping[str, str] | None = None
 
 
@@ -115,7 +118,8 @@ async def run_gate(
             await work.close()
     if how["cancel"].is_set():
         raise GateInterrupted("the gate was interrupted", hint="run it again; nothing was kept")
-    report = replace(report, seconds=how["clock"].monotonic() - began)
+    rules = digest(canonical([report.policy, places.policy]))
+    report = replace(report, policy=rules, seconds=how["clock"].monotonic() - began)
     _record(report, ask, places.state, how["clock"])
     crashpoints.reach("gate.recorded")
     return report
@@ -124,7 +128,7 @@ async def run_gate(
 async def base_report(
     base: str, spec: GateSpec, vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]
 ) -> Report:
-    """The gate of the base itself, from what is kept if nothing has changed; an environment's fault is not kept."""
+    """The gate of the base itself, from what is kept if nothing has changed; a fault of the environment, or a tool that is not here, is not kept."""
     tree = await vault.tree_of(base)
     prepared = how.get("prepared") or await try_prepare(spec, base, workshop(vault, fence, places, **how))
     how["prepared"] = prepared
@@ -135,7 +139,7 @@ async def base_report(
     if known is not None:
         return known
     report = await run_gate(Ask(base, tree), spec, vault, fence, places, **how)
-    if report.verdict in ("green", "red"):
+    if report.verdict in ("green", "red") and not without_tool(report):
         kept.keep_base_report(places.cache, key, report)
     return report
 

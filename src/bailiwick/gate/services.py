@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.model import service_door
-from bailiwick.fence.recipes import EnvironmentFailed
+from bailiwick.fence.cage import service_door
+from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.relay import Address, Relay
 from bailiwick.gate.spec import HIGHEST_PORT, LOWEST_PORT, MOST_PORTS, Service
 

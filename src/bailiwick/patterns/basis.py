@@ -12,10 +12,10 @@ from bailiwick.errors import NotReady
 from bailiwick.fence.environments import Recipe, prepare_environment
 from bailiwick.fence.service import Fence
 from bailiwick.fence.vault import Vault
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import CheckResult, Report
 from bailiwick.gate.nodes import document_of
 from bailiwick.gate.opening import gate_for, places_of
-from bailiwick.gate.report import red_checks
+from bailiwick.gate.report import red_checks, without_tool
 from bailiwick.gate.run import verdict_of
 from bailiwick.gate.service import How, base_report, workshop
 from bailiwick.gate.spec import GateSpec
@@ -40,14 +40,23 @@ class Basis:
         """What is red: the ids of tests where a check knows them, else the name of the check."""
         return tuple(name for check in red_checks(self.report) for name in (check.failing or (check.name,)))
 
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        """What is red, for people: a check that knows no tests says its last words."""
+        return tuple(
+            line
+            for check in red_checks(self.report)
+            for line in (check.failing or (f"{check.name}: {_last_words(check) or 'red'}",))
+        )
+
     def require_green(self, known_red: Sequence[str], command: str = "the same command with") -> None:
         """Raise `NotReady` unless the base is green, or red in exactly what a person said may be."""
         self.require_known()
         if verdict_of(self.report.checks, known_red) != "green" and not set(self.failing) <= set(known_red):
-            raise red_base(self.failing, command)
+            raise red_base(self._shown, command)
 
     def require_known(self) -> None:
-        """Raise `NotReady` where the gate could not be run at all."""
+        """Raise `NotReady` where the gate could not be run as a whole: no agent can repair that."""
         if self.report.verdict == "environment":
             first = next((check for check in self.report.checks if check.outcome == "environment"), None)
             what = first.findings[0].what if first and first.findings else "the environment failed"
@@ -57,6 +66,10 @@ class Basis:
                 hint=(first.hint if first else "") or "bailiwick gate shows more",
                 code=CANT_RUN,
             )
+        if missing := without_tool(self.report):
+            what = "; ".join(f"{check.name}: {finding.what}" for check in missing for finding in check.findings[:1])
+            hints = "; ".join(dict.fromkeys(check.hint for check in missing if check.hint))
+            raise NotReady(f"the gate can't be run here: {what}", hint=hints or "install it", code=CANT_RUN)
 
     def outputs(self) -> dict[str, Json]:
         """What a gate node would give back for the base itself."""
@@ -88,6 +101,11 @@ class Lookout:
         shop = workshop(self.vault, self.fence, places, **how)
         environment = await prepare_environment(Recipe(spec.prepare, spec.copy), commit, shop)
         return Basis(spec, report, environment.digest, environment.names)
+
+
+def _last_words(check: CheckResult) -> str:
+    told = [finding.what for finding in check.findings if finding.what] or check.output.strip().splitlines()[-1:]
+    return "; ".join([*told[:3], *([check.hint] if check.hint else [])])
 
 
 def gate_line(spec: GateSpec) -> Line:

@@ -14,7 +14,8 @@ from bailiwick.cli.view import choose_view
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern
-from bailiwick.patterns.service import Request, carry_out
+from bailiwick.patterns.request import Request
+from bailiwick.patterns.service import carry_out
 from bailiwick.patterns.simulation import PLAYS, perform, staged
 from bailiwick.runs.hosting import Manners
 
@@ -86,6 +87,8 @@ def self_heal(**given: object) -> int:
       bailiwick self-heal --attempts 1
       bailiwick self-heal --simulate stuck
     """
+    if given["known_red"]:
+        raise UsageError("what is red is what self-heal is for: --known-red makes no sense here")
     return _carry_out(SELF_HEAL, given)
 
 

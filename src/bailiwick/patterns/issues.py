@@ -97,7 +97,7 @@ def fetched_issue(reference: Reference, found: ForgeIssue) -> Issue:
     text = harmless(found.body) or title
     return Issue(
         reference.identity,
-        f"#{reference.issue.number}",
+        f"issue {reference.issue.number}",
         title_of(title, title),
         text,
         clean(found.url),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Line, Order
+from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Line, Order, choose_conventions
 from bailiwick.patterns.preflight import Preflight
 
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
     from bailiwick.patterns.basis import Basis
-    from bailiwick.patterns.service import Request
+    from bailiwick.patterns.request import Request
     from bailiwick.proposals.desk import Desk
     from bailiwick.runs.start import Wish
 
@@ -39,6 +39,7 @@ async def make_ready(request: Request, session: Session, desk: Desk, order: Orde
     request.tell(gate_line(spec))
     for note in spec.notes:
         request.say(str(note))
+    await _conventions(request, session, desk, ground)
     basis = await lookout.look(ground.commit, spec)
     basis.require_known()
     if order.pattern == ISSUE_TO_PR and not order.known_red:
@@ -48,3 +49,11 @@ async def make_ready(request: Request, session: Session, desk: Desk, order: Orde
         await flight.limits(wish.limits)
         flight.verdict()
     return basis
+
+
+async def _conventions(request: Request, session: Session, desk: Desk, ground: Ground) -> None:
+    """Name the conventions file that the agent is given, or say that the configured one is not there."""
+    wanted = session.config.get("conventions")
+    found = choose_conventions(await desk.vault.files(ground.commit), wanted)
+    if found or wanted:
+        request.tell(Line("brief", f"with {found}" if found else f"{wanted} is not in the base commit"))

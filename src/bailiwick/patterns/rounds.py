@@ -10,9 +10,10 @@ from bailiwick.cli.view import choose_view
 from bailiwick.config.service import Config
 from bailiwick.patterns.issues import harmless
 from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Issue, Order, run_key, title_of
-from bailiwick.patterns.service import Errand, Request
+from bailiwick.patterns.request import Request
+from bailiwick.patterns.service import Errand
 from bailiwick.proposals.desk import open_desk
-from bailiwick.proposals.model import Round
+from bailiwick.proposals.model import Proposal, Round
 from bailiwick.proposals.service import begin_round
 
 LIMIT = 64 * 1024
@@ -20,26 +21,33 @@ LIMIT = 64 * 1024
 
 
 async def start_round(asked: Round, config: Config) -> int:
-    """Start a round once, and walk it; gives its exit code, 0 where it was started before."""
+    """Start a round once and walk it, or go on with it; gives its exit code, 0 where the proposal is over.
+
+    The run is there before the round is noted: a crash in between starts the same run again, not another one.
+    """
     view = choose_view()
     with chdir(asked.repository):
         async with open_session({}, view.watch()) as session:
             desk = await open_desk(session.config, Path(asked.repository), session.assembly.clock, by=session.by)
+            errand = Errand(Request(ISSUE_TO_PR), session, view, desk)
             proposal = desk.store.named(asked.proposal)
-            if not await begin_round(asked, desk):
-                return 0
-            text = harmless("\n\n".join(asked.texts))[:LIMIT] or ", ".join(asked.why)
-            title = title_of(f"Round {asked.number}: {proposal.title}", proposal.title)
-            issue = Issue(proposal.issue, proposal.title, title, text)
-            order = Order(
-                ISSUE_TO_PR, asked.repository, issue, attempts=int(session.config.get("attempts")),
-                branch=asked.branch, continues=asked.proposal,
-            )  # fmt: skip
-            ground = Ground(
-                asked.base,
-                await desk.vault.tree_of(asked.base),
-                asked.branch,
-                f"round {asked.number}, {', '.join(asked.why)}",
-            )
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)
-            return await Errand(Request(ISSUE_TO_PR), session, view, desk).begin(order, ground, key)
+            known = await session.assembly.store.find(ISSUE_TO_PR, key)
+            if known is not None:
+                return await errand.walk(known)
+            if not proposal.live or asked.key in proposal.handled:
+                return 0
+            order = _order(asked, proposal, int(session.config.get("attempts")))
+            note = f"round {asked.number}, {', '.join(asked.why)}"
+            ground = Ground(asked.base, await desk.vault.tree_of(asked.base), asked.branch, note)
+            return await errand.begin(order, ground, key, lambda: begin_round(asked, desk))
+
+
+def _order(asked: Round, proposal: Proposal, attempts: int) -> Order:
+    """What was said of a proposal, as an issue: the words of strangers, made harmless to show."""
+    text = harmless("\n\n".join(asked.texts))[:LIMIT] or ", ".join(asked.why)
+    title = title_of(f"Round {asked.number}: {proposal.title}", proposal.title)
+    issue = Issue(proposal.issue, proposal.title, title, text)
+    return Order(
+        ISSUE_TO_PR, asked.repository, issue, attempts=attempts, branch=asked.branch, continues=asked.proposal
+    )  # fmt: skip

@@ -2,57 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
-from bailiwick.cli.output import clean
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View
 from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
-from bailiwick.errors import NotReady, StoreError, UsageError
+from bailiwick.errors import NotReady, Place, StoreError, UsageError
+from bailiwick.fence.repository import BARE
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded, load
 from bailiwick.patterns.closing import Closing, Ended, closing
 from bailiwick.patterns.issues import Reference, fetched_issue, hidden_parts, parse_reference, read_issue
 from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Issue, Line, Order, Pattern, params_of, run_key
+from bailiwick.patterns.readiness import make_ready
+from bailiwick.patterns.request import Request
 from bailiwick.proposals.desk import Desk, open_desk
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.runs.find import name_of
-from bailiwick.runs.hosting import Manners, host
+from bailiwick.runs.hosting import host
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.start import Wish, start
 from bailiwick.workflows.service import BUNDLED, Shelf, named
 
 NO_REPOSITORY = "BW483"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A command line of a pattern, read. `quiet`: standard output belongs to a program, people read standard error."""
-
-    pattern: Pattern
-    issue: str = ""
-    base: str | None = None
-    attempts: int | None = None
-    allow: tuple[str, ...] = ()
-    known_red: bool = False
-    fresh: bool = False
-    flags: dict[str, Json] = field(default_factory=dict)
-    simulate: Path | bool | None = None
-    manners: Manners = field(default_factory=Manners)
-    quiet: bool = False
-
-    def say(self, text: str) -> None:
-        """Tell the person something."""
-        click.echo(clean(text, lines=True), err=self.quiet)
-
-    def tell(self, line: Line) -> None:
-        """Tell one of the first lines."""
-        self.say(f"{line.label:<8}  {line.text}")
+Started = Callable[[], Awaitable[object]]
+"""Called when a run is durable and before anything of it is done."""
 
 
 async def carry_out(request: Request, view: View) -> int:
@@ -62,13 +40,20 @@ async def carry_out(request: Request, view: View) -> int:
     ) as session:
         repository = session.config.repository
         if repository is None or not repository.git:
-            raise UsageError(
-                "this directory is in no git repository",
-                hint="go into one, or see it work anywhere: --simulate good",
-                code=NO_REPOSITORY,
-            )
+            raise _no_work_tree(Path.cwd())
         desk = await open_desk(session.config, repository.root, session.assembly.clock, by=session.by)
         return await Errand(request, session, view, desk).run()
+
+
+def _no_work_tree(cwd: Path) -> UsageError:
+    if any((folder / "HEAD").is_file() and (folder / "objects").is_dir() for folder in (cwd, *cwd.parents)):
+        what, hint = "this is a bare repository: there is no work tree to start from", "clone it and start there"
+        return UsageError(what, hint=hint, place=Place(str(cwd)), code=BARE)
+    return UsageError(
+        "this directory is in no git repository",
+        hint="go into one, or see it work anywhere: --simulate good",
+        code=NO_REPOSITORY,
+    )
 
 
 def pattern_workflow(pattern: Pattern, person: Path) -> Loaded:
@@ -100,7 +85,7 @@ class Errand:
         key = run_key(str(root), read.stem if read else f"issue-{reference.issue.number}", identity)
         known = await self._known(key)
         if known is not None:
-            return await self._walk(known, await self._news(known, reference, read))
+            return await self.walk(known, await self._news(known, reference, read))
         issue = read or fetched_issue(reference, await self._fetched(reference))
         if hidden := hidden_parts(issue):
             self.request.say(
@@ -115,7 +100,7 @@ class Errand:
         key = run_key(str(vault.repository), "heal", tree)
         known = await self._known(key)
         if known is not None:
-            return await self._walk(known, ())
+            return await self.walk(known, ())
         ground = Ground(head, tree, "HEAD")
         if tree != await vault.tree_of(head):
             commit = await vault.commit(
@@ -184,10 +169,8 @@ class Errand:
         commit = await vault.fetch_remote(target.url, name, **self.desk.login(target))
         return Ground(commit, await vault.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
 
-    async def begin(self, order: Order, ground: Ground, key: str) -> int:
-        """Look whether everything is there, start the run and walk it."""
-        from bailiwick.patterns.readiness import make_ready
-
+    async def begin(self, order: Order, ground: Ground, key: str, on_started: Started | None = None) -> int:
+        """Look whether everything is there, start the run, say so, and walk it."""
         session, request = self.session, self.request
         loaded = pattern_workflow(order.pattern, session.config.paths.config)
         request.tell(Line("base", ground.shown))
@@ -201,8 +184,10 @@ class Errand:
             return 0
         known_red = basis.failing if order.known_red and order.pattern == ISSUE_TO_PR else ()
         started = await start(session.assembly, replace(wish, params=params_of(order, ground, known_red)))
+        if on_started is not None:
+            await on_started()
         notices = tuple(str(problem) for problem in session.config.notices)
-        return await self._walk(started.row, (*notices, *started.notices))
+        return await self.walk(started.row, (*notices, *started.notices))
 
     def _chosen(self) -> dict[str, Json]:
         """What this command line says about agents: the run keeps it."""
@@ -214,7 +199,8 @@ class Errand:
             chosen["script"] = str(request.simulate)
         return chosen
 
-    async def _walk(self, row: RunRow, notices: tuple[str, ...]) -> int:
+    async def walk(self, row: RunRow, notices: tuple[str, ...] = ()) -> int:
+        """Walk a run, and say the last words."""
         code = await host(self.session, row, self.view, self.request.manners, notices)
         if self.request.manners.detach:
             return code

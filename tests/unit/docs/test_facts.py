@@ -9,6 +9,10 @@ from bailiwick.agents.registry import TABLE
 from bailiwick.config.display import worded
 from bailiwick.config.keys import KEYS
 from bailiwick.engine.failures import Kind
+from bailiwick.fence.cage import GB, Limits
+from bailiwick.fence.service import PROFILES
+from bailiwick.gate.backends import TABLE as CHECKS
+from bailiwick.gate.cli import EXITS
 from tests.unit.docs.pages import ROOT
 
 DOCS = ROOT / "docs"
@@ -42,6 +46,33 @@ def test_every_backend_is_in_the_tables_of_the_agents_page() -> None:
     allowed = rows("how-to/run-agents.md", "## What an agent may do unattended")
     told = {name.strip(" `") for row in allowed for name in row[0].split(",")}
     assert told == set(TABLE) - {"simulate"}
+
+
+def test_every_profile_of_the_sandbox_is_in_its_table_with_its_limits_below() -> None:
+    """Whoever chooses a profile has to find it; a limit that is told wrong is looked for in the wrong place."""
+    assert [row[0] for row in rows("how-to/sandbox.md", "## Profiles")] == ["auto", *PROFILES]
+    told = (DOCS / "how-to/sandbox.md").read_text("utf-8")
+    limits = Limits()
+    sizes = f"Memory {limits.memory // GB} GB, {limits.processes} processes, {limits.open_files} open files, "
+    sizes += f"{limits.file_size // GB} GB in one file, {limits.tmp // GB} GB of `/tmp`, {limits.disk // GB} GB"
+    assert f"{sizes} and {limits.inodes:,} files in all" in told
+
+
+def test_every_kind_of_check_is_in_the_table_of_the_gate_with_its_exit_codes() -> None:
+    """A kind that nobody describes is not used; a pipeline goes by the codes."""
+    kinds = [row[0].removesuffix("` (the default)") for row in rows("how-to/gate.md", "### Kinds of check")]
+    assert kinds == list(CHECKS)
+    assert EXITS == {"green": 0, "red": 1, "needs_person": 1, "environment": 8}
+    told = (DOCS / "how-to/gate.md").read_text("utf-8")
+    assert "Exit codes: 0 green, 1 red or in need of a person's word, 8 it could not be run." in told
+
+
+def test_the_catalogue_of_the_threat_model_names_tests_that_are_there() -> None:
+    """A page that promises a test which was moved or removed promises nothing."""
+    named = [row[2] for row in rows("explanation/threat-model.md", "## Catalogue")]
+    paths = [path for cell in named for path in re.findall(r"`?(tests/[\w/*.]+)`?", cell)]
+    assert len(paths) >= len(named) - 1
+    assert [path for path in paths if not list(ROOT.glob(path))] == []
 
 
 def test_every_dependency_says_why_it_is_there() -> None:

@@ -14,8 +14,8 @@ import pytest
 from bailiwick.errors import NotReady
 from bailiwick.fence.backends.bwrap import BwrapSandbox
 from bailiwick.fence.backends.bwrap_options import Means, describe, inner_path, options, rlimits, unprotected
+from bailiwick.fence.cage import HOME, INNER, Bind, Cage
 from bailiwick.fence.cgroups import Ground
-from bailiwick.fence.model import HOME, INNER, Bind, Cage
 from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Command
 from bailiwick.runtime.proc import EFFECT_MARK
@@ -26,7 +26,7 @@ import asyncio, sys
 from pathlib import Path
 from bailiwick.fence.backends.bwrap import BwrapSandbox
 from bailiwick.fence.cgroups import Ground
-from bailiwick.fence.model import INNER, Bind, Cage
+from bailiwick.fence.cage import INNER, Bind, Cage
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 
 async def main():

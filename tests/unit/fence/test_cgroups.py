@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bailiwick.fence.cage import Limits
 from bailiwick.fence.cgroups import AROUND, Ground, Group, find_ground, make_group, sweep
-from bailiwick.fence.model import Limits
 
 FIRST = "4:memory:/app/one\n3:pids:/\n2:cpu,cpuacct:/\n1:name=systemd:/\n"
 SECOND = "0::/user.slice/app.slice/term.scope\n"

@@ -14,7 +14,7 @@ import pytest
 from bailiwick.fence.backends import container_options as options
 from bailiwick.fence.backends.container_engine import Engine
 from bailiwick.fence.backends.container_link import Meeting
-from bailiwick.fence.model import HOME, INNER, Bind, Cage, Limits
+from bailiwick.fence.cage import HOME, INNER, Bind, Cage, Limits
 from bailiwick.testing.polling import until
 
 WHO = options.Identity(70_001, 70_001, None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from bailiwick.fence.cage import MB, Limits
 from bailiwick.fence.disk import measure, watch_disk
-from bailiwick.fence.model import MB, Limits
 
 
 def _fill(folder: Path, files: int, size: int = 0) -> Path:

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.model import HOME, INNER, Bind, Cage
+from bailiwick.fence.cage import HOME, INNER, Bind, Cage
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.model import INNER, Bind, Cage
+from bailiwick.fence.cage import INNER, Bind, Cage
 from bailiwick.fence.ownership import FIRST_UID, UIDS, give_back, hand_over, make_mount_points, uid_of
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bailiwick.fence.model import DOORS, port_of, service_door
+from bailiwick.fence.cage import DOORS, port_of, service_door
 from bailiwick.fence.relay import Passage, Relay
 
 
@@ -77,9 +77,10 @@ def test_the_end_of_a_command_ends_its_connections() -> None:
     """What is still open when the command has ended belongs to nobody."""
 
     async def story(port: int) -> None:
-        reader, _ = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         await closing.close()
         assert await reader.read() == b""
+        writer.close()
         with pytest.raises(OSError, match="refused"):
             await asyncio.open_connection("127.0.0.1", port)
 

@@ -14,7 +14,7 @@ from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.fence import service
 from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.model import HOME, INNER, MB, Bind, Cage, Limits, Standing
+from bailiwick.fence.cage import HOME, INNER, MB, Bind, Cage, Limits, Standing
 from bailiwick.fence.port import OnDoor, Room, Sandbox
 from bailiwick.fence.service import Fence, open_fence
 from bailiwick.fence.toolchains import Toolchains

@@ -12,7 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
 
-from bailiwick.fence.model import Bind, Cage
+from bailiwick.fence.cage import Bind, Cage
 from bailiwick.fence.objects import Change
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest import PytestCheck

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.environments import (
     Environment,
     EnvironmentFailed,
@@ -19,7 +20,6 @@ from bailiwick.fence.environments import (
     sweep_environments,
     tool_variables,
 )
-from bailiwick.fence.model import INNER, Bind
 from bailiwick.fence.vault import Vault
 from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox, spec_of
 

@@ -158,7 +158,7 @@ def test_a_forges_issue_is_made_harmless_too() -> None:
     """Its title, its text, its author: all are a stranger's."""
     reference = parse_reference("7", HERE).on(ORIGIN)
     issue = fetched_issue(reference, _post(title="Round\x1b[31m it", body="", author="an\x07n"))
-    assert (issue.title, issue.text, issue.author, issue.stem) == ("Round it", "Round it", "ann", "#7")
+    assert (issue.title, issue.text, issue.author, issue.stem) == ("Round it", "Round it", "ann", "issue 7")
     with pytest.raises(UsageError, match="more than"):
         fetched_issue(reference, _post(body="é" * LIMIT))
 

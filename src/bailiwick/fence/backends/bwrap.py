@@ -28,10 +28,10 @@ from bailiwick.fence.backends.bwrap_options import (
     rlimits,
     unprotected,
 )
+from bailiwick.fence.cage import Cage, Standing, port_of
 from bailiwick.fence.cgroups import Ground, Group, find_ground, make_group, sweep
 from bailiwick.fence.descriptors import Descriptors
 from bailiwick.fence.doors import Link, make_link
-from bailiwick.fence.model import Cage, Standing, port_of
 from bailiwick.fence.ownership import hand_over, make_mount_points, uid_of
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.seccomp import build_filter

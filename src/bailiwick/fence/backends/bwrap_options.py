@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.fence import system_view
+from bailiwick.fence.cage import HOME, Bind, Cage
 from bailiwick.fence.cgroups import Ground
-from bailiwick.fence.model import HOME, Bind, Cage
 
 VAR_SIZE = 64 * 1024**2
 _RIGHTS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")

@@ -24,8 +24,8 @@ from bailiwick.fence import system_view
 from bailiwick.fence.backends import container_options as options
 from bailiwick.fence.backends.container_engine import INSTALL, Engine, find_engine, told_variables
 from bailiwick.fence.backends.container_link import Meeting
+from bailiwick.fence.cage import INNER, Bind, Cage, Standing, port_of
 from bailiwick.fence.descriptors import Descriptors
-from bailiwick.fence.model import INNER, Bind, Cage, Standing, port_of
 from bailiwick.fence.ownership import hand_over, make_mount_points, uid_of
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.shim import pack

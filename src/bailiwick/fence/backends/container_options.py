@@ -14,7 +14,7 @@ from pathlib import Path
 from bailiwick.fence import system_view
 from bailiwick.fence.backends import container_guard
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owner_label
-from bailiwick.fence.model import HOME, Bind, Cage, Limits
+from bailiwick.fence.cage import HOME, Bind, Cage, Limits
 from bailiwick.fence.seccomp import build_filter
 from bailiwick.ids import digest
 from bailiwick.runtime.proc import EFFECT_MARK

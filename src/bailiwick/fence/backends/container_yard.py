@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owner_label
 from bailiwick.fence.backends.container_options import bounds
-from bailiwick.fence.model import GB, MB, Limits
-from bailiwick.fence.recipes import EnvironmentFailed
+from bailiwick.fence.cage import GB, MB, Limits
+from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import plain_line
 

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bailiwick.fence import system_view
+from bailiwick.fence.cage import HOME, Cage, Standing
 from bailiwick.fence.descriptors import Descriptors
-from bailiwick.fence.model import HOME, Cage, Standing
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.shim import pack
 from bailiwick.runtime import children

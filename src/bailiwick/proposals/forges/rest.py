@@ -196,7 +196,8 @@ class Rest:
                 "unavailable", what, hint="try again later", retry_after=self._wait(headers), status=status
             )
         kind: Trouble = "conflict" if status == 409 else "invalid"
-        return ForgeFailed(kind, f"{self.host} does not accept this (status {status}){told}", status=status)
+        what = f"{self.host} does not accept this (status {status}){told}"
+        return ForgeFailed(kind, what, hint="settle there what it names, then do the same again", status=status)
 
     def _limited(self, headers: Mapping[str, str], said: str) -> bool:
         return headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers or bool(_LIMITED.search(said))

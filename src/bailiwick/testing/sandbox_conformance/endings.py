@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.model import INNER, Bind, Cage
+from bailiwick.fence.cage import INNER, Bind, Cage
 from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import EFFECT_MARK
@@ -74,9 +74,10 @@ class Endings(Stage):
         """Also where whoever started it no longer cares."""
         mark = new_mark()
         started: list[subprocess.Popen[bytes]] = []
+        sandbox = self.ready_sandbox(tmp_path)
 
         async def go() -> None:
-            async with self.ready_sandbox(tmp_path).enter(self.cage(tmp_path)) as room:
+            async with sandbox.enter(self.cage(tmp_path)) as room:
                 env = {"PATH": PATH, EFFECT_MARK: mark}
                 command = room.command(python("open('here', 'w')\nimport signal; signal.pause()"), env)
                 started.append(spawn(command))
@@ -105,9 +106,10 @@ class Endings(Stage):
     def test_a_path_of_the_host_is_told_as_it_is_inside(self, tmp_path: Path) -> None:
         """What is told to an agent has to be true where it is."""
         file = self.tree(tmp_path) / "a/file"
+        sandbox = self.ready_sandbox(tmp_path)
 
         async def go() -> None:
-            async with self.ready_sandbox(tmp_path).enter(self.cage(tmp_path)) as room:
+            async with sandbox.enter(self.cage(tmp_path)) as room:
                 if not self.isolates:
                     assert room.inner(file) == file
                     return

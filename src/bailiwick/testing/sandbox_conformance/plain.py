@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.model import INNER, Bind
+from bailiwick.fence.cage import INNER, Bind
 from bailiwick.runtime.proc import EFFECT_MARK
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.model import INNER, Bind, Cage, Limits
+from bailiwick.fence.cage import INNER, Bind, Cage, Limits
 from bailiwick.fence.port import OnDoor, Sandbox
 from bailiwick.fence.system_view import find_interpreter
 from bailiwick.runtime.kinds import Command, Exit

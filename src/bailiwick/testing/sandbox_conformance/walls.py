@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.model import DOORS, MB, Limits
+from bailiwick.fence.cage import DOORS, MB, Limits
 from bailiwick.runtime.proc import EFFECT_MARK
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,

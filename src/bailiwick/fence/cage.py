@@ -1,4 +1,4 @@
-"""What a fenced process may see and do. Pure: no I/O here."""
+"""What a fenced process may see and do: data only, no I/O here."""
 
 from __future__ import annotations
 

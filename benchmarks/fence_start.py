@@ -1,0 +1,98 @@
+"""What the fence costs: a start of a sandbox beside a bare start of bubblewrap and of the program alone."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import quantiles
+
+from bailiwick.fence.backends.bwrap import BwrapSandbox
+from bailiwick.fence.cage import INNER, Bind, Cage
+from bailiwick.runtime.proc import EFFECT_MARK, run_process
+from benchmarks.measure import Bench, PartFailed, Reading, Spread, column
+from benchmarks.report import Figure
+
+BOUND = 100.0
+"""Milliseconds, for 95 of 100 starts."""
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """Start the same program in the three ways, in turn."""
+    starts = bench.pick(100, 10)
+    parts: dict[str, Callable[[], Reading]] = {
+        name: lambda name=name: bench.part("fence_start", name, starts=starts)  # type: ignore[misc]
+        for name in ("sandbox", "doors", "bwrap", "bare")
+    }
+    found = bench.in_turn(parts, bench.pick(3, 1))
+    others = {name: Spread.of(column(found[name], "middle"), 1000) for name in ("bwrap", "bare")}
+    return [
+        _figure("fence-start", "a start in the sandbox, 95 of 100 below", found["sandbox"], others),
+        _figure("fence-doors", "the same with two doors, 95 of 100 below", found["doors"], {}),
+    ]
+
+
+def _figure(name: str, what: str, readings: list[Reading], others: dict[str, Spread]) -> Figure:
+    slow = Spread.of(column(readings, "p95"), 1000)
+    middle = Spread.of(column(readings, "middle"), 1000)
+    note = f"median {middle.middle:.3g} ms; entered, `true` run, left, nothing kept open between two starts"
+    return Figure(name, what, "≤ 100 ms", slow, "ms", others, slow.middle, "ms", BOUND, note=note)
+
+
+def _timed(starts: int, start: Callable[[], None]) -> Reading:
+    start()
+    taken = []
+    for _ in range(starts):
+        began = time.perf_counter()
+        start()
+        taken.append(time.perf_counter() - began)
+    return {"middle": sorted(taken)[len(taken) // 2], "p95": quantiles(taken, n=20)[-1]}
+
+
+def sandbox(folder: Path, starts: int) -> Reading:
+    """Starts as a check of the gate has them."""
+    return _fenced(folder, starts, ())
+
+
+def doors(folder: Path, starts: int) -> Reading:
+    """Starts as an agent's program has them."""
+    return _fenced(folder, starts, ("model", "egress"))
+
+
+def _fenced(folder: Path, starts: int, names: tuple[str, ...]) -> Reading:
+    tree = folder / "tree"
+    tree.mkdir()
+    box = BwrapSandbox()
+    standing = asyncio.run(box.check())
+    if not standing.ok:
+        raise PartFailed(standing.found)
+    cage = Cage("agent", (Bind(tree, INNER, write=True),), doors=names)
+
+    async def once() -> None:
+        async with box.enter(cage, lambda _name, listening: listening.close()) as room:
+            command = room.command(("true",), {"PATH": "/usr/bin:/bin", EFFECT_MARK: "benchmark"})
+            end = await run_process(command, cancel=asyncio.Event())
+            if end.code:
+                raise PartFailed(end.stderr.decode("utf-8", "replace"))
+
+    return _timed(starts, lambda: asyncio.run(once()))
+
+
+def bwrap(folder: Path, starts: int) -> Reading:
+    """Bubblewrap alone, with namespaces and the whole machine read-only."""
+    argv = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "--new-session", "--", "true"]
+    return _timed(starts, lambda: _run(argv))
+
+
+def bare(folder: Path, starts: int) -> Reading:
+    """The program alone."""
+    return _timed(starts, lambda: _run(["true"]))
+
+
+def _run(argv: list[str]) -> None:
+    subprocess.run(argv, check=True, capture_output=True)
+
+
+PARTS = {"sandbox": sandbox, "doors": doors, "bwrap": bwrap, "bare": bare}

@@ -1,0 +1,38 @@
+"""What a command line of a pattern says, and how the person who typed it is spoken to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from bailiwick.cli.output import clean
+from bailiwick.ids import Json
+from bailiwick.patterns.model import Line, Pattern
+from bailiwick.runs.hosting import Manners
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A command line of a pattern, read. `quiet`: standard output belongs to a program, people read standard error."""
+
+    pattern: Pattern
+    issue: str = ""
+    base: str | None = None
+    attempts: int | None = None
+    allow: tuple[str, ...] = ()
+    known_red: bool = False
+    fresh: bool = False
+    flags: dict[str, Json] = field(default_factory=dict)
+    simulate: Path | bool | None = None
+    manners: Manners = field(default_factory=Manners)
+    quiet: bool = False
+
+    def say(self, text: str) -> None:
+        """Tell the person something."""
+        click.echo(clean(text, lines=True), err=self.quiet)
+
+    def tell(self, line: Line) -> None:
+        """Tell one of the first lines."""
+        self.say(f"{line.label:<8}  {line.text}")
