@@ -14,12 +14,13 @@ from tests.acceptance.command import EXAMPLES, Person
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
+pytestmark = pytest.mark.timeout(300)
 HEAL = EXAMPLES / "heal"
 PROGRAMS = sorted(path.parent.name for path in HEAL.glob("*/expected.yaml"))
 PLAYS = ("good", "bad", "stuck", "cheat")
 SAMPLE = (("leap-year", "bad"), ("median", "stuck"), ("intervals", "cheat"))
 """What every change is judged by; the rest runs at night."""
-LONG = 300.0
+LONG = 280.0
 
 
 def _expected(name: str) -> dict[str, Any]:

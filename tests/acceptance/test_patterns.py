@@ -16,7 +16,8 @@ from tests.acceptance.command import Person, Result, end
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-LONG = 300.0
+pytestmark = pytest.mark.timeout(300)
+LONG = 280.0
 PASSED = "gate passed, proposing, NOT merging"
 
 
@@ -55,7 +56,7 @@ def _branches(root: Path) -> list[str]:
         ("bad", ("--attempts", "0"), 1, "No PR proposed"),
         ("stuck", (), 6, "gave up after 3 fix calls, handing off to a person"),
         ("cheat", (), 6, "; taken out: .bailiwick/gate.yaml, conftest.py"),
-        ("cheat", ("--attempts", "0"), 1, "No PR proposed"),
+        pytest.param("cheat", ("--attempts", "0"), 1, "No PR proposed", marks=pytest.mark.nightly),
     ],
 )
 def test_a_simulation_ends_as_promised_anywhere(

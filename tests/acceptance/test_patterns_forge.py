@@ -17,9 +17,10 @@ from tests.acceptance.command import Person, Result
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
+pytestmark = pytest.mark.timeout(300)
 NAME = "acme/shop"
 TOKEN = "t0ken-of-the-agent"
-LONG = 300.0
+LONG = 280.0
 SCRIPT = BUNDLED / "issue-to-pr" / "simulate" / "good.yaml"
 
 

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,9 +47,14 @@ class Commands:
         self.pids: list[int] = []
 
     def run(
-        self, person: Person, *words: str | Path, kill_after: float | None = None, tracer: Sequence[str] = ()
+        self,
+        person: Person,
+        *words: str | Path,
+        kill_after: float | None = None,
+        kill_when: Callable[[], bool] | None = None,
+        tracer: Sequence[str] = (),
     ) -> Result:
-        """Run a command to its end, whatever that is; `kill_after` so many seconds it is killed.
+        """Run a command to its end, whatever that is: `kill_after` so many seconds, or `kill_when` something is so.
 
         `tracer` is a command that is given `-p PID`, and has the process before it does anything.
         """
@@ -62,6 +67,9 @@ class Commands:
         self._process.stdin.write(json.dumps(ask) + "\n")
         self._process.stdin.flush()
         self.pids.append(self._read())
+        if kill_when is not None:
+            wait_until(kill_when, what="the moment to kill it")
+            os.kill(self.pids[-1], signal.SIGKILL)
         code = self._traced(go, tracer) if tracer else self._timed(kill_after)
         return Result(code, out.read_text(), err.read_text())
 

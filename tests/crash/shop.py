@@ -106,13 +106,19 @@ class Shop:
 
     def processes(self) -> list[str]:
         """Processes of the shop that are alive, inside and outside of sandboxes."""
+        return self._processes("cmdline", "environ", "mountinfo")
+
+    def inside(self) -> list[str]:
+        """Processes that see a directory of the shop in the view of a sandbox."""
+        return self._processes("mountinfo")
+
+    def _processes(self, *files: str) -> list[str]:
         top = os.fsencode(self.person.home.parent)
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                seen = [(folder / name).read_bytes() for name in ("cmdline", "environ", "mountinfo")]
-                if any(top in text for text in seen):
-                    found.append(f"{folder.name}: {seen[0][:200]!r}")
+                if any(top in (folder / name).read_bytes() for name in files):
+                    found.append(f"{folder.name}: {(folder / 'cmdline').read_bytes()[:200]!r}")
         return found
 
     def picture(self) -> dict[str, bytes]:

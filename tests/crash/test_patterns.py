@@ -10,6 +10,7 @@ import pytest
 
 from bailiwick import crashpoints
 from bailiwick.fence.scratch import sweep_scratch
+from bailiwick.testing.polling import until
 from tests.acceptance.command import Result
 from tests.crash.commands import Commands
 from tests.crash.shop import GIVING_UP, IN_A_ROW, Shop, groups, open_shop, script_of
@@ -99,6 +100,22 @@ def test_a_run_that_dies_again_and_again_still_ends_with_one_proposal(commands: 
         assert finish(commands, shop, "issue-to-pr", before) == []
 
 
+SLOW = """checks:
+  - {name: word, run: [sh, -c, "grep broken word.txt && sleep 617; ! grep broken word.txt"], timeout: 2s}
+protected: [".bailiwick/**"]
+"""
+
+
+def test_a_command_killed_while_a_check_runs_takes_the_sandbox_with_it(commands: Commands, tmp_path: Path) -> None:
+    """What runs inside must not outlive whoever watches it, and its control groups must not pile up."""
+    with open_shop(tmp_path, "issue-to-pr", gate=SLOW) as shop:
+        before = set_up(shop)
+        done = commands.run(shop.person, *shop.command("issue-to-pr"), kill_when=lambda: "617" in str(shop.inside()))
+        assert done.code == KILLED, done.out + done.err
+        until(lambda: shop.inside() == [], 10.0, "the end of what ran inside")
+        assert finish(commands, shop, "issue-to-pr", before) == []
+
+
 @pytest.mark.parametrize("point", GIVING_UP)
 def test_work_that_was_given_up_is_kept_once(commands: Commands, tmp_path: Path, point: str) -> None:
     """No proposal, but the branch with what there is, told to the person however often the command died."""
@@ -121,6 +138,7 @@ def count_of(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_crash_at_any_system_call_changes_nothing_that_matters(
     commands: Commands, tmp_path: Path, pattern: str, request: pytest.FixtureRequest
@@ -147,6 +165,7 @@ def _counts(commands: Commands, tmp_path: Path, pattern: str) -> dict[str, int]:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_crash_at_any_moment_changes_nothing_that_matters(
     commands: Commands, tmp_path: Path, pattern: str, request: pytest.FixtureRequest
@@ -162,6 +181,7 @@ def test_a_crash_at_any_moment_changes_nothing_that_matters(
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_crash_at_each_named_point_changes_nothing_that_matters(
     commands: Commands, tmp_path: Path, pattern: str, request: pytest.FixtureRequest

@@ -23,7 +23,7 @@ _SECOND = (
 )  # fmt: skip
 _TWIN = ("assertNotEqual", "assertNotEquals", "assertIsNot", "assertNotAlmostEqual", "assertNotAlmostEquals")
 _RAISES = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp")
-_LOOSE_BLOCKS = ("suppress", "subTest", "test")
+_LOOSE_BLOCKS = ("subTest", "test")
 """Contexts in which a failure need not end the test; `test` is that of the `subtests` fixture."""
 _SIMPLE = (
     ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Assert, ast.Pass, ast.Delete, ast.Import, ast.ImportFrom,
@@ -331,6 +331,8 @@ class _Found:
         raising = [edits for call in contexts if isinstance(call, ast.Call) and (edits := self._operands.raised(call))]
         if raising:
             self._add(raising[0], sure=sure)
+            return
+        if any(_called(context) == "suppress" for context in contexts):
             return
         loose = any(_called(context) in _LOOSE_BLOCKS for context in contexts)
         self.read(body, sure=sure and not loose)

@@ -128,7 +128,10 @@ async def run_gate(
 async def base_report(
     base: str, spec: GateSpec, vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]
 ) -> Report:
-    """The gate of the base itself, from what is kept if nothing has changed; a fault of the environment, or a tool that is not here, is not kept."""
+    """The gate of the base itself, from what is kept if nothing has changed.
+
+    A fault of the environment is not kept, nor that a tool is not here: both are repaired without a change.
+    """
     tree = await vault.tree_of(base)
     prepared = how.get("prepared") or await try_prepare(spec, base, workshop(vault, fence, places, **how))
     how["prepared"] = prepared

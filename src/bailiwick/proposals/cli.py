@@ -39,11 +39,13 @@ _WORDS = {"open": "here only", "published": "published"}
 
 
 @click.group(invoke_without_command=True)
+@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@JSON
 @click.pass_context
-def proposals(ctx: click.Context) -> int:
+def proposals(ctx: click.Context, *, everything: bool, as_json: bool) -> int:
     """Changes that passed the gate and wait for people. Without a command: the list."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_, everything=False, as_json=False)
+        ctx.invoke(list_, everything=everything, as_json=as_json)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Letting go of ended runs: journal, directory, workspace, and the pins that no run uses any more."""
+"""Letting go of ended runs: journal, directory, workspace, the home of its agents, and the pins that no run uses any more."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ async def plan(assembly: Assembly, older_than: float, keep: int = 0) -> list[Doo
 
 
 def _paths(assembly: Assembly, row: RunRow) -> list[Path]:
-    workspace = Path(assembly.workspace(row.id))
-    own = [workspace] if workspace.is_dir() and not workspace.is_symlink() else []
+    places = (Path(assembly.workspace(row.id)), assembly.state_dir / "homes" / row.id)
+    own = [place for place in places if place.is_dir() and not place.is_symlink()]
     return [*directories(assembly, row), *own]
 
 

@@ -108,7 +108,7 @@ def test_the_branch_that_keeps_the_work_of_a_run_is_found_again(scene: Scene) ->
 def test_a_push_that_another_git_was_faster_with_is_done(
     scene: Scene, server: GitServer, arrives: str, wins: bool
 ) -> None:
-    """A git outlives the process that was killed: its push may end in the middle of ours. Another commit is not ours."""
+    """A git outlives the process that was killed: its push may end during ours. Only the same commit counts."""
     there = server.path_of("o/r")
     scene.git("push", "-q", str(there), "HEAD:refs/heads/main")
     hook = there / "hooks" / "update"

@@ -43,6 +43,8 @@ class OpenFence:
         default_factory=lambda: Toolchains(path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     )
     ran: int = 0
+    autoload: bool = False
+    """Whether pytest loads the plugins that are installed here; without them it starts faster."""
 
     def cage(self, role: str, tree: Path, **_: object) -> Cage:
         return Cage("gate", (Bind(tree, tree, write=True),), tree)
@@ -51,7 +53,8 @@ class OpenFence:
         mark = f"gate-{self.scratch.name}-{os.getpid()}-{self.ran}"
         return {
             "PATH": self.toolchains.path, "HOME": str(self.scratch), "TMPDIR": str(self.scratch), "LANG": "C.UTF-8",
-            "BAILIWICK_EFFECT_KEY": mark, **(extra or {}),
+            "BAILIWICK_EFFECT_KEY": mark, **({} if self.autoload else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
+            **(extra or {}),
         }  # fmt: skip
 
     async def run(self, cage: Cage, argv: tuple[str, ...], *, cancel: asyncio.Event, **options: Any) -> Exit:
@@ -68,6 +71,7 @@ class Stage:
     proposed: Files
     allowed: tuple[str, ...] = ()
     known: dict[str, Json] | None = None
+    autoload: bool = False
     made: int = 0
     shown: list[str] = field(default_factory=list)
 
@@ -101,7 +105,7 @@ class Stage:
     def bench(self) -> Bench:
         scratch = self.place / "scratch"
         scratch.mkdir(exist_ok=True)
-        fence = cast("Any", OpenFence(scratch))
+        fence = cast("Any", OpenFence(scratch, autoload=self.autoload))
         return Bench(
             fence, (), self.place, self.changes(), self.fresh, self.read, self.files, asyncio.Event(),
             show=self.shown.append, allowed=self.allowed, base_results=self.known,

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from bailiwick.errors import InputInvalid
-from bailiwick.fence.recipes import EnvironmentFailed
+from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.relay import Relay
 from bailiwick.fence.service import Fence
 from bailiwick.fence.toolchains import Toolchains

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -24,6 +24,7 @@ from bailiwick.patterns.nodes import WorktreeKind
 from bailiwick.patterns.simulation import write_repository
 from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Request
 
+T = TypeVar("T")
 RUN = "run1"
 BRANCH = "agent/x-1"
 
@@ -71,7 +72,7 @@ class Ground:
         return subprocess.run(["git", *words], cwd=self.root, capture_output=True, text=True, check=True).stdout
 
 
-def _run(work: Coroutine[Any, Any, Any]) -> Any:
+def _run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 

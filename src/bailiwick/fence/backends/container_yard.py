@@ -1,6 +1,8 @@
 """A yard of containers: a private network without a way out, and the containers on it, all gone when it is left.
 
-What is in it carries the labels of this process: what one that was killed has left is removed by the next.
+What is in it carries the labels of this process: what one that was killed has left is removed by the next. That the
+network leads nowhere is up to the engine's firewall; where the operator told the engine to leave that alone, packets
+may leave the machine, but under an address to which no answer finds its way.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ _LOG = {
     "docker": ("--log-driver", "json-file", "--log-opt", "max-size=1m", "--log-opt", "max-file=1"),
     "podman": ("--log-driver", "k8s-file", "--log-opt", "max-size=1mb"),
 }
+
+_APART = {"docker": ("--opt", "com.docker.network.bridge.enable_ip_masquerade=false"), "podman": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ async def open_yard(engine: Engine, cancel: asyncio.Event) -> AsyncIterator[Yard
     yard = Yard(engine, secrets.token_hex(8), cancel)
     labels = ("--label", f"{LABEL}={yard.room}", "--label", f"{OWNER}={owner_label()}")
     try:
-        made = await engine.ask("network", "create", "--internal", *labels, yard.network)
+        made = await engine.ask("network", "create", "--internal", *_APART[engine.kind], *labels, yard.network)
         if made.code != 0:
             what = f"{engine.kind} can't make a private network: {words(made)}"
             raise EnvironmentFailed(what, hint=f"{engine.kind} network prune removes unused ones", code=FAILED)

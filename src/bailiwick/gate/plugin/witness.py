@@ -24,7 +24,7 @@ NO_PYTEST = 93
 TEXT = 6000
 CHUNK = 200
 WATCHED = (
-    "builtins", "unittest.case", "unittest.suite", "_pytest.runner", "_pytest.reports", "_pytest.main",
+    "builtins", "pytest", "unittest.case", "unittest.suite", "_pytest.runner", "_pytest.reports", "_pytest.main",
     "_pytest.nodes", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.unittest", "_pytest.skipping",
     "_pytest.outcomes", "_pytest.terminal", "_pytest.junitxml", "_pytest.config", "_pytest.assertion",
     "_pytest.assertion.rewrite", "_pytest.assertion.util", "_pytest._code.code", "_pytest.stash",

@@ -1,0 +1,276 @@
+"""The pytest check on honest projects: what the base tells about a change, and what proves it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bailiwick.fence.toolchains import Toolchains
+from bailiwick.gate.backends.pytest import PytestCheck
+from bailiwick.gate.spec import CheckSpec
+from bailiwick.ids import Json
+from tests.unit.gate.pytest_stage import Files, Stage
+
+WRONG = "def discount(price, percent):\n    return price - percent\n"
+RIGHT = "def discount(price, percent):\n    return price - price * percent // 100\n"
+OLD_TEST = "import shop\ndef test_none(): assert shop.discount(200, 0) == 200\n"
+NEW_TEST = "import shop\ndef test_ten(): assert shop.discount(200, 10) == 180\n"
+BASE: Files = {"conftest.py": "", "shop.py": WRONG, "tests/test_old.py": OLD_TEST}
+
+MANY_KINDS = """
+    import asyncio, contextlib, unittest
+    import pytest
+
+    @pytest.fixture(params=["a", "b"])
+    def letter(request): return request.param
+
+    @pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.skip)])
+    def test_cases(n, letter): assert n < 3 and letter in "ab"
+
+    def test_each():
+        for i in range(3):
+            assert i < 3
+
+    @pytest.mark.xfail
+    def test_expected(): assert 0
+
+    def test_raises():
+        with pytest.raises(ZeroDivisionError):
+            1 / 0
+
+    def test_swallowed():
+        try:
+            assert 1 == 1
+        except Exception:
+            pass
+
+    def test_says_nothing(): print("nothing")
+
+    def test_early():
+        if True:
+            return
+        assert 1 == 1
+
+    def around(function):
+        def wrapper(): return function()
+        return wrapper
+
+    @around
+    def test_wrapped(): assert 1 == 1
+
+    class TestGroup:
+        def test_in_class(self): assert [1] == [1]
+
+    class Shared:
+        def test_shared(self): self.assertEqual(self.value, self.value)
+
+    class OneTests(Shared, unittest.TestCase):
+        value = 1
+
+        def setUp(self): self.x = 1
+
+        def test_sub(self):
+            for i in range(2):
+                with self.subTest(i=i):
+                    self.assertTrue(i < 2)
+
+        @unittest.skip("not here")
+        def test_skipped(self): self.fail()
+
+        @unittest.expectedFailure
+        def test_expected(self): self.fail()
+
+    class AsyncTests(unittest.IsolatedAsyncioTestCase):
+        async def test_awaits(self):
+            await asyncio.sleep(0)
+            self.assertEqual(1, 1)
+"""
+
+
+def test_every_kind_of_test_is_accepted_from_an_honest_project(tmp_path: Path) -> None:
+    """The rewriting never blocks a project that does nothing wrong; what it can't show it lists."""
+    files = {"test_many.py": MANY_KINDS}
+    result = Stage(tmp_path, files, files).check()
+    assert (result.outcome, result.code, result.failing) == ("passed", 0, ())
+    assert dict(result.counts) == {
+        "passed": 16, "skipped": 3, "xfailed": 2, "expected": 21, "inverted": 13,
+    }  # fmt: skip
+    (listed,) = result.findings
+    assert (listed.code, listed.blocks) == ("unprovable", False)
+    for name in ("test_early", "test_wrapped"):
+        assert f"test_many.py::{name}" in listed.what
+
+
+def test_a_new_test_that_fails_on_the_base_is_the_proof(tmp_path: Path) -> None:
+    """That is what shows that the change does what was asked."""
+    result = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT, "tests/test_new.py": NEW_TEST}).check()
+    assert (result.outcome, result.proof, result.unproven) == ("passed", ("tests/test_new.py::test_ten",), "")
+
+
+def test_a_new_test_of_something_new_is_a_proof_though_the_base_can_t_import_it(tmp_path: Path) -> None:
+    """On the base the file can't be collected: it fails there."""
+    new = {
+        "shop.py": WRONG + "def tax(p): return p // 5\n",
+        "tests/test_tax.py": "import shop\nfrom shop import tax\ndef test_tax(): assert tax(10) == 2\n",
+    }  # noqa: E501
+    result = Stage(tmp_path, BASE, {**BASE, **new}).check()
+    assert (result.outcome, result.proof) == ("passed", ("tests/test_tax.py::test_tax",))
+
+
+def test_a_new_test_that_passes_on_the_base_proves_nothing(tmp_path: Path) -> None:
+    """It is let through, and said."""
+    result = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT, "tests/test_new.py": OLD_TEST}).check()
+    assert (result.outcome, result.proof) == ("passed", ())
+    assert result.unproven.startswith("no test shows this fix: 1 new tests pass on the base too")
+
+
+def test_a_new_test_that_passes_whatever_happens_proves_nothing(tmp_path: Path) -> None:
+    """It fails on the base because of an import, and would pass here with any code behind it."""
+    empty = "from shop import tax\ndef test_tax():\n    try:\n        assert tax(10) == 3\n    except Exception:\n        return\n    return\n"
+    new = {
+        "shop.py": WRONG + "def tax(p): return 0\n",
+        "tests/test_tax.py": empty.replace("    return\n", "    return\n"),
+    }
+    result = Stage(tmp_path, BASE, {**BASE, **new}).check()
+    assert (result.outcome, result.proof) == ("passed", ())
+
+
+def test_a_test_that_was_red_and_is_green_is_a_proof(tmp_path: Path) -> None:
+    """A red build that is healed needs no new test."""
+    base = {**BASE, "tests/test_ten.py": NEW_TEST}
+    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}).check()
+    assert (result.outcome, result.proof) == ("passed", ("tests/test_ten.py::test_ten",))
+
+
+def test_what_is_red_on_the_base_too_is_told_apart(tmp_path: Path) -> None:
+    """The change did not break it; whether it may stay red is for others to say."""
+    base = {**BASE, "tests/test_ten.py": NEW_TEST}
+    result = Stage(tmp_path, base, {**base, "readme.txt": "changed"}).check()
+    assert (result.outcome, result.failing) == ("red_on_base", ("tests/test_ten.py::test_ten",))
+
+
+def test_a_second_red_test_is_not_excused_by_a_first(tmp_path: Path) -> None:
+    """Exactly those that are red on the base are excused."""
+    base = {**BASE, "tests/test_ten.py": NEW_TEST}
+    result = Stage(tmp_path, base, {**base, "shop.py": "def discount(p, q): return 7\n"}).check()
+    assert result.outcome == "failed"
+    assert set(result.failing) == {"tests/test_ten.py::test_ten", "tests/test_old.py::test_none"}
+
+
+def test_a_test_that_wavers_on_the_base_is_not_the_change_s_fault(tmp_path: Path) -> None:
+    """It is run once more there before anybody is blamed."""
+    mark = tmp_path / "ran"
+    waver = f"import pathlib\ndef test_waver():\n    p = pathlib.Path({str(mark)!r})\n    seen = p.exists()\n    p.touch()\n    assert not seen\n"
+    base = {**BASE, "tests/test_waver.py": waver}
+    known: dict[str, Json] = {}
+    assert Stage(tmp_path, base, base, known=known).check().outcome in ("passed", "red_on_base", "failed")
+    known["tests"]["session"]["outcomes"]["tests/test_waver.py::test_waver"] = "passed"
+    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}, known=known).check()
+    assert (result.outcome, result.failing) == ("red_on_base", ("tests/test_waver.py::test_waver",))
+
+
+def test_ids_that_change_from_run_to_run_are_not_missed(tmp_path: Path) -> None:
+    """A case named by an address or a random number has another id each time, on the base as well."""
+    named = "import os, pytest\n@pytest.mark.parametrize('x', [os.urandom(4).hex()])\ndef test_x(x): assert x == x\n"
+    base = {**BASE, "tests/test_random.py": named}
+    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}).check()
+    assert (result.outcome, [f.code for f in result.findings if f.blocks]) == ("passed", [])
+
+
+def test_what_is_known_of_the_base_is_not_run_again(tmp_path: Path) -> None:
+    """Of the runs of one gate after another, those of the base are made once."""
+    known: dict[str, Json] = {}
+    first = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT}, known=known)
+    assert first.check().outcome == "passed"
+    second = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT}, known=known)
+    assert second.check().outcome == "passed"
+    assert (first.made, second.made) == (4, 2)
+
+
+def test_a_test_that_never_ends_is_ended(tmp_path: Path) -> None:
+    """The time of the check is the time of each run; it says so and names nothing as missing."""
+    stage = Stage(
+        tmp_path, BASE, {**BASE, "shop.py": "import threading\ndef discount(p, q): threading.Event().wait()\n"}
+    )
+    result = stage.check(timeout=3.0)
+    assert result.outcome == "failed"
+    assert [f.code for f in result.findings] == ["timeout"]
+
+
+def test_a_test_that_hangs_only_when_it_must_fail_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An honest test may wait for a thread that its failed assertion no longer lets go."""
+    monkeypatch.setattr("bailiwick.gate.backends.pytest.LIMIT", 0.5)
+    hangs = """
+        import threading
+        from concurrent.futures import ThreadPoolExecutor
+        def test_hangs():
+            go = threading.Event()
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(go.wait)
+                assert go.is_set() == False
+                go.set()
+    """
+    base = {**BASE, "tests/test_a.py": hangs}
+    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}).check()
+    assert result.outcome == "passed"
+    assert dict(result.counts)["inverted"] == 2
+
+
+def test_options_that_hide_tests_are_overruled(tmp_path: Path) -> None:
+    """Stopping at the first failure, other processes, an order by chance: none of it may lose an outcome."""
+    ini = "[pytest]\naddopts = -x -n 2 --lf\n"
+    more = "def test_a(): assert 1 == 1\ndef test_b(): assert 2 == 2\n"
+    base = {**BASE, "pytest.ini": ini, "tests/test_more.py": more}
+    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}, autoload=True).check()
+    assert result.outcome == "passed", result.findings
+    assert dict(result.counts) == {"passed": 3, "expected": 3, "inverted": 3}
+
+
+def test_a_run_without_any_test_is_no_failure_where_the_base_has_none(tmp_path: Path) -> None:
+    """A first test can only be added to a project that has none."""
+    base = {"conftest.py": "", "shop.py": WRONG}
+    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT, "tests/test_new.py": NEW_TEST}).check()
+    assert (result.outcome, result.proof) == ("passed", ("tests/test_new.py::test_ten",))
+
+
+def test_a_command_that_is_not_pytest_is_not_the_agent_s_fault(tmp_path: Path) -> None:
+    """It is said how the command has to look."""
+    result = Stage(tmp_path, BASE, BASE).check("tox", "-e", "py311")
+    assert result.outcome == "environment"
+    assert "[pytest" in result.hint
+
+
+def test_a_missing_pytest_is_a_failed_check_with_the_remedy(tmp_path: Path) -> None:
+    """The interpreter is there, its pytest is not."""
+    bench = Stage(tmp_path, BASE, BASE).bench()
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    (empty / "python3").symlink_to(Path(shutil.which("python3", path="/usr/bin:/bin") or os.devnull))
+    object.__setattr__(bench.fence, "toolchains", Toolchains(path=str(empty)))
+    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), bench))
+    assert result.outcome == "failed"
+    assert [f.code for f in result.findings] == ["missing-tool"]
+    assert "pytest" in result.hint
+
+
+def test_a_cancelled_check_ends_soon(tmp_path: Path) -> None:
+    """Whoever cancels waits for no second run."""
+    stage = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT})
+    bench = stage.bench()
+    bench.cancel.set()
+    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), replace(bench, base_results={})))
+    assert result.outcome != "passed"
+    assert stage.made <= 3
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left(tmp_path: Path) -> Iterator[None]:
+    """A big tree of checkouts is not kept by a test."""
+    yield
+    shutil.rmtree(tmp_path, ignore_errors=True)
