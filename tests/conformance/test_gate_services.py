@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import os
 import shutil
+import socket
 import subprocess
 import tarfile
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -21,12 +21,12 @@ from bailiwick.fence.backends.container_engine import OWNER, find_engine, owner_
 from bailiwick.fence.backends.container_yard import Yard, open_yard
 from bailiwick.fence.cage import service_door
 from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.relay import Relay
+from bailiwick.fence.relay import Address, Relay, dial
 from bailiwick.fence.vault import Vault
 from bailiwick.gate.model import Report
 from bailiwick.gate.report import failing_text
 from bailiwick.gate.service import Ask, GateInterrupted, run_gate
-from bailiwick.gate.services import UNPROTECTED, Means, open_services
+from bailiwick.gate.services import Means, open_services
 from bailiwick.gate.spec import GateSpec, Service
 from bailiwick.runtime.kinds import Exit
 from tests.conformance.docker_engine import ask, containers, engine
@@ -117,35 +117,6 @@ def operator(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage
 
 
-@pytest.fixture
-def reachable(request: pytest.FixtureRequest) -> list[IPv4Network]:
-    """The networks of this machine that the guard of all tests lets a test reach besides loopback.
-
-    The guard is not for a test to get around: where it knows no such list, what needs it is not tried.
-    """
-    try:
-        found: list[IPv4Network] = request.getfixturevalue("own_networks")
-    except pytest.FixtureLookupError:
-        pytest.skip("A GATE WITH ITS SERVICE IS NOT TRIED AS A WHOLE: tests reach loopback only")
-    return found
-
-
-class Watching(list[str]):
-    """Hears a gate, and names its private network to the guard as soon as it is there."""
-
-    def __init__(self, engine: Mapping[str, str], reachable: list[IPv4Network]) -> None:
-        super().__init__()
-        self._engine = engine
-        self._reachable = reachable
-
-    def append(self, text: str) -> None:
-        super().append(text)
-        if ": starting " in text:
-            form = "{{range .IPAM.Config}}{{.Subnet}} {{end}}"
-            subnets = ask(self._engine, "network", "inspect", "--format", form, *left(self._engine)[1]).split()
-            self._reachable[:] = [IPv4Network(subnet) for subnet in subnets]
-
-
 async def judge(stage: Stage, engine: Mapping[str, str], vault: Vault, spec: GateSpec) -> Report:
     """The gate's word on a small change."""
     base = await vault.resolve("HEAD")
@@ -156,12 +127,6 @@ async def judge(stage: Stage, engine: Mapping[str, str], vault: Vault, spec: Gat
     )  # fmt: skip
 
 
-def left(engine: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The containers, and the networks of ours, that there are."""
-    networks = ask(engine, "network", "ls", "--quiet", "--filter", f"label={OWNER}")
-    return containers(engine), networks.split()
-
-
 def fails(engine: Mapping[str, str], stage: Stage, service: Service, seconds: float = 30.0) -> EnvironmentFailed:
     """Why a service can't be had."""
 
@@ -169,7 +134,7 @@ def fails(engine: Mapping[str, str], stage: Stage, service: Service, seconds: fl
         means = Means(asyncio.Event(), stage.shown.append, engine, seconds)
         async with open_services((service,), stage.fence, means) as (fence, failed):
             assert fence.relay is None
-            assert left(engine) == ([], [])
+            assert containers(engine) == []
         return failed
 
     failed = asyncio.run(asyncio.wait_for(go(), 60))
@@ -182,7 +147,6 @@ def test_tests_of_a_gate_talk_to_its_service(
     engine: Mapping[str, str],
     images: Images,
     operator: Stage,
-    reachable: list[IPv4Network],
     sandbox: str,
     check: str,
 ) -> None:
@@ -190,12 +154,10 @@ def test_tests_of_a_gate_talk_to_its_service(
     stage = operator
     if sandbox == "container":
         stage.sandbox = ContainerSandbox(stage.scratch, engine)
-    stage.shown = Watching(engine, reachable)
     report = stage.run(lambda vault: judge(stage, engine, vault, spec_of(GATE.format(image=images.web, check=check))))
     assert report.verdict == "green", failing_text(report)
-    assert UNPROTECTED in report.unprotected
     assert f"web: ready at 127.0.0.1:{PORT}" in stage.shown
-    assert left(engine) == ([], [])
+    assert containers(engine) == []
 
 
 @pytest.mark.parametrize("sandbox", ["bwrap", "container"])
@@ -212,7 +174,7 @@ def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stag
     async def go() -> Exit:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
-            address = ("127.0.0.1", server.sockets[0].getsockname()[1])
+            address = Address(server.sockets[0].getsockname()[1], None)
             fence = replace(stage.fence, relay=Relay({service_door(PORT): address}))
             argv = ("python3", "-B", "-c", f"{APP}\nprint(fetch(), fetch())")
             return await fence.run(fence.cage("gate", stage.scene.repo), argv, timeout=60)
@@ -229,7 +191,7 @@ def test_an_image_that_is_nowhere_is_the_environments_fault(engine: Mapping[str,
     assert f"the image {GONE} is not here and can't be fetched: " in report.checks[0].findings[0].what
     assert "refused" in report.checks[0].findings[0].what
     assert report.checks[0].hint.startswith(f"docker pull {GONE}")
-    assert left(engine) == ([], [])
+    assert containers(engine) == []
 
 
 def test_a_service_that_ends_at_once_is_quoted(engine: Mapping[str, str], images: Images, stage: Stage) -> None:
@@ -272,48 +234,90 @@ def test_an_interruption_while_waiting_leaves_nothing(engine: Mapping[str, str],
     with pytest.raises(GateInterrupted):
         stage.run(lambda vault: judge(stage, engine, vault, spec_of(never)))
     assert stage.shown == [f"web: starting {images.web}"]
-    assert left(engine) == ([], [])
+    assert containers(engine) == []
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(engine: Mapping[str, str], images: Images) -> None:
     """Kill -9 leaves no time to clean up; what a living process has is not touched."""
     host, boot, pidns, _, _ = owner_label().split("/")
-    dead = f"{OWNER}={host}/{boot}/{pidns}/4194304/1"
-    lost = ask(engine, "network", "create", "--internal", "--label", dead, "bailiwick-test-dead").strip()
-    ask(engine, "run", "--detach", "--network", lost, "--label", dead, images.web)
-    alive = ask(engine, "network", "create", "--internal", "--label", f"{OWNER}={owner_label()}", "bailiwick-test-own")
+    line = ("run", "--detach", "--network", "none", "--label")
+    ask(engine, *line, f"{OWNER}={host}/{boot}/{pidns}/4194304/1", images.web)
+    alive = ask(engine, *line, f"{OWNER}={owner_label()}", images.web).strip()
 
     async def story(yard: Yard) -> None:
-        found, networks = left(engine)
-        assert found == []
-        assert len(networks) == 2
+        assert containers(engine) == [alive[:12]]
 
     try:
         in_yard(engine, story)
-        assert left(engine) == ([], [alive.strip()[:12]])
+        assert containers(engine) == [alive[:12]]
     finally:
-        ask(engine, "network", "rm", alive.strip())
+        ask(engine, "rm", "--force", alive)
 
 
-def test_a_container_is_bounded_and_serves_on_its_private_network_alone(
-    engine: Mapping[str, str], images: Images
-) -> None:
-    """Its image is others' work, and tests make it do things. It answers at the address that is told, or by name."""
+def test_a_container_is_bounded_and_has_no_network_but_its_loopback(engine: Mapping[str, str], images: Images) -> None:
+    """Its image is others' work, and tests make it do things: it must not reach what this machine offers."""
 
     async def story(yard: Yard) -> None:
         assert await yard.fetch(images.web) == (f"{PORT}/tcp",)
-        network = json.loads(ask(engine, "network", "inspect", yard.network))[0]
-        assert network["Internal"] is True
-        assert list(network["Options"].values()) == ["false"]
-        web, other = [await yard.start(name, images.web, {}) for name in ("web", "other")]
+        web = await yard.start("web", images.web, {})
         form = "{{.HostConfig.PidsLimit}} {{.HostConfig.PortBindings}} {{.HostConfig.SecurityOpt}}"
         assert ask(engine, "inspect", "--format", form, web).split() == ["512", "map[]", "[no-new-privileges]"]
-        address = (await yard.state(web)).address
-        for host in (address, "web"):
-            end = await yard.execute(
-                other, ("/bin/busybox", "wget", "-q", "-O", "-", f"http://{host}:{PORT}/answer"), 20
-            )
-            assert (end.code, end.stdout) == (0, b"42"), end.stderr
+        addresses = await yard.execute(web, ("/bin/busybox", "ip", "-o", "-4", "addr"), 20)
+        assert [line.split()[1:4] for line in addresses.stdout.splitlines()] == [[b"lo", b"inet", b"127.0.0.1/8"]]
+        routes = await yard.execute(web, ("/bin/busybox", "ip", "route"), 20)
+        assert (routes.code, routes.stdout) == (0, b"")
+        with socket.create_server(("0.0.0.0", 0)) as ours:
+            port = str(ours.getsockname()[1])
+            end = await yard.execute(web, ("/bin/busybox", "nc", "-w", "5", "127.0.0.1", port), 20)
+        assert end.code != 0
+        assert b"refused" in end.stderr
+
+    in_yard(engine, story)
+
+
+def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
+    engine: Mapping[str, str], images: Images
+) -> None:
+    """Two services have the same address: what leads to one must not lead to the other, nor to this machine."""
+
+    async def story(yard: Yard) -> None:
+        for text in ("one", "two"):
+            container = await yard.start(text, images.web, {})
+            write = ("/bin/busybox", "sh", "-c", f"echo -n {text} > /www/answer")
+            assert (await yard.execute(container, write, 20)).code == 0
+            pid = (await yard.state(container)).pid
+            network = yard.network(container, pid)
+            assert network is not None
+            reader, writer = await dial(Address(PORT, network))
+            writer.write(b"GET /answer HTTP/1.0\r\n\r\n")
+            assert (await reader.read()).endswith(b"\r\n\r\n" + text.encode())
+            writer.close()
+            with pytest.raises(ConnectionRefusedError):
+                await dial(Address(PORT + 1, network))
+        threads = [Path(f"/proc/self/task/{thread.native_id}/ns/net") for thread in threading.enumerate()]
+        assert {thread.readlink() for thread in threads} == {before}
+
+    before = Path("/proc/self/ns/net").readlink()
+    in_yard(engine, story)
+    assert not [link for link in Path("/proc/self/fd").iterdir() if is_network(link)]
+
+
+def is_network(link: Path) -> bool:
+    """Whether an open file of ours is a network."""
+    try:
+        return str(link.readlink()).startswith("net:")
+    except OSError:
+        return False
+
+
+def test_a_number_that_is_another_process_by_now_gives_no_network(engine: Mapping[str, str], images: Images) -> None:
+    """Behind the door would be another's loopback, or this machine's; an engine elsewhere has numbers of its own."""
+
+    async def story(yard: Yard) -> None:
+        one, two = [await yard.start(name, images.web, {}) for name in ("one", "two")]
+        other = (await yard.state(two)).pid
+        assert yard.network(two, other) is not None
+        assert [yard.network(one, pid) for pid in (other, os.getpid(), 4194304, 0)] == [None] * 4
 
     in_yard(engine, story)
 

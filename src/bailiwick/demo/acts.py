@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick.demo.service import Say
@@ -36,10 +36,13 @@ class Act:
 
 
 def perform_act(folder: Path, play: Play, flags: tuple[str, ...], say: Say) -> Act:
-    """Give one play in `folder`, with the real command and the real gate; where it can't be had it is left out."""
+    """Give one play in `folder`, with the real command and the real gate; where it can't be had it is left out.
+
+    All acts share a home, so that what is known of the project's base is looked at once.
+    """
     try:
         with staged(ISSUE_TO_PR, play, folder) as stage:
-            return _given(stage, flags, say)
+            return _given(replace(stage, home=folder.parent / "acts"), flags, say)
     except NotReady as error:
         say("left out", f"{error.what}; {error.hint}")
         return Act(skipped=error.what)

@@ -1,14 +1,15 @@
 """The containers that tests talk to: started for one gate, reached at 127.0.0.1 inside the sandbox, gone at its end.
 
 The sandbox of a check has no network. Each port of a service is a door of it, behind which this process carries bytes
-to the container's address on a private network that leads nowhere else. All checks of a gate, and their reruns on the
-base, share the same containers: they are not started afresh in between, so tests have to put up with what others left,
-as they have to in a row.
+to the same port of the container's own loopback, which is all of the network that the container has; only root can
+reach into it. All checks of a gate, and their reruns on the base, share the same containers: they are not started
+afresh in between, so tests have to put up with what others left, as they have to in a row.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from bailiwick.errors import NotReady
 from bailiwick.fence.cage import service_door
 from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.relay import Address, Relay
+from bailiwick.fence.relay import Address, Relay, dial
 from bailiwick.gate.spec import HIGHEST_PORT, LOWEST_PORT, MOST_PORTS, Service
 
 if TYPE_CHECKING:
@@ -30,10 +31,9 @@ READY_SECONDS = 120.0
 LOOK_SECONDS = 0.25
 TRY_SECONDS = 30.0
 """How long one run of `ready` may take."""
-UNPROTECTED = (
-    "a service's container runs what its clients make it run, and reaches what this machine offers on all its addresses"
-)
+UNPROTECTED = "a service's container runs what its clients make it run"
 _NOT_STARTED = (126, 127)
+_AS_ROOT = "run bailiwick as root; or leave `services` out of the gate file, and let those tests skip themselves"
 _BY_HAND = "take `services` out of the gate file, and let those tests skip themselves or use an embedded server"
 
 
@@ -87,12 +87,15 @@ async def _start(services: tuple[Service, ...], fence: Fence, means: Means, stac
     if fence.sandbox.name == "none":
         what = f"{_names(services)} can't be offered to tests without a sandbox: the ports of this machine are shared"
         raise EnvironmentFailed(what, hint="install bubblewrap and leave sandbox.profile at auto", code=FAILED)
+    if os.geteuid() != 0:
+        what = f"{_names(services)} are reached on their own loopback, which only root can"
+        raise EnvironmentFailed(what, hint=_AS_ROOT, code=FAILED)
     from bailiwick.fence.backends.container_engine import find_engine, told_variables
     from bailiwick.fence.backends.container_yard import open_yard
 
     engine = await find_engine(told_variables() if means.variables is None else means.variables)
     if engine.rootless:
-        what = f"{_names(services)}: the networks of a rootless {engine.kind} can't be reached from here"
+        what = f"{_names(services)}: the containers of a rootless {engine.kind} can't be reached from here"
         raise EnvironmentFailed(what, hint=f"use the {engine.kind} of the system (DOCKER_HOST says where)", code=FAILED)
     yard = await stack.enter_async_context(open_yard(engine, means.cancel))
     images = {service.image: await yard.fetch(service.image) for service in services}
@@ -107,9 +110,9 @@ async def _start(services: tuple[Service, ...], fence: Fence, means: Means, stac
         started.append(_Started(service, container, ports[service.name]))
     addresses: dict[str, Address] = {}
     for one in started:
-        host = await _Waiting(one, yard, means, deadline).wait()
+        network = await _Waiting(one, yard, means, deadline).wait()
         means.show(f"{one.service.name}: ready at {', '.join(f'127.0.0.1:{port}' for port in one.ports)}")
-        addresses |= {service_door(port): (host, port) for port in one.ports}
+        addresses |= {service_door(port): Address(port, network) for port in one.ports}
     return Relay(addresses)
 
 
@@ -158,16 +161,15 @@ class _Waiting:
     means: Means
     deadline: float
 
-    async def wait(self) -> str:
-        """The address of the service, as soon as it is ready."""
+    async def wait(self) -> int:
+        """The network of the service, as soon as it is ready."""
+        network = await self._network()
         loop = asyncio.get_running_loop()
         while True:
-            state = await self.yard.state(self.started.container)
-            if not state.running:
-                raise await self._failed(f"ended with code {state.code} before it was ready")
-            why = await self._try(state.address, min(TRY_SECONDS, max(1.0, self.deadline - loop.time())))
+            await self._running()
+            why = await self._try(network, min(TRY_SECONDS, max(1.0, self.deadline - loop.time())))
             if not why:
-                return state.address
+                return network
             if loop.time() >= self.deadline:
                 raise await self._failed(f"was not ready after {self.means.seconds:.0f} s: {why}")
             _heed(self.means.cancel)
@@ -175,7 +177,24 @@ class _Waiting:
                 await asyncio.wait_for(self.means.cancel.wait(), LOOK_SECONDS)
             _heed(self.means.cancel)
 
-    async def _try(self, address: str, seconds: float) -> str:
+    async def _running(self) -> int:
+        """The first process of the container, which has to run."""
+        state = await self.yard.state(self.started.container)
+        if not state.running:
+            raise await self._failed(f"ended with code {state.code} before it was ready")
+        return state.pid
+
+    async def _network(self) -> int:
+        """The network of the container, which has to be one of this machine."""
+        found = self.yard.network(self.started.container, await self._running())
+        if found is None:
+            await self._running()
+            what = f"{self.started.service.name} runs where its processes can't be seen from here"
+            hint = "use an engine of this machine, and run bailiwick beside it, not in a container"
+            raise EnvironmentFailed(what, hint=hint, code=FAILED)
+        return found
+
+    async def _try(self, network: int, seconds: float) -> str:
         """What is still missing, in words; nothing where it is ready."""
         from bailiwick.fence.backends.container_yard import words
 
@@ -186,11 +205,11 @@ class _Waiting:
                 raise await self._failed(f"has no such command as its `ready`: {words(end)}")
             if end.code != 0:
                 return f"its `ready` {'ran out of time' if end.timed_out else f'says: {words(end)}'}"
-        answers = [await _answers((address, port)) for port in self.started.ports]
+        answers = [await _answers(Address(port, network)) for port in self.started.ports]
         if all(answers) or (any(answers) and not service.ports):
             return ""
         silent = [str(port) for port, answer in zip(self.started.ports, answers, strict=True) if not answer]
-        return f"nobody answers at {address}, port {', '.join(silent)}"
+        return f"nobody answers at its 127.0.0.1, port {', '.join(silent)}"
 
     async def _failed(self, how: str) -> EnvironmentFailed:
         service = self.started.service
@@ -206,8 +225,10 @@ class _Waiting:
 async def _answers(address: Address) -> bool:
     """Whether a connection can be made."""
     try:
-        async with asyncio.timeout(1.0):
-            _, writer = await asyncio.open_connection(*address)
+        _, writer = await dial(address, 1.0)
+    except PermissionError as error:
+        what = f"the loopback of a container can't be reached, though we are root: {error.strerror}"
+        raise EnvironmentFailed(what, hint=_BY_HAND, code=FAILED) from error
     except (OSError, TimeoutError):
         return False
     writer.close()

@@ -121,7 +121,7 @@ def test_what_a_dead_process_left_is_removed_and_nothing_else(tmp_path: Path) ->
         await (await find_engine({"PATH": f"{folder}:/usr/bin:/bin"})).sweep()
 
     asyncio.run(story())
-    assert [line for line in asked(folder) if line.startswith("rm ")] == ["rm --force dead rebooted"]
+    assert [line for line in asked(folder) if line.startswith("rm ")] == ["rm --force --volumes dead rebooted"]
 
 
 def test_an_engine_that_died_is_not_waited_for(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_room_is_removed_until_the_engine_says_that_it_is_gone(tmp_path: Path)
 
     assert asyncio.run(story())
     look = "ps --all --quiet --filter label=bailiwick.room=r1"
-    assert [line for line in asked(folder) if line[:2] in ("ps", "rm")] == [look, "rm --force one two", look]
+    assert [line for line in asked(folder) if line[:2] in ("ps", "rm")] == [look, "rm --force --volumes one two", look]

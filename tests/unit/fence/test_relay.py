@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 from bailiwick.fence.cage import DOORS, port_of, service_door
-from bailiwick.fence.relay import Passage, Relay
+from bailiwick.fence.relay import Address, Passage, Relay, dial
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -36,7 +38,7 @@ def play(story: Callable[[int], Awaitable[None]], connections: int = 4) -> None:
     async def go() -> None:
         server = await asyncio.start_server(echo, "127.0.0.1", 0)
         async with server:
-            address = ("127.0.0.1", server.sockets[0].getsockname()[1])
+            address = Address(server.sockets[0].getsockname()[1], None)
             await tell(Relay({"service-5432": address}, connections).passage(), story)
 
     asyncio.run(asyncio.wait_for(go(), 20))
@@ -87,7 +89,7 @@ def test_the_end_of_a_command_ends_its_connections() -> None:
     async def go() -> None:
         server = await asyncio.start_server(echo, "127.0.0.1", 0)
         async with server:
-            closing.addresses = {"service-5432": ("127.0.0.1", server.sockets[0].getsockname()[1])}
+            closing.addresses = {"service-5432": Address(server.sockets[0].getsockname()[1], None)}
             await tell(closing, story)
 
     closing = Relay({}).passage()
@@ -103,8 +105,28 @@ def test_nobody_behind_the_door_is_an_end_not_an_error() -> None:
         writer.close()
 
     with socket.create_server(("127.0.0.1", 0)) as free:
-        closed = free.getsockname()
+        closed = Address(free.getsockname()[1], None)
     asyncio.run(asyncio.wait_for(tell(Relay({"service-5432": closed}).passage(), story), 20))
+
+
+def test_a_network_that_can_not_be_entered_is_not_taken_for_our_own(tmp_path: Path) -> None:
+    """The same port of the operator's own loopback may be a database with real data."""
+    (tmp_path / "no-network").touch()
+
+    async def go() -> None:
+        server = await asyncio.start_server(echo, "127.0.0.1", 0)
+        opened = os.open(tmp_path / "no-network", os.O_RDONLY)
+        try:
+            async with server:
+                port = server.sockets[0].getsockname()[1]
+                _, writer = await dial(Address(port, None))
+                writer.close()
+                with pytest.raises(OSError, match=r"Invalid argument|not permitted"):
+                    await dial(Address(port, opened))
+        finally:
+            os.close(opened)
+
+    asyncio.run(asyncio.wait_for(go(), 20))
 
 
 def test_a_door_that_was_not_asked_for_leads_nowhere() -> None:

@@ -187,3 +187,15 @@ def test_only_read_only_mounts_count_as_tools() -> None:
     assert bin_folders((Bind(Path("/c/n"), INNER / "pkg/node_modules"),)) == ()
     assert tool_variables(binds)["VIRTUAL_ENV"] == str(INNER / ".venv")
     assert "VIRTUAL_ENV" not in tool_variables(())
+
+
+def test_what_a_crash_left_of_an_environment_is_gone_when_it_is_made(stage: Stage) -> None:
+    """Half of an environment may be gigabytes; only the one that is being made is known to be nobody's."""
+    first = _prepared(stage, _recipe(VENV))
+    folder = first.binds[0].source.parents[1].parent
+    (folder / first.digest / "made.json").unlink()
+    left, other = folder / f".new-{first.digest}-0123", folder / f".new-{'0' * 40}-0123"
+    for path in (left, other):
+        (path / "tree").mkdir(parents=True)
+    assert _prepared(stage, _recipe(VENV)) == first
+    assert (left.exists(), other.exists()) == (False, True)

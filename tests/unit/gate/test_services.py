@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,7 @@ import pytest
 
 from bailiwick.errors import InputInvalid
 from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.relay import Relay
+from bailiwick.fence.relay import Address, Relay
 from bailiwick.fence.service import Fence
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.services import Means, open_services, ports_of, refuse_shared
@@ -114,8 +115,20 @@ def test_without_a_sandbox_services_are_refused_in_words(tmp_path: Path) -> None
     assert "bubblewrap" in failed.hint
 
 
-def test_without_an_engine_the_way_to_get_one_is_said(tmp_path: Path) -> None:
+def test_who_is_not_root_is_told_so_before_anything_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only root reaches into a container's loopback; tests that can't connect would be red instead."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    found, failed = opened("bwrap", tmp_path, (DB,))
+    assert found.relay is None
+    assert failed is not None
+    assert failed.what == "containers for tests (db) are reached on their own loopback, which only root can"
+    assert "as root" in failed.hint
+    assert "leave `services` out" in failed.hint
+
+
+def test_without_an_engine_the_way_to_get_one_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not installed or not running: both are the operator's to repair, and never the agent's."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     found, failed = opened("bwrap", tmp_path, (DB,))
     assert found.relay is None
     assert failed is not None
@@ -131,9 +144,8 @@ def test_a_gate_without_services_asks_no_engine(tmp_path: Path) -> None:
 
 def test_only_cages_of_the_gate_get_the_doors(tmp_path: Path) -> None:
     """A database of the tests is none of the agent's business, nor of `prepare`'s."""
-    reaching = Fence(
-        cast("Any", Named("bwrap")), Toolchains(path=""), tmp_path, relay=Relay({"service-5432": ("127.0.0.1", 1)})
-    )
+    relay = Relay({"service-5432": Address(1, None)})
+    reaching = Fence(cast("Any", Named("bwrap")), Toolchains(path=""), tmp_path, relay=relay)
     assert reaching.cage("gate", tmp_path).doors == ("service-5432",)
     assert reaching.cage("agent", tmp_path).doors == ()
     assert reaching.cage("prepare", tmp_path, doors=("egress",)).doors == ("egress",)

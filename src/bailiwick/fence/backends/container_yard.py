@@ -1,18 +1,18 @@
-"""A yard of containers: a private network without a way out, and the containers on it, all gone when it is left.
+"""A yard of containers: each has no network but its own loopback, and all are gone when the yard is left.
 
-What is in it carries the labels of this process: what one that was killed has left is removed by the next. That the
-network leads nowhere is up to the engine's firewall; where the operator told the engine to leave that alone, packets
-may leave the machine, but under an address to which no answer finds its way.
+What is in it carries the labels of this process: what one that was killed has left is removed by the next.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owner_label
 from bailiwick.fence.backends.container_options import bounds
@@ -33,16 +33,14 @@ _LOG = {
     "podman": ("--log-driver", "k8s-file", "--log-opt", "max-size=1mb"),
 }
 
-_APART = {"docker": ("--opt", "com.docker.network.bridge.enable_ip_masquerade=false"), "podman": ()}
-
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a container is: its address on the network while it runs, and with what it has ended."""
+    """How a container is: its first process while it runs, and with what it has ended."""
 
     running: bool
     code: int = 0
-    address: str = ""
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +50,7 @@ class Yard:
     engine: Engine
     room: str
     cancel: asyncio.Event
-
-    @property
-    def network(self) -> str:
-        """The name of its network."""
-        return f"bailiwick-{self.room}"
+    _networks: list[int] = field(default_factory=list)
 
     async def fetch(self, image: str) -> tuple[str, ...]:
         """Have an image here, fetched only if it is missing; gives what it exposes, such as `5432/tcp`."""
@@ -83,8 +77,8 @@ class Yard:
             return ()
 
     async def start(self, name: str, image: str, env: Mapping[str, str]) -> str:
-        """Start a container that the others find by `name`; gives its id. No port of the host leads to it."""
-        line = ["run", "--detach", "--pull", "never", "--network", self.network, "--network-alias", name]
+        """Start the container of a service; gives its id. It reaches nothing, and no port of the host leads to it."""
+        line = ["run", "--detach", "--pull", "never", "--network", "none"]
         line += ["--label", f"{LABEL}={self.room}", "--label", f"{OWNER}={owner_label()}"]
         line += [word for right in _DROPPED for word in ("--cap-drop", right)]
         line += ["--security-opt", "no-new-privileges", *_LOG[self.engine.kind], *bounds(self.engine, LIMITS)]
@@ -99,15 +93,36 @@ class Yard:
         return end.stdout.decode("ascii", "replace").strip()
 
     async def state(self, container: str) -> State:
-        """Where a container is; one that is gone does not run."""
-        end = await self.engine.ask("inspect", "--format", "{{json .}}", container)
+        """How a container is; one that is gone does not run."""
+        end = await self.engine.ask("inspect", "--format", "{{json .State}}", container)
         try:
             found = json.loads(end.stdout)
-            state, networks = found["State"], found["NetworkSettings"]["Networks"]
-            address = networks[self.network]["IPAddress"]
-            return State(bool(state["Running"]), int(state["ExitCode"]), str(address))
+            return State(bool(found["Running"]), int(found["ExitCode"]), int(found["Pid"]))
         except (ValueError, LookupError, TypeError):
             return State(running=False)
+
+    def network(self, container: str, pid: int) -> int | None:
+        """An open file of a container's network, as long as the yard is open; nothing where `pid` is not of it here.
+
+        The file is opened first: a number that another process has got by now is then found out by its groups.
+        """
+        process = Path("/proc") / str(pid)
+        try:
+            opened = os.open(process / "ns/net", os.O_RDONLY)
+        except OSError:
+            return None
+        self._networks.append(opened)
+        try:
+            groups = (process / "cgroup").read_text("utf-8", "replace")
+            apart = not os.path.samestat(os.fstat(opened), Path("/proc/self/ns/net").stat())
+        except OSError:
+            return None
+        return opened if apart and container and container in groups else None
+
+    def leave_networks(self) -> None:
+        """Close the files of the networks."""
+        while self._networks:
+            os.close(self._networks.pop())
 
     async def execute(self, container: str, argv: tuple[str, ...], seconds: float) -> Exit:
         """Run a command in a container to its end."""
@@ -124,20 +139,12 @@ class Yard:
 async def open_yard(engine: Engine, cancel: asyncio.Event) -> AsyncIterator[Yard]:
     """A yard on an engine, whatever happens in it removed at the end; first what dead processes of ours have left."""
     await engine.sweep()
-    left = await engine.left("network", "ls")
-    if left:
-        await engine.ask("network", "rm", *left)
     yard = Yard(engine, secrets.token_hex(8), cancel)
-    labels = ("--label", f"{LABEL}={yard.room}", "--label", f"{OWNER}={owner_label()}")
     try:
-        made = await engine.ask("network", "create", "--internal", *_APART[engine.kind], *labels, yard.network)
-        if made.code != 0:
-            what = f"{engine.kind} can't make a private network: {words(made)}"
-            raise EnvironmentFailed(what, hint=f"{engine.kind} network prune removes unused ones", code=FAILED)
         yield yard
     finally:
+        yard.leave_networks()
         await engine.remove(yard.room)
-        await engine.ask("network", "rm", yard.network)
 
 
 def words(end: Exit) -> str:
