@@ -23,8 +23,15 @@ MEANING = {
     "BAILIWICK_CRASH_AT": "for tests: the crash point at which the process ends itself",
     **dict.fromkeys(
         (
-            "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH",
-            "DOCKER_API_VERSION", "CONTAINER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
+            "DOCKER_HOST",
+            "DOCKER_CONTEXT",
+            "DOCKER_CONFIG",
+            "DOCKER_TLS_VERIFY",
+            "DOCKER_CERT_PATH",
+            "DOCKER_API_VERSION",
+            "CONTAINER_HOST",
+            "CONTAINERS_CONF",
+            "CONTAINERS_STORAGE_CONF",
         ),
         "where the engine of containers is; passed to its command line",
     ),

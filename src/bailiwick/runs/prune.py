@@ -1,4 +1,4 @@
-"""Letting go of ended runs: journal, directory, workspace, the home of its agents, and the pins that no run uses any more."""
+"""Letting go of ended runs: journal, directory, workspace, the home of their agents, and pins that no run uses."""
 
 from __future__ import annotations
 
