@@ -283,8 +283,8 @@ def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
     async def story(yard: Yard) -> None:
         for text in ("one", "two"):
             container = await yard.start(text, images.web, {})
-            write = ("/bin/busybox", "sh", "-c", f"echo -n {text} > /www/answer")
-            assert (await yard.execute(container, write, 20)).code == 0
+            write = f"echo -n {text} > /www/answer; until /bin/busybox nc -z 127.0.0.1 {PORT}; do :; done"
+            assert (await yard.execute(container, ("/bin/busybox", "sh", "-c", write), 20)).code == 0
             pid = (await yard.state(container)).pid
             network = yard.network(container, pid)
             assert network is not None

@@ -23,7 +23,7 @@ from bailiwick.fence.environments import binds_of
 from bailiwick.fence.ownership import give_back, uid_of
 from bailiwick.fence.port import Room
 from bailiwick.fence.service import Fence, written
-from bailiwick.fence.toolchains import binds_for, inner_program
+from bailiwick.fence.toolchains import binds_for, inner_program, resolve_program
 from bailiwick.ids import Json, digest
 from bailiwick.runtime.proc import plain_line
 
@@ -84,7 +84,11 @@ class Fencing:
 
     def inside(self, program: str) -> str:
         """A program of the host by the name it has inside: links are not bound, what they lead to is."""
-        return str(inner_program(Path(program))) if self.isolates and program.startswith("/") else program
+        if not self.isolates or not program.startswith("/"):
+            return program
+        path = Path(program)
+        chosen = resolve_program(path.name, self.fence.toolchains) if path.parent.name == "shims" else None
+        return str(inner_program(chosen or path))
 
     def dress(self, access: Access, backend: str, stay: Stay) -> Access:
         """The turn with a clean environment, a home and a temporary directory of its own."""

@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import inspect
 import json
+import operator
 import os
 import signal
 import struct
@@ -21,6 +22,8 @@ from typing import Any
 
 NO_PYTEST = 93
 """The exit code that says that this interpreter has no pytest."""
+IS = operator.is_
+CODE = operator.attrgetter("__code__")
 TEXT = 6000
 CHUNK = 200
 WATCHED = (
@@ -96,42 +99,50 @@ class Limit:
             self._set(signal.ITIMER_REAL, 0.0)
 
 
+class Space:
+    """The names of a module or class with what they meant. A look costs microseconds while nothing has changed."""
+
+    def __init__(self, label: str, names: Any, *, closed: bool) -> None:
+        self._label = label
+        self._names = names
+        self._closed = closed
+        self._parts = {key: value for key, value in names.items() if _acts(value)}
+        self._functions = [value for value in self._parts.values() if hasattr(value, "__code__")]
+        self._codes = [value.__code__ for value in self._functions]
+        self._seen = list(names.values())
+
+    def changed(self) -> list[str]:
+        """What is no longer what it was; in a closed space also what is new there."""
+        found: list[str] = []
+        if len(self._names) != len(self._seen) or not all(map(IS, self._names.values(), self._seen)):
+            self._seen = list(self._names.values())
+            found += [key for key, value in self._parts.items() if self._names.get(key) is not value]
+            if self._closed:
+                found += [key for key, value in self._names.items() if key not in self._parts and _acts(value)]
+        if not all(map(IS, map(CODE, self._functions), self._codes)):
+            pairs = zip(self._functions, self._codes)  # noqa: B905 - Python 3.8 has no strict
+            found += [function.__name__ for function, code in pairs if function.__code__ is not code]
+        return [f"{self._label}.{key}" for key in found]
+
+
 class Internals:
     """What pytest, pluggy and unittest were made of at the start, to notice what was exchanged later."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Any, str, Any, Any, str]] = []
-        self._kinds: list[tuple[Any, frozenset[str], str]] = []
-        for name in (*WATCHED, *sorted(name for name in sys.modules if name.split(".")[0] == "pluggy")):
-            module = sys.modules.get(name)
-            if module is not None:
-                self._add_module(name, module)
-
-    def _add_module(self, name: str, module: Any) -> None:
-        self._parts.append((sys.modules, name, module, None, name))
-        for key, value in list(vars(module).items()):
-            if callable(value):
-                self._add(vars(module), key, value, name)
-            if isinstance(value, type) and value.__module__ == name and name != "builtins":
-                label = f"{name}.{key}"
-                self._kinds.append((value, frozenset(vars(value)), label))
-                for part, inner in list(vars(value).items()):
-                    if callable(inner) or isinstance(inner, (staticmethod, classmethod, property)):
-                        self._add(vars(value), part, inner, label)
-
-    def _add(self, space: Any, key: str, value: Any, label: str) -> None:
-        self._parts.append((space, key, value, getattr(value, "__code__", None), f"{label}.{key}"))
+        names = (*WATCHED, *sorted(name for name in sys.modules if name.split(".")[0] == "pluggy"))
+        self._modules = {name: sys.modules[name] for name in names if name in sys.modules}
+        self._spaces: list[Space] = []
+        for name, module in self._modules.items():
+            self._spaces.append(Space(name, vars(module), closed=False))
+            for key, value in list(vars(module).items()):
+                if isinstance(value, type) and value.__module__ == name and name != "builtins":
+                    self._spaces.append(Space(f"{name}.{key}", vars(value), closed=True))
 
     def changed(self) -> list[str]:
-        """Names of what is no longer what it was."""
-        found = [
-            label
-            for space, key, value, code, label in self._parts
-            if space.get(key) is not value or (code is not None and value.__code__ is not code)
-        ]
-        for kind, keys, label in self._kinds:
-            if len(vars(kind)) > len(keys):
-                found += [f"{label}.{key}" for key, value in vars(kind).items() if key not in keys and _acts(value)]
+        """Names of what is no longer what it was since the last look."""
+        found = [name for name, module in self._modules.items() if sys.modules.get(name) is not module]
+        for space in self._spaces:
+            found += space.changed()
         return found
 
 
@@ -156,6 +167,7 @@ class Witness:
         self._deselected: list[str] = []
         self._notes: dict[tuple[str, str], dict[str, Any]] = {}
         self._manager: Any = None
+        self._count = 0
         self._relay: dict[str, Any] = {}
 
     def pytest_cmdline_main(self, config: Any) -> Any:
@@ -201,7 +213,7 @@ class Witness:
             self._send({"t": "items", "items": found[start : start + CHUNK]})
         for start in range(0, len(self._deselected), CHUNK):
             self._send({"t": "deselected", "ids": self._deselected[start : start + CHUNK]})
-        self._look()
+        self._look(thoroughly=True)
 
     def _item(self, item: Any) -> dict[str, Any]:
         found = {"id": item.nodeid, "path": self._relative(str(getattr(item, "path", None) or item.fspath))}
@@ -214,20 +226,22 @@ class Witness:
         inside = path.startswith(self._root + os.sep)
         return path[len(self._root) + 1 :].replace(os.sep, "/") if inside else path
 
-    def _look(self) -> None:
-        """Note what was exchanged or added since the start."""
+    def _look(self, *, thoroughly: bool = False) -> None:
+        """Note what was exchanged or added since the start; hooks one by one only if their number changed."""
         self._changed.update(self._internals.changed())
         if self._manager is None:
             return
         relay = vars(self._manager.hook)
         self._changed.update(f"hook {name}" for name, caller in self._relay.items() if relay.get(name) is not caller)
-        hooks: Counter[str] = Counter()
-        for name, caller in list(relay.items()):
-            for impl in caller.get_hookimpls() if hasattr(caller, "get_hookimpls") else ():
-                code = getattr(inspect.unwrap(impl.function), "__code__", None)
-                place = self._relative(code.co_filename) if code is not None else "?"
-                hooks[f"{place}:{name}"] += 1
-        self._hooks |= hooks
+        taking_part = [(name, caller.get_hookimpls()) for name, caller in relay.items() if name in self._relay]
+        count = sum(len(impls) for _, impls in taking_part)
+        if thoroughly or count != self._count:
+            self._count = count
+            self._hooks |= Counter(f"{self._place(impl)}:{name}" for name, impls in taking_part for impl in impls)
+
+    def _place(self, impl: Any) -> str:
+        code = getattr(inspect.unwrap(impl.function), "__code__", None)
+        return "?" if code is None else self._relative(code.co_filename)
 
     def pytest_runtest_protocol(self, item: Any) -> Any:
         """Before each test nothing may have been exchanged: what an honest test patches it has put back."""
@@ -289,7 +303,7 @@ class Witness:
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> Any:
         """The counts as pytest itself has them."""
         yield
-        self._look()
+        self._look(thoroughly=True)
         reporter = self._manager.get_plugin("terminalreporter") if self._manager is not None else None
         stats = getattr(reporter, "stats", {})
         record = {

@@ -1,0 +1,128 @@
+"""What the tests of the base have to do on a change: told from the two runs alone."""
+
+from __future__ import annotations
+
+from bailiwick.gate.ids import (
+    NAMED,
+    bounded,
+    compare,
+    judge_inverted,
+    missing_ids,
+    proven_by,
+    run_faults,
+    tampering,
+    targets_of,
+)
+from bailiwick.gate.inversion import Target
+from bailiwick.gate.model import Finding
+from bailiwick.gate.outcomes import Fault, Item, Session
+
+A, B = "tests/test_a.py::test_a", "tests/test_a.py::test_b"
+ITEMS = (Item(A, "tests/test_a.py", "tests/test_a.py", 1, "test_a"), Item(B, "tests/test_a.py"))
+
+
+def _codes(findings: list[Finding]) -> list[tuple[str, bool]]:
+    return [(finding.code, finding.blocks) for finding in findings]
+
+
+def test_nothing_is_found_where_nothing_changed() -> None:
+    """Two equal runs have nothing to say."""
+    run = Session({A: "passed", B: "skipped"}, ITEMS, witnessed=frozenset({A}), hooks={"conftest.py:x": 1}, exit=0)
+    assert [*compare(run, run), *tampering(run, run), *run_faults(run, run)] == []
+
+
+def test_a_skipped_test_may_run_and_a_red_one_may_heal() -> None:
+    """What gets better is no finding."""
+    base = Session({A: "skipped", B: "failed"}, ITEMS)
+    assert compare(base, Session({A: "passed", B: "passed"}, ITEMS)) == []
+
+
+def test_a_red_test_may_not_be_skipped_away() -> None:
+    """Otherwise a red build would be healed by leaving out what is red."""
+    base = Session({A: "failed", B: "failed"}, ITEMS)
+    assert _codes(compare(base, Session({A: "skipped"}, ITEMS))) == [("test-missing", True), ("test-skipped", True)]
+
+
+def test_tests_of_a_file_that_broke_are_not_missing_one_by_one() -> None:
+    """The file is red itself; a hundred findings would hide that."""
+    here = Session({}, (), uncollected=("tests/test_a.py",), exit=2)
+    assert missing_ids(Session({A: "passed"}, ITEMS), here) == frozenset()
+
+
+def test_tests_of_a_run_that_was_cut_are_not_missing_one_by_one() -> None:
+    """That it was cut is the finding."""
+    here = Session({}, (), faults=(Fault("cut-short", "gone"),))
+    assert missing_ids(Session({A: "passed"}, ITEMS), here) == frozenset()
+
+
+def test_a_test_that_never_ran_but_is_told_as_passed_is_found() -> None:
+    """On the base its function was seen to return; here nobody saw it."""
+    base = Session({A: "passed"}, ITEMS, witnessed=frozenset({A}))
+    assert _codes(compare(base, Session({A: "passed"}, ITEMS))) == [("test-not-run", True)]
+
+
+def test_a_hook_in_a_plugin_that_the_base_has_too_is_only_listed() -> None:
+    """A project that is a pytest plugin may grow; a file that becomes one is something else."""
+    base = Session(hooks={"src/plugin.py:pytest_configure": 1, "/site/a.py:pytest_x": 1})
+    here = Session(hooks={"src/plugin.py:pytest_configure": 1, "src/plugin.py:pytest_collect": 1, "shop.py:pytest_x": 1,
+                          "/site/a.py:pytest_x": 2})  # fmt: skip
+    assert _codes(tampering(base, here)) == [("hook-added", True), ("hook-added", True), ("hook-added", False)]
+    assert _codes(tampering(base, here, allowed=("shop.py",)))[1] == ("hook-added", False)
+
+
+def test_a_fault_that_the_base_has_too_does_not_block() -> None:
+    """A project whose runs always end that way is red on its base; the change is not to blame."""
+    base = Session(faults=(Fault("cut-short", "a"),))
+    here = Session(faults=(Fault("cut-short", "b"), Fault("forged-record", "c")))
+    assert _codes(run_faults(base, here)) == [("cut-short", False), ("forged-record", True)]
+
+
+def test_an_exit_code_without_a_failed_test_is_a_finding() -> None:
+    """Coverage below its limit ends a run so; so does an error inside pytest."""
+    good = Session({A: "passed"}, ITEMS, exit=0)
+    for code in (1, 2, 3, 4):
+        bad = Session({A: "passed"}, ITEMS, exit=code)
+        assert _codes(run_faults(good, bad)) == [("exit-code", True)]
+        assert _codes(run_faults(bad, bad)) == [("exit-code", False)]
+
+
+def test_findings_of_one_kind_are_bounded() -> None:
+    """A suite of a thousand tests that is gone is one fact, not a thousand lines."""
+    found = bounded([Finding("test-missing", str(n)) for n in range(NAMED + 5)] + [Finding("other", "x", blocks=False)])
+    assert len(found) == NAMED + 2
+    assert found[-1] == Finding("test-missing", "and 5 more of this kind")
+
+
+def test_functions_are_found_where_they_are_written() -> None:
+    """By the place of their code, not by the class that inherits them; never in a file that the change edits."""
+    shared = Item("tests/test_a.py::T::test_s[1]", "tests/test_a.py", "tests/shared.py", 4, "test_s")
+    wrapped = Item("tests/test_a.py::test_w", "tests/test_a.py", "tests/test_a.py", 9, "wrapper")
+    outside = Item("tests/test_a.py::test_o", "tests/test_a.py", "/usr/lib/x.py", 9, "test_o")
+    items = (*ITEMS, shared, wrapped, outside)
+    wanted = {item.id for item in items}
+    found = targets_of(items, wanted, ())
+    assert found == {
+        "tests/test_a.py": {Target(1, "test_a"): {A}}, "tests/shared.py": {Target(4, "test_s"): {shared.id}},
+    }  # fmt: skip
+    assert targets_of(items, wanted, {"tests/shared.py", "tests/test_a.py"}) == {
+        "tests/test_a.py": {Target(1, "test_a"): {A}}
+    }
+
+
+def test_an_inverted_test_has_to_fail() -> None:
+    """Passing, skipping or vanishing instead is a finding; a broken run is one finding."""
+    assert judge_inverted({A, B}, Session({A: "failed", B: "error"})) == []
+    assert _codes(judge_inverted({A, B}, Session({A: "passed"}))) == [
+        ("passes-inverted", True),
+        ("silent-inverted", True),
+    ]
+    broken = Session({A: "failed"}, faults=(Fault("cut-short", "x"),))
+    assert _codes(judge_inverted({A, B}, broken)) == [("inverted-cut-short", True)]
+    assert _codes(judge_inverted({A, B}, broken, ["cut-short"])) == [("inverted-cut-short", False)]
+
+
+def test_only_what_fails_on_the_base_proves() -> None:
+    """Failing, or not even importable; a test that merely isn't collected there proves nothing."""
+    new = {A: "tests/test_a.py", B: "tests/test_b.py", "c::t": "c.py"}
+    there = Session({A: "failed"}, uncollected=("tests/test_b.py",))
+    assert proven_by(new, there) == {A, B}
