@@ -12,6 +12,7 @@ settings.register_profile("default", deadline=None, derandomize=True, print_blob
 settings.register_profile(
     "nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile("default")
 
 _OWN_NAMES = ("BAILIWICK_", "AGENT_", "SUPERVISOR_", "XDG_", "GIT_", "CODEX_", "CLAUDE_", "COPILOT_", "ANTHROPIC_")

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.gate import outcomes
+from bailiwick.gate.backends.pytest_run import NO_PYTEST
 from bailiwick.gate.outcomes import Records, Session, read_records, read_session
+from bailiwick.gate.plugin import witness
 from bailiwick.gate.plugin.witness import open_wire
 from bailiwick.ids import Json
 
@@ -224,3 +226,8 @@ def test_a_child_of_the_process_can_t_speak_for_it(tmp_path: Path) -> None:
     os.close(writing)
     with open(reading, "rb") as opened:  # noqa: PTH123 - a descriptor
         assert opened.read() == b""
+
+
+def test_both_sides_call_a_missing_pytest_the_same() -> None:
+    """The text inside can't import anything of ours, so the number is written twice."""
+    assert NO_PYTEST == witness.NO_PYTEST

@@ -270,13 +270,24 @@ def test_a_missing_pytest_is_a_failed_check_with_the_remedy(tmp_path: Path) -> N
     assert "pytest" in result.hint
 
 
+def test_an_interpreter_that_can_t_start_is_not_the_change_s_fault(tmp_path: Path) -> None:
+    """Nothing comes from it on either tree, so nothing was found out."""
+    bench = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT}).bench()
+    broken = tmp_path / "bin"
+    broken.mkdir()
+    (broken / "python3").symlink_to(Path(shutil.which("false") or os.devnull))
+    object.__setattr__(bench.fence, "toolchains", Toolchains(path=str(broken)))
+    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), bench))
+    assert (result.outcome, result.code, result.findings) == ("environment", 1, ())
+
+
 def test_a_cancelled_check_ends_soon(tmp_path: Path) -> None:
     """Whoever cancels waits for no second run."""
     stage = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT})
     bench = stage.bench()
     bench.cancel.set()
     result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), replace(bench, base_results={})))
-    assert result.outcome != "passed"
+    assert (result.outcome, result.findings) == ("environment", ())
     assert stage.made <= 3
 
 

@@ -81,7 +81,7 @@ class _Study:
 
     async def result(self) -> CheckResult:
         """Run what is needed; a change that is red already is not inverted."""
-        started = _started_by_python(self._changed)
+        started = _started_by_python(path for path in self._changed if path not in self._bench.allowed)
         if started:
             return _result(self._spec, "failed", findings=started)
         ran, base = await _both(self._runner.run(Asked("proposed")), self._base())
@@ -89,6 +89,9 @@ class _Study:
             found = Finding("missing-tool", f"{ran.missing} is not in the sandbox or has no pytest", blocks=True)
             return _result(self._spec, "failed", ran, findings=(found,), hint=install_hint("pytest"))
         here = ran.session
+        if all("no-records" in {fault.code for fault in session.faults} for session in (here, base)):
+            hint = "pytest can't even be started, on the base neither: this is not about the change"
+            return _result(self._spec, "environment", ran, hint=hint)
         findings = [*run_faults(base, here), *tampering(base, here, allowed=self._bench.allowed)]
         excused, unstable = await self._second_look(base, here)
         findings += compare(base, here, allowed=self._bench.allowed, unstable=unstable)
@@ -103,6 +106,8 @@ class _Study:
         return replace(told, proof=proof, unproven=unproven, counts=counts)
 
     def _told(self, ran: Ran, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
+        if self._bench.cancel.is_set():
+            return _result(self._spec, "environment", ran, hint="the check was ended before it was done")
         return _result(self._spec, outcome, ran, findings=bounded(findings))
 
     async def _base(self) -> Session:
@@ -111,7 +116,7 @@ class _Study:
         if "session" in kept:
             return read_session(kept["session"])
         ran = await self._runner.run(Asked("base"))
-        if not ran.missing and not ran.end.cancelled and not ran.end.timed_out:
+        if not ran.missing and not ran.end.cancelled and not ran.session.faults:
             kept.update(session=ran.session.to_json(), seconds=round(ran.end.seconds, 3))
         return ran.session
 

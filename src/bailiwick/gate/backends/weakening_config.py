@@ -185,7 +185,7 @@ def _relaxed(rule: Rule, was: Json, now: Json) -> str:
             more = [item for item in _items(now) if item not in _items(was)]
             return f"grew by {', '.join(more[:5])}" if more else ""
         case "shrink":
-            less = [item for item in _items(was) if item not in _items(now)]
+            less = [item for item in _items(was) if item not in _items(now) and "ALL" not in _items(now)]
             return f"lost {', '.join(less[:5])}" if less else ""
         case "on":
             return "switched off" if was is True and now is not True else ""

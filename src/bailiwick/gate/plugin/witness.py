@@ -80,22 +80,22 @@ class Limit:
     """Ends a test after so many seconds, and whatever it does after that each second again; None: never."""
 
     def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._set = signal.setitimer
         if seconds is not None:
             signal.signal(signal.SIGALRM, self._ring)
 
     def _ring(self, *_: object) -> None:
-        raise TooLong(f"more than {self._seconds} s")
+        raise TooLong(f"more than {self.seconds} s")
 
     def start(self) -> None:
         """From now on."""
-        if self._seconds is not None:
-            self._set(signal.ITIMER_REAL, self._seconds, 1.0)
+        if self.seconds is not None:
+            self._set(signal.ITIMER_REAL, self.seconds, 1.0)
 
     def stop(self) -> None:
         """No longer."""
-        if self._seconds is not None:
+        if self.seconds is not None:
             self._set(signal.ITIMER_REAL, 0.0)
 
 
@@ -191,6 +191,10 @@ class Witness:
             config.option.xmlpath = self.report_file
         if self._collect_only:
             config.option.collectonly = True
+        if (
+            self._limit.seconds is not None
+        ):  # all of them fail: to tell each failure well would take longer than they do
+            config.option.tbstyle, config.option.showlocals, config.option.verbose = "native", False, -1
 
     def pytest_collectreport(self, report: Any) -> None:
         """A file that can't be collected is told by its name."""
