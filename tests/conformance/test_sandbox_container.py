@@ -66,6 +66,7 @@ def cage(tmp_path: Path) -> Cage:
     return Cage("agent", (Bind(tree, INNER, write=True),))
 
 
+@pytest.mark.nightly
 class TestContainer(SandboxConformance):
     """The suite, with an engine of containers; the engine and its image are found once."""
 

@@ -163,7 +163,9 @@ def proof_of(checks: Iterable[CheckResult], *, changed: bool) -> tuple[tuple[str
     return (), said or "no test shows this fix"
 
 
-def taken_findings(findings: Iterable[Finding], out: Sequence[Taken]) -> tuple[Finding, ...]:
-    """Findings about the asked tree; what was taken out blocks nothing."""
-    gone = {part.path for part in out}
-    return tuple(replace(f, blocks=False, what=f"{f.what} (taken out)") if f.path in gone else f for f in findings)
+def taken_findings(findings: Iterable[Finding], taken: Sequence[Taken]) -> tuple[Finding, ...]:
+    """Findings about the asked tree; what was taken out, or allowed by a person, blocks nothing."""
+    words = {part.path: "allowed" if part.allowed else "taken out" for part in taken}
+    return tuple(
+        replace(f, blocks=False, what=f"{f.what} ({words[f.path]})") if f.path in words else f for f in findings
+    )

@@ -208,7 +208,7 @@ class _Gate:
             fence=self.shop.fence.sandbox.name,
             checks=self.trouble,
             taken=sifted.taken,
-            weakening=taken_findings(await self._weakening(), sifted.out),
+            weakening=taken_findings(await self._weakening(), sifted.taken),
             unprotected=(*standing.unprotected, *((UNPROTECTED,) if self.spec.services else ())),
             findings=sifted.findings,
             reason=ask.reason[:2000],

@@ -11,6 +11,8 @@ from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
 from tests.unit.gate.pytest_stage import Files, Stage
 
+pytestmark = pytest.mark.nightly
+"""Each takes seconds; tests/security/test_cheats.py tries the same in every run, through the whole gate."""
 BASE: Files = {
     "conftest.py": "",
     "shop.py": """

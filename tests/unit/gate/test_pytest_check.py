@@ -243,6 +243,19 @@ def test_options_that_hide_tests_are_overruled(tmp_path: Path) -> None:
     assert dict(result.counts) == {"passed": 3, "expected": 3, "inverted": 3}
 
 
+def test_a_property_is_inverted_too(tmp_path: Path) -> None:
+    """Hypothesis calls the function many times; nobody waits for the smallest of examples that all fail."""
+    prop = """
+        from hypothesis import given, strategies as st
+        @given(st.lists(st.integers()))
+        def test_sorted(values): assert sorted(sorted(values)) == sorted(values)
+    """
+    base = {**BASE, "tests/test_property.py": prop}
+    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}, autoload=True).check()
+    assert (result.outcome, result.findings) == ("passed", ())
+    assert dict(result.counts)["inverted"] == 2
+
+
 def test_a_run_without_any_test_is_no_failure_where_the_base_has_none(tmp_path: Path) -> None:
     """A first test can only be added to a project that has none."""
     base = {"conftest.py": "", "shop.py": WRONG}

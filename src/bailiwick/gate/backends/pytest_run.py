@@ -26,7 +26,7 @@ READ = 16 << 20
 _CHUNK = 1 << 18
 _START = (
     "import sys;sys.path[:]=[p for p in sys.path if p];r=__import__('json').loads(sys.stdin.buffer.read());"
-    "n={'__name__':'witness'};exec(compile(r.pop('source'),'<witness>','exec'),n);n['main'](r)"
+    "n={'__name__':'witness'};[exec(compile(t,'<witness>','exec'),n) for t in r.pop('texts')];n['main'](r)"
 )
 
 
@@ -90,7 +90,7 @@ class Runner:
     def _request(self, asked: Asked, key: bytes, handle: int, environment: tuple[str, ...]) -> bytes:
         return json.dumps(
             {
-                "source": _source(),
+                "texts": _texts(),
                 "key": key.hex(),
                 "handle": handle,
                 "args": list(self.call.args),
@@ -157,8 +157,10 @@ class _Listening:
 
 
 @cache
-def _source() -> str:
-    return (Path(__file__).parent.parent / "plugin" / "witness.py").read_text("utf-8")
+def _texts() -> tuple[str, ...]:
+    """What runs inside, in the order in which it is needed."""
+    folder = Path(__file__).parent.parent / "plugin"
+    return tuple((folder / f"{name}.py").read_text("utf-8") for name in ("internals", "witness"))
 
 
 def _timed(session: Session, end: Exit) -> Session:

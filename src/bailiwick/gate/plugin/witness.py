@@ -1,8 +1,8 @@
 """Runs pytest inside the sandbox and tells the gate outside what happens, one record after the other.
 
-A bare interpreter gets this file as text. It uses nothing of ours, runs on Python 3.8 and pytest 6, and takes what it
-relies on before any code of the tree is imported. It shares its process with the code under test: what it says is
-evidence, which the gate compares with other evidence.
+A bare interpreter gets this file as text, behind that of `internals`. It uses nothing of ours, runs on Python 3.8 and
+pytest 6, and takes what it relies on before any code of the tree is imported. It shares its process with the code
+under test: what it says is evidence, which the gate compares with other evidence.
 """
 
 from __future__ import annotations
@@ -11,28 +11,22 @@ import hashlib
 import importlib.metadata
 import inspect
 import json
-import operator
 import os
 import signal
 import struct
 import sys
 import tempfile
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bailiwick.gate.plugin.internals import Internals  # noqa: TC004 - its text is sent before this one
 
 NO_PYTEST = 93
 """The exit code that says that this interpreter has no pytest."""
-IS = operator.is_
-CODE = operator.attrgetter("__code__")
+OWN_SETTINGS = "_hypothesis_internal_use_settings"
 TEXT = 6000
 CHUNK = 200
-WATCHED = (
-    "builtins", "pytest", "unittest.case", "unittest.suite", "_pytest.runner", "_pytest.reports", "_pytest.main",
-    "_pytest.nodes", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.unittest", "_pytest.skipping",
-    "_pytest.outcomes", "_pytest.terminal", "_pytest.junitxml", "_pytest.config", "_pytest.assertion",
-    "_pytest.assertion.rewrite", "_pytest.assertion.util", "_pytest._code.code", "_pytest.stash",
-)  # fmt: skip
-"""Modules in which nothing may change while tests run; all of pluggy too."""
 ORDER: dict[str, dict[str, bool]] = {
     "pytest_cmdline_main": {"hookwrapper": True, "tryfirst": True},
     "pytest_configure": {"tryfirst": True},
@@ -99,57 +93,6 @@ class Limit:
             self._set(signal.ITIMER_REAL, 0.0)
 
 
-class Space:
-    """The names of a module or class with what they meant. A look costs microseconds while nothing has changed."""
-
-    def __init__(self, label: str, names: Any, *, closed: bool) -> None:
-        self._label = label
-        self._names = names
-        self._closed = closed
-        self._parts = {key: value for key, value in names.items() if _acts(value)}
-        self._functions = [value for value in self._parts.values() if hasattr(value, "__code__")]
-        self._codes = [value.__code__ for value in self._functions]
-        self._seen = list(names.values())
-
-    def changed(self) -> list[str]:
-        """What is no longer what it was; in a closed space also what is new there."""
-        found: list[str] = []
-        if len(self._names) != len(self._seen) or not all(map(IS, self._names.values(), self._seen)):
-            self._seen = list(self._names.values())
-            found += [key for key, value in self._parts.items() if self._names.get(key) is not value]
-            if self._closed:
-                found += [key for key, value in self._names.items() if key not in self._parts and _acts(value)]
-        if not all(map(IS, map(CODE, self._functions), self._codes)):
-            pairs = zip(self._functions, self._codes)  # noqa: B905 - Python 3.8 has no strict
-            found += [function.__name__ for function, code in pairs if function.__code__ is not code]
-        return [f"{self._label}.{key}" for key in found]
-
-
-class Internals:
-    """What pytest, pluggy and unittest were made of at the start, to notice what was exchanged later."""
-
-    def __init__(self) -> None:
-        names = (*WATCHED, *sorted(name for name in sys.modules if name.split(".")[0] == "pluggy"))
-        self._modules = {name: sys.modules[name] for name in names if name in sys.modules}
-        self._spaces: list[Space] = []
-        for name, module in self._modules.items():
-            self._spaces.append(Space(name, vars(module), closed=False))
-            for key, value in list(vars(module).items()):
-                if isinstance(value, type) and value.__module__ == name and name != "builtins":
-                    self._spaces.append(Space(f"{name}.{key}", vars(value), closed=True))
-
-    def changed(self) -> list[str]:
-        """Names of what is no longer what it was since the last look."""
-        found = [name for name, module in self._modules.items() if sys.modules.get(name) is not module]
-        for space in self._spaces:
-            found += space.changed()
-        return found
-
-
-def _acts(value: Any) -> bool:
-    return callable(value) or isinstance(value, (staticmethod, classmethod, property))
-
-
 class Witness:
     """The plugin. Its hooks lie around those of all others; which ones is in `ORDER`."""
 
@@ -212,6 +155,8 @@ class Witness:
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Tell which tests there are and where their code is."""
+        if self._limit.seconds is not None:
+            _hasten(session.items)
         found = [self._item(item) for item in session.items]
         for start in range(0, len(found), CHUNK):
             self._send({"t": "items", "items": found[start : start + CHUNK]})
@@ -327,6 +272,19 @@ def _code_of(item: Any) -> Any:
     except (TypeError, ValueError):
         return None
     return getattr(getattr(function, "__func__", function), "__code__", None)
+
+
+def _hasten(items: Any) -> None:
+    """Where all tests fail nobody needs the smallest example; what hypothesis calls it inside may change."""
+    hypothesis: Any = sys.modules.get("hypothesis")
+    if hypothesis is None:
+        return
+    for item in items:
+        function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+        known = getattr(function, OWN_SETTINGS, None)
+        if isinstance(known, hypothesis.settings):
+            phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+            setattr(function, OWN_SETTINGS, hypothesis.settings(known, phases=phases, deadline=None))
 
 
 def _text(report: Any) -> str:
