@@ -186,6 +186,7 @@ def test_a_test_that_wavers_on_the_base_is_not_the_change_s_fault(tmp_path: Path
     assert (result.outcome, result.failing) == ("red_on_base", ("tests/test_waver.py::test_waver",))
 
 
+@pytest.mark.nightly
 def test_ids_that_change_from_run_to_run_are_not_missed(tmp_path: Path) -> None:
     """A case named by an address or a random number has another id each time, on the base as well."""
     named = "import os, pytest\n@pytest.mark.parametrize('x', [os.urandom(4).hex()])\ndef test_x(x): assert x == x\n"
@@ -194,6 +195,7 @@ def test_ids_that_change_from_run_to_run_are_not_missed(tmp_path: Path) -> None:
     assert (result.outcome, [f.code for f in result.findings if f.blocks]) == ("passed", [])
 
 
+@pytest.mark.nightly
 def test_what_is_known_of_the_base_is_not_run_again(tmp_path: Path) -> None:
     """Of the runs of one gate after another, those of the base are made once."""
     known: dict[str, Json] = {}
@@ -233,6 +235,7 @@ def test_a_test_that_hangs_only_when_it_must_fail_is_left_out(tmp_path: Path, mo
     assert dict(result.counts)["inverted"] == 2
 
 
+@pytest.mark.nightly
 def test_options_that_hide_tests_are_overruled(tmp_path: Path) -> None:
     """Stopping at the first failure, other processes, an order by chance: none of it may lose an outcome."""
     ini = "[pytest]\naddopts = -x -n 2 --lf\n"
@@ -243,6 +246,7 @@ def test_options_that_hide_tests_are_overruled(tmp_path: Path) -> None:
     assert dict(result.counts) == {"passed": 3, "expected": 3, "inverted": 3}
 
 
+@pytest.mark.nightly
 def test_a_property_is_inverted_too(tmp_path: Path) -> None:
     """Hypothesis calls the function many times; nobody waits for the smallest of examples that all fail."""
     prop = """
