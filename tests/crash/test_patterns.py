@@ -79,7 +79,14 @@ def set_up(shop: Shop) -> dict[str, bytes]:
     return shop.picture()
 
 
-@pytest.mark.parametrize(("pattern", "point"), [(pattern, point) for pattern in NAMED for point in NAMED[pattern]])
+@pytest.mark.parametrize(
+    ("pattern", "point"),
+    [
+        pytest.param(pattern, point, marks=() if number % 2 == 0 else pytest.mark.nightly)
+        for pattern in NAMED
+        for number, point in enumerate(NAMED[pattern])
+    ],
+)
 def test_a_killed_command_given_again_ends_with_one_proposal(
     commands: Commands, tmp_path: Path, pattern: str, point: str
 ) -> None:
