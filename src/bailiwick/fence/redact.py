@@ -60,7 +60,9 @@ class Redactor:
         return self._still_json(text, covered)
 
     def json(self, value: Json) -> Json:
-        """A JSON value with every secret covered in its texts, names and numbers."""
+        """A JSON value with every secret covered in its texts, names and numbers; the value itself without secrets."""
+        if not self._forms:
+            return value
         match value:
             case str():
                 return self.text(value)
@@ -69,7 +71,7 @@ class Redactor:
             case list() | tuple():
                 return [self.json(part) for part in value]
             case int() | float() if not isinstance(value, bool):
-                return COVER if self._forms and self.spans(str(value).encode()) else value
+                return COVER if self.spans(str(value).encode()) else value
             case _:
                 return value
 
