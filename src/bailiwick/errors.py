@@ -61,6 +61,11 @@ class BailiwickError(Exception):
         self.code = code or self.default_code
         self.place = place
 
+    @property
+    def sentence(self) -> str:
+        """What, and how to fix it, for a place that holds one text."""
+        return f"{self.what}; {self.hint}" if self.hint else self.what
+
     def problems(self) -> list[Problem]:
         """Everything to print, one entry per finding."""
         return [Problem(self.code, self.what, self.place, self.hint)]

@@ -21,7 +21,7 @@ from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.report import failing_text, signature
 from bailiwick.gate.service import Ask, GateInterrupted, How, run_gate, try_prepare, workshop
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
 
 OUTPUTS = ("verdict", "report", "digest", "failing", "findings", "tree_id", "wanted", "signature", "seconds")
 """What a `gate` node gives."""
@@ -62,12 +62,12 @@ class GateKind:
             return Failed(Failure("cancelled", "the gate was ended before it was done"))
         except BailiwickError as error:
             kind = "cancelled" if io.cancel.is_set() else "not_ready"
-            return Failed(Failure(kind, _words(error), {"code": error.code}))
+            return Failed(Failure(kind, error.sentence, {"code": error.code}))
         text = failing_text(report)
         made = document_of(report)
         io.observe({"verdict": report.verdict, "report": report.digest, "tree": report.tree})
         io.show(f"gate: {report.verdict.replace('_', ' ')}")
-        return Done(_outputs(request.node, made), {"stdout": text})
+        return Done(declared(request.node, made), {"stdout": text})
 
     async def _run(self, asked: dict[str, Json], io: Io) -> Report:
         fence = await self.fence()
@@ -119,14 +119,3 @@ def document_of(report: Report) -> dict[str, Json]:
         "tree_id": report.tree, "wanted": list(report.wanted), "signature": signature(report),
         "seconds": round(report.seconds, 3),
     }  # fmt: skip
-
-
-def _outputs(node: Node, made: dict[str, Json]) -> dict[str, Json]:
-    """The declared keys; without any: all of them."""
-    if not isinstance(node, Work) or not node.outputs:
-        return made
-    return {out.key: made.get(out.key, out.default) for out in node.outputs}
-
-
-def _words(error: BailiwickError) -> str:
-    return f"{error.what}; {error.hint}" if error.hint else error.what

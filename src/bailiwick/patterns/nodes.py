@@ -25,7 +25,7 @@ from bailiwick.fence.worktrees import Worktree, Worktrees
 from bailiwick.ids import Json
 from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, Work, branch_name, choose_conventions
 from bailiwick.proposals.message import UNFINISHED
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
 
 NO_TREE = "BW485"
 _TEXTS = ("repository", "base", "title", "branch")
@@ -79,7 +79,7 @@ class WorktreeKind:
         }
         try:
             vault = await Vault.open(self.config.paths.state, asked.repository, cancel=io.cancel)
-            return Done(_declared(request.node, await deeds[asked.do](asked, vault, request, io)))
+            return Done(declared(request.node, await deeds[asked.do](asked, vault, request, io)))
         except BailiwickError as error:
             kind = "cancelled" if io.cancel.is_set() else "not_ready"
             hint = f" ({error.hint})" if error.hint else ""
@@ -180,13 +180,6 @@ class Shared(Protocol):
 def make_kind(shared: Shared) -> WorktreeKind:
     """The kind, for the table of kinds."""
     return WorktreeKind(shared.config, shared.clock, shared.fence)
-
-
-def _declared(node: Node, made: dict[str, Json]) -> dict[str, Json]:
-    """What the node declares of what was made; without a declaration: all of it."""
-    if not isinstance(node, WorkNode) or not node.outputs:
-        return made
-    return {out.key: made.get(out.key, out.default) for out in node.outputs}
 
 
 async def _kept_before(vault: Vault, run: str) -> dict[str, str]:

@@ -73,7 +73,7 @@ class ProposeKind:
         except (ForgeFailed, GitFailed, NotProposable) as error:
             return Failed(failure_of(error))
         except BailiwickError as error:
-            return Failed(Failure("not_ready", _words(error)))
+            return Failed(Failure("not_ready", error.sentence))
         io.observe({"proposal": outcome.proposal.id, "number": outcome.proposal.number})
         text = spoken(outcome)
         io.show(text)
@@ -139,17 +139,13 @@ def document_of(outcome: Outcome) -> dict[str, Json]:
 
 def failure_of(error: ForgeFailed | GitFailed | NotProposable) -> Failure:
     """What the engine is told: a class it knows where waiting or another login may help."""
-    words = _words(error)
+    words = error.sentence
     if isinstance(error, ForgeFailed):
         kind = str(_FORGE.get(error.kind, "forge"))
         return Failure(kind, words, Detail(evidence=words, retry_after=error.retry_after).to_json())
     if isinstance(error, GitFailed):
         return Failure(str(_GIT.get(error.kind, "git")), words, Detail(evidence=words).to_json())
     return Failure("not_proposable", words)
-
-
-def _words(error: BailiwickError) -> str:
-    return f"{error.what}; {error.hint}" if error.hint else error.what
 
 
 def _digest(report: Json) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from bailiwick.engine.events import Failure
-from bailiwick.engine.graph import Node
+from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.engine.rungs import Plan
 from bailiwick.ids import Json
@@ -86,6 +86,13 @@ class Exit:
     cancelled: bool = False
     truncated: bool = False
     why: Why = "exited"
+
+
+def declared(node: Node, made: dict[str, Json]) -> dict[str, Json]:
+    """What a node declares of what was made for it; without a declaration: all of it."""
+    if not isinstance(node, Work) or not node.outputs:
+        return made
+    return {out.key: made.get(out.key, out.default) for out in node.outputs}
 
 
 class Io(Protocol):
