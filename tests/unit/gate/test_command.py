@@ -7,8 +7,9 @@ import signal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.gate.backends.command import KEPT, shown_lines, trial_of
+from bailiwick.gate.backends.command import trial_of
 from bailiwick.gate.run import Trial
+from bailiwick.gate.shown import KEPT, shown_lines
 from bailiwick.runtime.kinds import Exit
 
 

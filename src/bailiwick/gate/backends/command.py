@@ -9,19 +9,16 @@ from bailiwick.fence.environments import bin_folders, tool_variables
 from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.run import NOT_FOUND, Trial, judge
+from bailiwick.gate.shown import KEPT, shown_lines
 from bailiwick.ids import digest
-from bailiwick.runtime.proc import plain_line
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import Bench, Which
     from bailiwick.gate.spec import CheckSpec
     from bailiwick.runtime.kinds import Exit
 
-KEPT = 64 * 1024
-"""Bytes of output that a report keeps: the last ones."""
 READ = 16 << 20
 """Bytes of output that are read at most; the digest is over these."""
-_INDENT = 40
 _SHIM = b"bailiwick-shim: "
 
 
@@ -86,17 +83,3 @@ def trial_of(end: Exit, program: str) -> Trial:
         timed_out=end.timed_out,
         missing=program if missing else "",
     )
-
-
-def shown_lines(raw: bytes, room: int = KEPT) -> tuple[str, ...]:
-    """The last lines of some output that fit, each safe to show; what was cut off is said."""
-    kept = raw if len(raw) <= room else raw[-room:].partition(b"\n")[2]
-    lines = tuple(_safe(line) for line in kept.splitlines())
-    cut = len(raw) - len(kept)
-    return (f"… {cut} bytes before this are left out", *lines) if cut else lines
-
-
-def _safe(raw: bytes) -> str:
-    """A line without anything that acts on a terminal; its indent stays, for diffs and code are read by it."""
-    bare = raw.lstrip(b" \t")
-    return " " * min(len(raw) - len(bare), _INDENT) + plain_line(bare)

@@ -29,9 +29,9 @@ from bailiwick.gate.ids import (
 from bailiwick.gate.inversion import invert
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import RED, Item, Session, read_session
+from bailiwick.gate.shown import last_lines
 from bailiwick.gate.testfiles import is_test_file
 from bailiwick.ids import Json, digest
-from bailiwick.runtime.proc import plain_line
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import Bench, Which
@@ -293,18 +293,11 @@ def _result(
         seconds=ran.end.seconds,
         counts=ran.session.counts(),
         findings=findings,
-        output=_shown(raw),
+        output="\n".join(last_lines(raw, OUTPUT)),
         output_digest=digest(ran.end.stdout + b"\0" + ran.end.stderr),
         failing=ran.session.red,
         hint=hint,
     )
-
-
-def _shown(raw: bytes) -> str:
-    """The last lines of the output, safe to show, their indent kept."""
-    kept = raw if len(raw) <= OUTPUT else raw[-OUTPUT:].partition(b"\n")[2]
-    lines = [(len(line) - len(line.lstrip(b" \t")), line) for line in kept.splitlines()]
-    return "\n".join(" " * min(indent, 40) + plain_line(line) for indent, line in lines)
 
 
 async def _both(first: Awaitable[_A], second: Awaitable[_B]) -> tuple[_A, _B]:
