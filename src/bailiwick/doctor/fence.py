@@ -31,7 +31,7 @@ async def _sandbox(config: Config) -> tuple[tuple[Finding, ...], tuple[str, ...]
 
     try:
         fence = await open_fence(config, attended=True)
-        standing = await fence.sandbox.check()
+        standing = await fence.look()
     except BailiwickError as error:
         return (Finding("sandbox", ok=False, found=error.what, fix=error.hint, needed=False),), ()
     works = fence.sandbox.name != "none"

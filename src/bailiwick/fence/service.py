@@ -73,6 +73,12 @@ class Fence:
     mounts: tuple[Bind, ...] = ()
     marks: Mapping[str, str] = field(default_factory=dict)
     relay: Relay | None = None
+    standing: Standing | None = None
+    """What was found when the sandbox was tried at the opening."""
+
+    async def look(self) -> Standing:
+        """How the sandbox stands here: as it was found at the opening, tried now where nobody has."""
+        return self.standing or await self.sandbox.check()
 
     def cage(self, role: Role, tree: Path | None, **also: Unpack[CageOptions]) -> Cage:
         """A cage around a tree, which is at `INNER` inside, writable unless `write` is False.
@@ -228,27 +234,28 @@ async def open_fence(
     paths = config.paths
     scratch = make_scratch(config)
     await asyncio.to_thread(sweep_scratch, paths.cache)
-    sandbox = await _choose(config, scratch, attended=attended)
+    sandbox, standing = await _choose(config, scratch, attended=attended)
     tools = find_toolchains(
         env.text("PATH") or "", env.home(), hidden=_hidden(paths), variables=env.child_environment({})
     )
     mounts = tuple(_mount(Path(path), paths, env.home()) for path in config.get("sandbox.mounts") or ())
-    return Fence(sandbox, tools, scratch, mounts, dict(marks))
+    return Fence(sandbox, tools, scratch, mounts, dict(marks), standing=standing)
 
 
-async def _choose(config: Config, scratch: Path, *, attended: bool) -> Sandbox:
+async def _choose(config: Config, scratch: Path, *, attended: bool) -> tuple[Sandbox, Standing | None]:
+    """The sandbox, and how it stands where it was tried."""
     profile = str(config.get("sandbox.profile"))
     if profile == "none":
-        return _unfenced(config, scratch, attended=attended)
+        return _unfenced(config, scratch, attended=attended), None
     tried: list[Standing] = []
     for name in ("bwrap", "container") if profile == "auto" else (profile,):
         sandbox = make_sandbox(name, scratch)
         standing = await sandbox.check()
         if standing.ok:
-            return sandbox
+            return sandbox, standing
         tried.append(standing)
     if profile == "auto" and (attended or config.get("sandbox.unattended_none")):
-        return make_sandbox("none", scratch)
+        return make_sandbox("none", scratch), None
     why = "; ".join(standing.found for standing in tried)
     raise NotReady(
         f"no sandbox can be used here: {why}", hint=tried[0].fix or "bailiwick sandbox check", code=NO_SANDBOX

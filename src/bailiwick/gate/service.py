@@ -197,7 +197,7 @@ class _Gate:
     async def report(self) -> Report:
         """Run everything, and say what follows from it."""
         ask, sifted = self.ask, self.sifted
-        standing = await self.shop.fence.sandbox.check()
+        standing = await self.shop.fence.look()
         blank = Report(
             verdict="environment",
             tree=sifted.tree,

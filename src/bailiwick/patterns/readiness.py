@@ -23,7 +23,7 @@ async def make_ready(request: Request, session: Session, desk: Desk, order: Orde
     flight.disk()
     await desk.vault.check(ground.commit)
     fence = await session.household.fence()
-    standing = await fence.sandbox.check()
+    standing = await fence.look()
     request.tell(Line("fence", standing.found))
     for part in standing.unprotected:
         request.tell(Line("", f"not protected: {part}"))
