@@ -13,7 +13,10 @@ from bailiwick.runtime.kinds import Exit
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn. `session` is resumed where it is given; `schema` is the wanted answer, where it can be enforced."""
+    """One turn. `session` is resumed where it is given; `schema` is the wanted answer, where it can be enforced.
+
+    `system` is what stands above the task: a message of its own where the backend knows one, else before the prompt.
+    """
 
     key: str
     prompt: str
@@ -29,11 +32,18 @@ class Turn:
     node: str = ""
     attempt: int = 1
     tree: Path | None = None
+    system: str = ""
 
     @property
     def folder(self) -> Path:
         """Where the files of `cwd` are on the host: inside a sandbox the directory may have another name."""
         return self.tree or self.cwd
+
+    @property
+    def messages(self) -> list[Json]:
+        """The turn as a chat: the task, below what stands above it."""
+        above: list[Json] = [{"role": "system", "content": self.system}] if self.system else []
+        return [*above, {"role": "user", "content": self.prompt}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +155,7 @@ class Capabilities:
     streams_usage: bool = False
     credential: Literal["brokered", "exposed", "none"] = "none"
     default_model: str | None = None
+    system: bool = False
 
 
 class TurnIo(Protocol):

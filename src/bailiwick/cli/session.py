@@ -25,6 +25,7 @@ from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import Kind
 
 if TYPE_CHECKING:
+    from bailiwick.agents.asking import Desk
     from bailiwick.agents.brokerage import Brokerage
     from bailiwick.agents.fencing import Fencing
     from bailiwick.agents.settings import Settings
@@ -96,6 +97,7 @@ class Agents:
     _settings: Settings | None = None
     _brokerage: Brokerage | None = None
     _fencing: Fencing | None = None
+    _desk: Desk | None = None
 
     def settings(self) -> Settings:
         """What the person chose."""
@@ -107,11 +109,25 @@ class Agents:
 
     def kind(self) -> Kind:
         """The agent kind."""
-        from bailiwick.agents.brokerage import Brokerage
         from bailiwick.agents.kind import AgentKind
 
+        return AgentKind(self.desk())
+
+    def desk(self) -> Desk:
+        """Where agents are asked, one for the process."""
+        from bailiwick.agents.asking import Desk
+
+        if self._desk is None:
+            fencing = self.fencing if self.household is not None else None
+            self._desk = Desk(self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing)
+        return self._desk
+
+    def brokerage(self) -> Brokerage:
+        """The way to credentials and models, one for the process."""
+        from bailiwick.agents.brokerage import Brokerage
+
         self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
-        return AgentKind(self.settings(), self.store, self.clock, self.zone, self._brokerage, self.fencing)
+        return self._brokerage
 
     async def fencing(self) -> Fencing:
         """The fence around turns."""
@@ -129,11 +145,8 @@ class Agents:
 
     def subscribed(self, backend: str) -> bool:
         """Whether what a backend costs is paid for already: its dollars are estimates."""
-        from bailiwick.agents.brokerage import Brokerage
-
-        self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
         try:
-            return self._brokerage.credential(backend).billing == "subscription"
+            return self.brokerage().credential(backend).billing == "subscription"
         except BailiwickError:
             return False
 
@@ -142,11 +155,8 @@ class Agents:
         named = self.config.get("credentials")
         if not isinstance(node, Work) or node.type != "agent" or not named:
             return "", {}
-        from bailiwick.agents.brokerage import Brokerage
-
-        self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
         backend = self.settings().for_run(chosen).choose(node).backend
-        name = self._brokerage.credential(backend).name
+        name = self.brokerage().credential(backend).name
         budget = (named.get(name) or {}).get("budget") or {}
         return (name, dict(budget)) if budget else ("", {})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bailiwick.agents.asking import Desk
 from bailiwick.agents.kind import AgentKind
 from bailiwick.agents.port import (
     AgentEvent,
@@ -76,8 +77,8 @@ def stage_of(
     tmp_path.mkdir(exist_ok=True)
 
     def make(assembly: Assembly) -> AgentKind:
-        kind = AgentKind(chosen, assembly.store, assembly.clock, "UTC")
-        kind._backends["played\0"] = backend
+        kind = AgentKind(Desk(chosen, assembly.store, assembly.clock, "UTC"))
+        kind.desk._backends["played\0"] = backend
         return kind
 
     stage = Stage(tmp_path, Scripted(at_once), agent=make, policy=chosen.ladder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Self
 
@@ -52,7 +52,9 @@ class OllamaBackend:
         window: int = WINDOW,
         clock: Clock | None = None,
     ) -> None:
-        self.capabilities = Capabilities(schema=True, streams_usage=True, credential="brokered", default_model=model)
+        self.capabilities = Capabilities(
+            schema=True, streams_usage=True, credential="brokered", default_model=model, system=True
+        )
         self._endpoint = endpoint or Endpoint(BASE_URL)
         self._window = window
         self._clock = clock or SystemClock()
@@ -128,7 +130,7 @@ def _body(turn: Turn, model: str, window: int) -> dict[str, Json]:
     given = turn.options.get("parameters")
     body: dict[str, Json] = {
         "model": model,
-        "messages": [{"role": "user", "content": turn.prompt + _contract(turn.schema)}],
+        "messages": replace(turn, prompt=turn.prompt + _contract(turn.schema)).messages,
         "stream": True,
         "truncate": False,
         "shift": False,

@@ -48,7 +48,9 @@ class OpenaiBackend:
         schema: bool = True,
         clock: Clock | None = None,
     ) -> None:
-        self.capabilities = Capabilities(schema=schema, streams_usage=True, credential="brokered", default_model=model)
+        self.capabilities = Capabilities(
+            schema=schema, streams_usage=True, credential="brokered", default_model=model, system=True
+        )
         self._endpoint = endpoint or Endpoint()
         self._clock = clock or SystemClock()
 
@@ -104,7 +106,7 @@ class OpenaiBackend:
         body: dict[str, Json] = {k: v for k, v in given.items() if k not in _OURS} if isinstance(given, dict) else {}
         body |= {
             "model": model,
-            "messages": [{"role": "user", "content": turn.prompt}],
+            "messages": turn.messages,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
