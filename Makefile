@@ -26,8 +26,8 @@ llama: ## a real llama-server with a tiny model, into .llama; from Debian's unst
 demo: $(READY) ## see it work: killed half way, nothing done twice
 	$(BIN)/bailiwick demo
 
-test: $(READY) ## all tests but those that take minutes
-	$(PYTEST) -m "not nightly" tests
+test: $(READY) ## all tests but those that take minutes and those of `make check`
+	$(PYTEST) -m "not nightly" --ignore tests/architecture tests
 
 check: $(READY) ## style, format, types, import contracts, sizes
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile(
     "nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -104,6 +104,7 @@ def test_a_symlink_out_of_the_directory_is_refused(person: Person) -> None:
     assert "link out of the workflow directory" in errors
 
 
+@pytest.mark.nightly
 def test_ten_thousand_nodes_work(person: Person) -> None:
     """The largest workflow there may be loads, validates and runs."""
     lines = [f"  - {{id: n{i}, type: set, values: {{x: {i}}}, next: n{i + 1}}}" for i in range(9_999)]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(300)
 HEAL = EXAMPLES / "heal"
 PROGRAMS = sorted(path.parent.name for path in HEAL.glob("*/expected.yaml"))
 PLAYS = ("good", "bad", "stuck", "cheat")
-SAMPLE = (("leap-year", "bad"), ("median", "stuck"), ("intervals", "cheat"))
+SAMPLE = (("intervals", "cheat"),)
 """What every change is judged by; the rest runs at night."""
 LONG = 280.0
 

@@ -50,7 +50,7 @@ def _branches(root: Path) -> list[str]:
 PLAYS: tuple[tuple[str, tuple[str, ...], int, str, tuple[str, ...]], ...] = (
     ("good", (), 0, PASSED, ("self-heal",)),
     ("bad", (), 0, PASSED, ("issue-to-pr",)),
-    ("bad", ("--attempts", "0"), 1, "No PR proposed", ("issue-to-pr",)),
+    ("bad", ("--attempts", "0"), 1, "No PR proposed", ()),
     ("stuck", (), 6, "gave up after 3 fix calls, handing off to a person", ("self-heal",)),
     ("cheat", (), 6, "; taken out: .bailiwick/gate.yaml, conftest.py", ("issue-to-pr",)),
     ("cheat", ("--attempts", "0"), 1, "No PR proposed", ()),

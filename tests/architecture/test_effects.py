@@ -84,11 +84,15 @@ def test_pure_modules_import_nothing_that_acts() -> None:
     assert pure, "the engine is where the pure modules are"
 
 
-def _sleeps(path: Path, call: ast.Call) -> bool:
+def _sleeping(path: Path) -> list[ast.Call]:
     names = {id(node): name for node, name in uses(path)}
-    name = names.get(id(call.func), "")
-    zero = bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
-    return name == "time.sleep" or (name == "asyncio.sleep" and not zero)
+
+    def sleeps(call: ast.Call) -> bool:
+        name = names.get(id(call.func), "")
+        zero = bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+        return name == "time.sleep" or (name == "asyncio.sleep" and not zero)
+
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and sleeps(node)]
 
 
 def test_no_test_sleeps() -> None:
@@ -97,8 +101,7 @@ def test_no_test_sleeps() -> None:
         where(path, node)
         for path in python_files("tests")
         if "sleep" in path.read_text("utf-8")
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call) and _sleeps(path, node)
+        for node in _sleeping(path)
     ]
     assert found == []
 

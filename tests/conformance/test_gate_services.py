@@ -283,7 +283,8 @@ def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
     async def story(yard: Yard) -> None:
         for text in ("one", "two"):
             container = await yard.start(text, images.web, {})
-            write = f"echo -n {text} > /www/answer; until /bin/busybox nc -z 127.0.0.1 {PORT}; do :; done"
+            ask = f"/bin/busybox wget -q -O /dev/null http://127.0.0.1:{PORT}/answer"
+            write = f"echo -n {text} > /www/answer; until {ask}; do :; done"
             assert (await yard.execute(container, ("/bin/busybox", "sh", "-c", write), 20)).code == 0
             pid = (await yard.state(container)).pid
             network = yard.network(container, pid)

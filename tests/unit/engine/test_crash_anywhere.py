@@ -17,7 +17,7 @@ from bailiwick.testing.driver import Answer, Driver
 from tests.unit.engine.flows import workflows
 
 RENDERER = Templates(None)
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _oracle(seed: int) -> object:

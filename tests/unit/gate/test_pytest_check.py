@@ -130,6 +130,7 @@ def test_a_new_test_that_passes_on_the_base_proves_nothing(tmp_path: Path) -> No
     assert result.unproven.startswith("no test shows this fix: 1 new tests pass on the base too")
 
 
+@pytest.mark.nightly
 def test_a_new_test_that_passes_whatever_happens_proves_nothing(tmp_path: Path) -> None:
     """It fails on the base because of an import, and would pass here with any code behind it."""
     empty = """
@@ -159,6 +160,7 @@ def test_what_is_red_on_the_base_too_is_told_apart(tmp_path: Path) -> None:
     assert (result.outcome, result.failing) == ("red_on_base", ("tests/test_ten.py::test_ten",))
 
 
+@pytest.mark.nightly
 def test_a_second_red_test_is_not_excused_by_a_first(tmp_path: Path) -> None:
     """Exactly those that are red on the base are excused."""
     base = {**BASE, "tests/test_ten.py": NEW_TEST}
@@ -167,6 +169,7 @@ def test_a_second_red_test_is_not_excused_by_a_first(tmp_path: Path) -> None:
     assert set(result.failing) == {"tests/test_ten.py::test_ten", "tests/test_old.py::test_none"}
 
 
+@pytest.mark.nightly
 def test_a_test_that_wavers_on_the_base_is_not_the_change_s_fault(tmp_path: Path) -> None:
     """It is run once more there before anybody is blamed."""
     mark = tmp_path / "ran"
@@ -216,6 +219,7 @@ def test_a_test_that_never_ends_is_ended(tmp_path: Path) -> None:
     assert [f.code for f in result.findings] == ["timeout"]
 
 
+@pytest.mark.nightly
 def test_a_test_that_hangs_only_when_it_must_fail_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An honest test may wait for a thread that its failed assertion no longer lets go."""
     monkeypatch.setattr("bailiwick.gate.backends.pytest.LIMIT", 0.5)
@@ -260,6 +264,7 @@ def test_a_property_is_inverted_too(tmp_path: Path) -> None:
     assert dict(result.counts)["inverted"] == 2
 
 
+@pytest.mark.nightly
 def test_a_run_without_any_test_is_no_failure_where_the_base_has_none(tmp_path: Path) -> None:
     """A first test can only be added to a project that has none."""
     base = {"conftest.py": "", "shop.py": WRONG}
