@@ -19,7 +19,12 @@ def _templates() -> Templates:
 
 
 def compose(plan: Plan, prompt: str, outputs: list[Json], *, contract: bool) -> str:
-    """The text of one turn: the prompt itself, a question for the JSON alone, or the task put in other words."""
+    """The text of one turn: the prompt itself, a question for the JSON alone, or the task put in other words.
+
+    What was held against the answers of earlier models stands below the task.
+    """
+    if plan.feedback:
+        prompt = f"{prompt}\n\n{plan.feedback}"
     values: dict[str, Json] = {"prompt": prompt, "outputs": outputs, "problem": plan.problem}
     if plan.rung == "reask" and outputs:
         return str(_templates().file("reask.md", values.__getitem__).value)

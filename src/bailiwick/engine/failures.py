@@ -25,6 +25,7 @@ class Kind(StrEnum):
     CRASH = "crash"
     EMPTY = "empty"
     BAD_OUTPUT = "bad_output"
+    REJECTED = "rejected"
     BUDGET = "budget"
     HELD = "held"
 

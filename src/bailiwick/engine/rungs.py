@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from bailiwick.engine.failures import ENDPOINT, FREE, TRANSIENT, Detail, Kind
 from bailiwick.ids import digest
@@ -14,7 +15,10 @@ MAX_BACKOFF = HOUR
 
 @dataclass(frozen=True, slots=True)
 class LadderPolicy:
-    """The knobs of one node. Spans in seconds; `models` is how many the chain has."""
+    """The knobs of one node. Spans in seconds; `models` is how many the chain has.
+
+    `on_cap`: "wait" waits for a cap also where another model follows in the chain.
+    """
 
     max_output_retries: int = 2
     max_invoke_retries: int = 4
@@ -30,7 +34,7 @@ class LadderPolicy:
     outage_wait: float = 12 * HOUR
     probe: float = 600.0
     models: int = 1
-    on_cap: str = "wait"
+    on_cap: str = ""
     use_defaults: bool = True
     reserve_usd: float = 0.0
 
@@ -50,13 +54,17 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the next attempt is made: on which model, in which framing, in whose session, naming which problem."""
+    """How the next attempt is made: on which model, in which framing, in whose session, naming which problem.
+
+    `feedback` is what a verifier held against the answers of earlier models of the chain.
+    """
 
     rung: str = "first"
     model: int = 0
     level: int = 0
     session: str | None = None
     problem: str = ""
+    feedback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,30 @@ class Exhausted:
 
 
 def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
-    """Choose the rung after the last of `tries`."""
+    """Choose the rung after the last of `tries`. Of a chain only the last model climbs: the others get one call."""
+    last = tries[-1]
+    waits = last.kind is Kind.BUDGET or (last.kind in (Kind.CAP, Kind.HELD) and policy.on_cap == "wait")
+    if last.model + 1 < policy.models and not waits:
+        return Plan("next_model", last.model + 1, feedback=feedback_of(tries))
+    step = _climb(tries, policy, key)
+    match step:
+        case Plan():
+            return replace(step, feedback=feedback_of(tries))
+        case Pause():
+            return replace(step, plan=replace(step.plan, feedback=feedback_of(tries)))
+        case Exhausted():
+            return step
+        case never:
+            assert_never(never)
+
+
+def feedback_of(tries: Sequence[Try]) -> str:
+    """What was held against the answers so far, a line each; errors add none."""
+    said = [t.detail.problem for t in tries if t.kind is Kind.REJECTED and t.detail.problem]
+    return "\n".join(f"Prior attempt feedback: {text}" for text in said)
+
+
+def _climb(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
     last = tries[-1]
     if last.kind is Kind.SPAWN and (plan := _session_trouble(tries)) is not None:
         return plan
@@ -94,9 +125,6 @@ def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pa
         case _:
             pass
     counted = [t for t in tries if t.kind not in FREE | ENDPOINT]
-    share = policy.max_attempts // policy.models
-    if last.model + 1 < policy.models and sum(t.model == last.model for t in counted) >= max(1, share):
-        return Plan("next_model", last.model + 1)
     if len(counted) >= policy.max_attempts:
         return Exhausted(f"{policy.max_attempts} attempts were made")
     if last.kind in TRANSIENT - {Kind.EMPTY} or last.detail.transient:
@@ -121,8 +149,6 @@ def _same(last: Try) -> Plan:
 
 def _cap(tries: Sequence[Try], policy: LadderPolicy) -> Plan | Pause | Exhausted:
     last = tries[-1]
-    if policy.on_cap == "next_model" and last.model + 1 < policy.models:
-        return Plan("next_model", last.model + 1)
     if sum(t.kind is Kind.CAP for t in tries) > policy.max_cap_waits:
         return Exhausted(f"{policy.max_cap_waits} caps were waited for")
     resets = last.detail.resets_at
@@ -172,7 +198,7 @@ def _answerless(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | 
                 return Plan("compact", last.model, last.level, last.detail.session)
             return _reframe(last, policy)
         case Kind.REFUSED:
-            return _reask(last) if count == 1 and _can_reask(last) else _next_model(last, policy)
+            return _reask(last) if count == 1 and _can_reask(last) else _used_up(last)
         case Kind.CRASH:
             if count == 1:
                 return Pause("retry", _same(last), "crashed", seconds=backoff(policy.backoff_base, 1, key))
@@ -195,12 +221,10 @@ def _reask(last: Try) -> Plan:
 def _reframe(last: Try, policy: LadderPolicy) -> Plan | Exhausted:
     if last.level < policy.max_rephrase_attempts:
         return Plan("reframe", last.model, last.level + 1, problem=last.detail.problem)
-    return _next_model(last, policy)
+    return _used_up(last)
 
 
-def _next_model(last: Try, policy: LadderPolicy) -> Plan | Exhausted:
-    if last.model + 1 < policy.models:
-        return Plan("next_model", last.model + 1)
+def _used_up(last: Try) -> Exhausted:
     return Exhausted(f"every model and framing was tried; the last failure: {last.kind}")
 
 

@@ -9,7 +9,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.commands import OpenWait
 from bailiwick.engine.graph import Work
 from bailiwick.engine.rules import Action
-from bailiwick.engine.rungs import Exhausted, LadderPolicy, Pause, Plan, next_rung
+from bailiwick.engine.rungs import Exhausted, LadderPolicy, Pause, Plan, feedback_of, next_rung
 from bailiwick.engine.state import Flight, Scope, State
 from bailiwick.ids import Json, wait_id
 from bailiwick.ids import place as written
@@ -60,7 +60,7 @@ def resumed(scope: Scope, flight: Flight) -> Plan:
     last = scope.tries[-1].detail if scope.tries else None
     session = flight.session or (last.session if last and flight.rung in ("reask", "compact") else None)
     problem = last.problem if last and flight.rung in ("reask", "reframe") else ""
-    return Plan(flight.rung, flight.model, flight.level, session, problem)
+    return Plan(flight.rung, flight.model, flight.level, session, problem, feedback_of(scope.tries))
 
 
 def _pause(scope: Scope, node: Work, flight: Flight, pause: Pause) -> Action:

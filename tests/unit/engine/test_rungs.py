@@ -106,12 +106,20 @@ def test_a_cap_that_names_no_time_or_a_mad_one_waits_the_default() -> None:
         assert rung.seconds == 3600
 
 
-def test_a_cap_moves_to_the_next_model_where_the_node_says_so() -> None:
-    """`on_cap: next_model`, as long as there is one."""
-    policy = LadderPolicy(models=2, on_cap="next_model")
+@pytest.mark.parametrize("on_cap", ["", "next_model"])
+def test_a_cap_moves_to_the_next_model_of_a_chain(on_cap: str) -> None:
+    """As long as there is one; the last is waited for."""
+    policy = LadderPolicy(models=2, on_cap=on_cap)
     rungs, tries = _climb(_only(Kind.CAP), policy, BARE, most=3)
     assert rungs == ["next_model", "cap", "cap"]
     assert [t.model for t in tries] == [0, 1, 1]
+
+
+def test_a_cap_is_waited_for_in_a_chain_where_the_node_says_so() -> None:
+    """`on_cap: wait`: somebody would rather wait for the cheap model than pay for the strong one."""
+    rungs, tries = _climb(_only(Kind.CAP), LadderPolicy(models=2, on_cap="wait"), BARE, most=3)
+    assert rungs == ["cap", "cap", "cap"]
+    assert [t.model for t in tries] == [0, 0, 0]
 
 
 def test_retry_after_is_honoured_and_backoff_doubles_up_to_its_cap() -> None:
@@ -137,18 +145,26 @@ def test_without_a_session_bad_output_is_reframed_at_once() -> None:
     assert [t.level for t in tries] == [0, 1, 2, 3]
 
 
-def test_the_next_model_starts_over() -> None:
-    """Framing and re-asks are counted for each model of the chain."""
-    rungs, tries = _climb(_only(Kind.BAD_OUTPUT), LadderPolicy(models=2, max_attempts=100), BARE)
-    assert rungs == ["reframe"] * 3 + ["next_model"] + ["reframe"] * 3 + ["exhausted"]
-    assert [t.model for t in tries] == [0] * 4 + [1] * 4
+@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.BUDGET}))
+def test_only_the_last_model_of_a_chain_climbs(kind: Kind) -> None:
+    """A cheaper model gets exactly one call, whatever fails; nobody waits while a stronger one is there."""
+    rungs, tries = _climb(_only(kind), LadderPolicy(models=3, max_attempts=100), most=12)
+    assert rungs[:2] == ["next_model", "next_model"]
+    assert [sum(t.model == m for t in tries) for m in range(2)] == [1, 1]
+    alone = _climb(_only(kind), LadderPolicy(max_attempts=100), most=10)[0]
+    assert rungs[2:] == alone[: len(rungs) - 2]
 
 
-def test_every_model_of_a_chain_gets_its_share_of_the_attempts() -> None:
-    """The bound on attempts must not keep the last model from ever being asked."""
-    rungs, tries = _climb(_only(Kind.BAD_OUTPUT), LadderPolicy(models=3))
-    assert [sum(t.model == m for t in tries) for m in range(3)] == [4, 4, 4]
-    assert rungs[-1] == "exhausted"
+def test_what_a_verifier_held_against_answers_is_handed_on_and_errors_are_not() -> None:
+    """The next model builds on the verdicts; an outage of the model before says nothing about the task."""
+    tries = [
+        Try(Kind.REJECTED, "first", 0, 0, 1, 1.0, Detail(problem="no test")),
+        Try(Kind.UNREACHABLE, "next_model", 1, 0, 2, 2.0, Detail(problem="refused")),
+        Try(Kind.REJECTED, "next_model", 2, 0, 3, 3.0, Detail(problem="wrong file")),
+    ]
+    plan = next_rung(tries, LadderPolicy(models=4), "key")
+    assert isinstance(plan, Plan)
+    assert plan.feedback == "Prior attempt feedback: no test\nPrior attempt feedback: wrong file"
 
 
 def test_a_turn_held_back_is_not_counted() -> None:
