@@ -47,4 +47,4 @@ def inbox_row(columns: Sequence[Any]) -> InboxRow:
 
 def spend_row(columns: Sequence[Any]) -> SpendRow:
     """A line of the ledger from the columns of `spend.read`."""
-    return SpendRow(*(*columns[:5], bool(columns[5])))
+    return SpendRow(*(*columns[:5], bool(columns[5]), *columns[6:]))

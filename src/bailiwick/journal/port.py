@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from bailiwick.ids import Json
 from bailiwick.journal.rows import (
+    AttemptRow,
     Batch,
+    CallRow,
     ClaimFilter,
     InboxRow,
     Message,
     NewRun,
     Owner,
+    Reservation,
     RunRow,
     SpendRow,
     StoredEvent,
@@ -78,6 +81,9 @@ class Store(Protocol):
     async def read(self, run_id: str, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
         """Events in order, from `after` (exclusive) up to `upto` (inclusive)."""
 
+    async def events(self, kind: str, *, since: float | None = None) -> list[tuple[str, StoredEvent]]:
+        """Events of one type of all runs, each with its run's id: by run, in order. Looks at every event there is."""
+
     def blob(self, digest: str) -> bytes:
         """The bytes of a blob; raises `JournalCorrupt` when it is gone or its digest is wrong."""
 
@@ -108,6 +114,41 @@ class Store(Protocol):
 
     async def bucket_report(self, name: str, blocked_until: float | None) -> None:
         """Close a credential until then after a limit; None opens it for everybody."""
+
+    async def begin_call(self, row: CallRow, reserve: Sequence[Reservation] = ()) -> None:
+        """Put a call on record as `open` and set aside what it may cost, under its id as key; twice is once.
+
+        Raises `BudgetExceeded` when a reservation does not fit, and writes nothing then. A call within a run reserves
+        nothing: the attempt of its node has.
+        """
+
+    async def end_call(
+        self, row: CallRow, attempts: Sequence[AttemptRow], spent: Mapping[str, float | None] | None = None
+    ) -> None:
+        """Write how a call ended with all its attempts, and settle what `begin_call` set aside, where it did.
+
+        `spent` is by unit; None, or a unit left out, is unknown and counts as much as was reserved. The end that was
+        written first stands. Raises `NotFound` for a call that was never begun.
+        """
+
+    async def calls(
+        self,
+        *,
+        since: float | None = None,
+        session: str | None = None,
+        id: str | None = None,  # noqa: A002 - the column's name
+        limit: int = 1_000,
+    ) -> list[CallRow]:
+        """Calls begun at or after `since`, newest first; a negative `limit` is none."""
+
+    async def attempts(self, *, since: float | None = None, call: str | None = None) -> list[AttemptRow]:
+        """Attempts of calls that ended, of one call or of all, in the order they were made."""
+
+    async def cooldown(self, name: str) -> tuple[int, float]:
+        """How often in a row an endpoint has failed, and until when it is left alone; (0, 0.0) where it is well."""
+
+    async def cooldown_report(self, name: str, failures: int, until: float) -> None:
+        """Replace what is known of an endpoint, for everybody; 0 failures forgets it."""
 
     async def archive(self, run_id: str) -> None:
         """Set a finished run aside so that its name and key are free again."""

@@ -10,6 +10,8 @@ from bailiwick.ids import Json
 Status = Literal["ready", "stopped", "failed", "done"]
 """`ready` is every run that is not over: walking, sleeping until `wake_at`, or parked with no `wake_at`."""
 
+CallStatus = Literal["open", "pass", "fail", "error"]
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -151,7 +153,7 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class SpendRow:
-    """One line of the ledger."""
+    """One line of the ledger; `run_id` is the run, or the call, that wrote it."""
 
     scope: str
     key: str
@@ -159,6 +161,64 @@ class SpendRow:
     reserved: float
     settled: float | None
     known: bool
+    run_id: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """A call that goes over a chain of models. `model` is what the caller asked for, "" where the chain decides.
+
+    `finished_at` and `duration_ms` are None while it is `open`; `size` is the task's length in characters. `until` is
+    its deadline and `owner` the process that carries it out: with them an open call is known to be cut off. `chain` are
+    the models it may use, in order.
+    """
+
+    id: str
+    session_id: str
+    skill: str
+    phase: str
+    project: str
+    model: str
+    by: str
+    origin: str
+    run: str
+    node: str
+    started_at: float
+    finished_at: float | None = None
+    status: CallStatus = "open"
+    model_used: str = ""
+    file_path: str = ""
+    message: str = ""
+    why: str = ""
+    duration_ms: int | None = None
+    size: int = 0
+    reserved_usd: float = 0.0
+    until: float | None = None
+    chain: tuple[str, ...] = ()
+    owner: Owner | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """One model's try in a call. `duration_ms` is generation alone; what is not known is None, never 0."""
+
+    call: str
+    attempt: int
+    at: float
+    skill: str
+    model: str
+    tier: str
+    verdict: str
+    verified: bool | None
+    warm_start: bool
+    duration_ms: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    feedback: str = ""
+    output_summary: str = ""
+    runner_output: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

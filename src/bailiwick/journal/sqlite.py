@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json
-from bailiwick.journal import appends, buckets, inbox, runs
+from bailiwick.journal import appends, buckets, calls, inbox, runs
 from bailiwick.journal.blobs import checked, missing, read_file
 from bailiwick.journal.columns import decode, encode, inbox_row, run_row, spend_row, wait_row
 from bailiwick.journal.connection import Reader, translate
 from bailiwick.journal.port import Store
 from bailiwick.journal.queries import query, runs_where
 from bailiwick.journal.rows import (
+    AttemptRow,
     Batch,
+    CallRow,
     ClaimFilter,
     InboxRow,
     Message,
     NewRun,
     Owner,
+    Reservation,
     RunRow,
     SpendRow,
     StoredEvent,
@@ -96,6 +99,10 @@ class SqliteStore(Store):
         bindings = (run_id, after, END if upto is None else upto)
         return [StoredEvent(*row) for row in self._reader.rows(query("event.read"), bindings)]
 
+    async def events(self, kind: str, *, since: float | None = None) -> list[tuple[str, StoredEvent]]:
+        rows = self._reader.rows(query("event.of_type"), (kind, _beginning(since)))
+        return [(row[0], StoredEvent(*row[1:])) for row in rows]
+
     def blob(self, digest: str) -> bytes:
         rows = self._reader.rows(query("blob.read"), (digest,))
         if not rows:
@@ -139,6 +146,41 @@ class SqliteStore(Store):
             return
         await self._writer.do(lambda tx: buckets.report(tx, name, blocked_until))
 
+    async def begin_call(self, row: CallRow, reserve: Sequence[Reservation] = ()) -> None:
+        await self._writer.do(lambda tx: calls.begin(tx, row, reserve))
+
+    async def end_call(
+        self, row: CallRow, attempts: Sequence[AttemptRow], spent: Mapping[str, float | None] | None = None
+    ) -> None:
+        await self._writer.do(lambda tx: calls.end(tx, row, attempts, spent or {}))
+
+    async def calls(
+        self,
+        *,
+        since: float | None = None,
+        session: str | None = None,
+        id: str | None = None,  # noqa: A002 - the column's name
+        limit: int = 1_000,
+    ) -> list[CallRow]:
+        bindings = {"since": _beginning(since), "session": session, "id": id, "most": limit}
+        return [calls.call_row(row) for row in self._reader.rows(query("call.listed"), bindings)]
+
+    async def attempts(self, *, since: float | None = None, call: str | None = None) -> list[AttemptRow]:
+        bindings = {"since": _beginning(since)}
+        if call is None:
+            rows = self._reader.rows(query("attempt.listed"), bindings)
+        else:
+            rows = self._reader.rows(query("attempt.of_call"), {**bindings, "call": call})
+        return [calls.attempt_row(row) for row in rows]
+
+    async def cooldown(self, name: str) -> tuple[int, float]:
+        rows = self._reader.rows(query("cooldown.read"), (name,))
+        return rows[0] if rows else (0, 0.0)
+
+    async def cooldown_report(self, name: str, failures: int, until: float) -> None:
+        if failures or self._reader.rows(query("cooldown.read"), (name,)):
+            await self._writer.do(lambda tx: calls.report(tx, name, failures, until))
+
     async def archive(self, run_id: str) -> None:
         await self._writer.do(lambda tx: runs.archive(tx, run_id))
 
@@ -155,3 +197,7 @@ class SqliteStore(Store):
     async def close(self) -> None:
         self._reader.close()
         await self._writer.close()
+
+
+def _beginning(since: float | None) -> float:
+    return 0.0 if since is None else since

@@ -7,6 +7,9 @@ INSERT INTO event (run_id, seq, type, version, body, at) VALUES (?, ?, ?, ?, ?, 
 -- name: event.read
 SELECT seq, type, version, body, at FROM event WHERE run_id = ? AND seq > ? AND seq <= ? ORDER BY seq
 
+-- name: event.of_type
+SELECT run_id, seq, type, version, body, at FROM event WHERE type = ? AND at >= ? ORDER BY run_id, seq
+
 -- name: wait.open
 INSERT INTO wait (run_id, id, scope, node, kind, due_at, body) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (run_id, id) DO UPDATE SET scope = excluded.scope, node = excluded.node, kind = excluded.kind,

@@ -20,7 +20,7 @@ ON CONFLICT (scope, unit, key) DO UPDATE
    SET reserved = 0, settled = coalesce(settled, 0) + excluded.settled, known = min(known, excluded.known)
 
 -- name: spend.read
-SELECT scope, key, unit, reserved, settled, known FROM spend WHERE scope = ? ORDER BY unit, key
+SELECT scope, key, unit, reserved, settled, known, run_id FROM spend WHERE scope = ? ORDER BY unit, key
 
 -- name: spend.scopes_of
 SELECT DISTINCT scope FROM spend WHERE run_id IN (SELECT value FROM json_each(:tree))
@@ -30,3 +30,6 @@ DELETE FROM spend WHERE scope = ?
 
 -- name: spend.drop_total
 DELETE FROM spend_total WHERE scope = ?
+
+-- name: spend.of_call
+SELECT scope, unit, reserved FROM spend WHERE run_id = :call AND key = :call

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bailiwick.testing.store_conformance.appends import AppendPromises
 from bailiwick.testing.store_conformance.blobs import BlobPromises
 from bailiwick.testing.store_conformance.buckets import BucketPromises
+from bailiwick.testing.store_conformance.calls import CallPromises
 from bailiwick.testing.store_conformance.claims import ClaimPromises
 from bailiwick.testing.store_conformance.inbox import InboxPromises
 from bailiwick.testing.store_conformance.money import MoneyPromises
@@ -12,7 +13,14 @@ from bailiwick.testing.store_conformance.runs import RunPromises
 
 
 class StoreConformance(
-    AppendPromises, BlobPromises, BucketPromises, ClaimPromises, InboxPromises, MoneyPromises, RunPromises
+    AppendPromises,
+    BlobPromises,
+    BucketPromises,
+    CallPromises,
+    ClaimPromises,
+    InboxPromises,
+    MoneyPromises,
+    RunPromises,
 ):
     """Every promise of `bailiwick.journal.port.Store`."""
 

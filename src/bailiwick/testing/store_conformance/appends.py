@@ -57,6 +57,21 @@ class AppendPromises(Stage):
 
         self.play(tmp_path, scene)
 
+    def test_events_of_one_type_are_found_over_all_runs(self, tmp_path: Path) -> None:
+        """Statistics look at how every effect of every run ended, since some day."""
+
+        async def scene(store: Store) -> None:
+            for name in ("r2", "r1"):
+                row = await held_run(store, name)
+                late = replace(event(f'"{name}"', "Ended"), at=NOW + 9)
+                await store.append(name, row.epoch, Batch(after=0, events=(event("1", "Ended"), event("2"), late)))
+            found = [(run, one.seq, one.body) for run, one in await store.events("Ended")]
+            assert found == [("r1", 1, "1"), ("r1", 3, '"r1"'), ("r2", 1, "1"), ("r2", 3, '"r2"')]
+            assert [(run, one.seq) for run, one in await store.events("Ended", since=NOW + 9)] == [("r1", 3), ("r2", 3)]
+            assert await store.events("Never") == []
+
+        self.play(tmp_path, scene)
+
     def test_a_former_holder_is_fenced_and_changes_nothing(self, tmp_path: Path) -> None:
         """A process that slept through its lease must not write into its successor's journal."""
 
