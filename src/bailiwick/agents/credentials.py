@@ -49,7 +49,7 @@ _SUBSCRIBED = frozenset({"CLAUDE_CODE_OAUTH_TOKEN", "COPILOT_GITHUB_TOKEN"})
 _BEDROCK = "CLAUDE_CODE_USE_BEDROCK"
 _OFF = frozenset({"0", "false", "no", "off"})
 
-SECRET_VARIABLES = frozenset(name for names in _VARIABLES.values() for name, _ in names)
+SECRET_VARIABLES = frozenset({"LITELLM_API_KEY", *(name for names in _VARIABLES.values() for name, _ in names)})
 """Variables that hold a credential: an agent whose credential is brokered gets none of them."""
 
 

@@ -35,6 +35,7 @@ MEANING = {
         ),
         "where the engine of containers is; passed to its command line",
     ),
+    "LITELLM_API_KEY": "the key of the LiteLLM proxy where endpoints.litellm.key is not set",
     "GH_TOKEN": "the token for github.com where no forge is configured for it",
     "GITHUB_TOKEN": "the token for github.com where no forge is configured for it, after GH_TOKEN",
     "NO_COLOR": "no colours, whatever its value",

@@ -204,6 +204,7 @@ _OUTSIDE = tuple(
         ("endpoints.*.url", _URL, "where models answer", None, ()),
         ("endpoints.*.key", SecretText(), "the API key, as a reference", None, ()),
         ("endpoints.*.free", Flag(), "whether what it answers costs nothing", None, ()),
+        ("endpoints.*.cloud", Flag(), "whether what it is asked leaves the house; its address tells if not set", None, ()),
         ("endpoints.*.concurrency", Number(low=1, whole=True), "calls at once", None, ()),
         ("endpoints.*.num_ctx", Number(low=1, whole=True), "the context window that is asked for", None, ()),
         ("secrets.provider", Choice(("environment", "file", "vault")), "where secrets are", "environment", ()),

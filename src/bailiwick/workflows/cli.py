@@ -55,6 +55,7 @@ def _schemas() -> dict[str, str]:
         "config": "bailiwick.config.schema:config_schema",
         "policy": "bailiwick.config.schema:policy_schema",
         "gate": "bailiwick.gate.spec:gate_schema",
+        "models": "bailiwick.routing.models_file:models_schema",
     }
 
 

@@ -24,7 +24,8 @@ class Chat:
 
     def is_aside(self, request: dict[str, Json]) -> bool:
         first = (request.get("messages") or [{}])[0]
-        return not request.get("tools") and first.get("role") in ("system", "developer") and says_title(first)
+        plain = not request.get("tools") and not request.get("response_format")
+        return plain and first.get("role") in ("system", "developer") and says_title(first)
 
     def streams(self, request: dict[str, Json]) -> bool:
         return bool(request.get("stream"))

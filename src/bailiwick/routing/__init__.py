@@ -1,0 +1,1 @@
+"""Cheap models first: chains, the verifier, attempts on record."""

@@ -1,0 +1,89 @@
+"""Which models a server has in memory now. A look that costs nothing: too slow or odd an answer means: not known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bailiwick.agents.http import Call, CallFailed, Clocks, Endpoint, calling, object_of, with_scheme
+from bailiwick.ids import Json
+from bailiwick.routing.endpoints import LLAMA_SWAP, Place, bare_name
+
+PROBE_SECONDS = 0.2
+MOST = 1 << 20
+"""Bytes of an answer to a probe."""
+_LATEST = ":latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One question about what is loaded: where, and how the answer is read."""
+
+    endpoint: Endpoint
+    url: str
+    read: Callable[[dict[str, Json]], list[str]]
+
+
+def probes_of(place: Place, llama_swap_url: str = "") -> list[Probe]:
+    """Who can tell what a place has loaded: Ollama itself, llama-swap itself, the llama-swap behind a proxy."""
+    out: list[Probe] = []
+    if place.kind == "ollama":
+        out.append(Probe(place.reach, place.at("/api/ps"), _of_ollama))
+    elif place.endpoint == LLAMA_SWAP:
+        out.append(Probe(place.reach, place.at("/running"), _of_llama_swap))
+    swap = with_scheme(llama_swap_url).rstrip("/").removesuffix("/v1")
+    if swap and place.endpoint != LLAMA_SWAP:
+        out.append(Probe(Endpoint(swap), f"{swap}/running", _of_llama_swap))
+    return out
+
+
+async def is_warm(place: Place, model: str, llama_swap_url: str = "") -> bool:
+    """Whether a model is loaded, told within 200 ms; False where nobody can say. Never raises."""
+    loaded = await loaded_models(place, llama_swap_url, PROBE_SECONDS)
+    wanted = {model, bare_name(model), place.name_to_send} - {""}
+    return any(_plain(name) in {_plain(each) for each in wanted} for name in loaded)
+
+
+async def loaded_models(place: Place, llama_swap_url: str = "", seconds: float = PROBE_SECONDS) -> list[str]:
+    """The models that are loaded now, as far as that is told in time. Never raises."""
+    import httpx2  # noqa: F401 - the first import takes longer than a probe may
+
+    told = await asyncio.gather(*(_ask(probe, seconds) for probe in probes_of(place, llama_swap_url)))
+    return list(dict.fromkeys(name for names in told for name in names))
+
+
+async def look(endpoint: Endpoint, url: str, seconds: float) -> dict[str, Json]:
+    """The JSON object at an address; whatever goes wrong is `CallFailed`, `TimeoutError`, `OSError` or `ValueError`."""
+    async with asyncio.timeout(seconds), calling(Call(endpoint, url, clocks=Clocks(seconds, seconds))) as reply:
+        if reply.status != 200:
+            raise ValueError(f"the server answered with status {reply.status}")
+        found = object_of(await reply.body(MOST))
+    if found is None:
+        raise ValueError("the answer is no JSON object")
+    return found
+
+
+async def _ask(probe: Probe, seconds: float) -> list[str]:
+    try:
+        return probe.read(await look(probe.endpoint, probe.url, seconds))
+    except (CallFailed, OSError, ValueError):
+        return []
+
+
+def _of_ollama(answer: dict[str, Json]) -> list[str]:
+    return [name for part in _parts(answer.get("models")) if isinstance(name := part.get("name"), str)]
+
+
+def _of_llama_swap(answer: dict[str, Json]) -> list[str]:
+    """What runs; one that is being started or stopped is not ready to answer."""
+    running = (part for part in _parts(answer.get("running")) if part.get("state", "ready") == "ready")
+    return [name for part in running if isinstance(name := part.get("model"), str)]
+
+
+def _parts(listed: Json) -> list[dict[str, Json]]:
+    return [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix(_LATEST)

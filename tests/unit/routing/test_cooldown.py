@@ -1,0 +1,144 @@
+"""An endpoint that keeps failing is left alone, by everybody."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bailiwick.clock import ManualClock
+from bailiwick.engine.failures import Kind
+from bailiwick.routing.cooldown import LONGEST, Cooldowns, counts, key_of
+from bailiwick.routing.endpoints import Endpoints
+from bailiwick.routing.model import Candidate
+
+
+@dataclass
+class Memory:
+    """A store's memory of cool-downs."""
+
+    kept: dict[str, tuple[int, float]] = field(default_factory=dict)
+    writes: int = 0
+
+    async def cooldown(self, name: str) -> tuple[int, float]:
+        return self.kept.get(name, (0, 0.0))
+
+    async def cooldown_report(self, name: str, failures: int, until: float) -> None:
+        self.kept[name] = (failures, until)
+        self.writes += 1
+
+
+@dataclass
+class Worker:
+    """One process's view, used from a test that is not asynchronous."""
+
+    memory: Memory = field(default_factory=Memory)
+    clock: ManualClock = field(default_factory=ManualClock)
+
+    def __post_init__(self) -> None:
+        self.cooldowns = Cooldowns(self.memory, self.clock)
+
+    def fail(self, times: int = 1, key: str = "k") -> None:
+        for _ in range(times):
+            asyncio.run(self.cooldowns.report(key, ok=False, message="it is gone"))
+
+    def succeed(self) -> None:
+        asyncio.run(self.cooldowns.report("k", ok=True))
+
+    @property
+    def blocked(self) -> float:
+        return asyncio.run(self.cooldowns.blocked("k"))
+
+
+def test_three_failures_in_a_row_close_an_endpoint_for_half_a_minute() -> None:
+    """One or two may be chance; more cost every call its wait."""
+    worker = Worker()
+    worker.fail(2)
+    assert worker.blocked == 0
+    worker.fail()
+    assert worker.blocked == 30
+    worker.clock.advance(29)
+    assert worker.blocked == 1
+    worker.clock.advance(1)
+    assert worker.blocked == 0
+
+
+def test_each_further_failure_doubles_the_pause_up_to_ten_minutes() -> None:
+    """A machine that is off for the night is asked now and then, not all the time."""
+    worker, pauses = Worker(), []
+    worker.fail(2)
+    for _ in range(8):
+        worker.fail()
+        pauses.append(worker.blocked)
+        worker.clock.advance(worker.blocked)
+    assert pauses == [30, 60, 120, 240, 480, 600, 600, 600]
+
+
+def test_a_success_forgets_all() -> None:
+    """What works is used at once, and the next three failures count from the beginning."""
+    worker = Worker()
+    worker.fail(3)
+    worker.clock.advance(30)
+    worker.succeed()
+    assert (worker.blocked, worker.cooldowns.reason("k")) == (0, "")
+    worker.fail(2)
+    assert worker.blocked == 0
+
+
+def test_calls_that_were_under_way_do_not_lengthen_the_pause() -> None:
+    """Ten calls that fail together are one outage, not ten."""
+    worker = Worker()
+    worker.fail(13)
+    assert worker.blocked == 30
+
+
+def test_a_success_where_nothing_was_wrong_writes_nothing() -> None:
+    """Each good call would cost a transaction."""
+    worker = Worker()
+    worker.succeed()
+    assert worker.memory.writes == 0
+
+
+def test_all_workers_know_at_once_and_endpoints_are_counted_apart() -> None:
+    """The store is what they share."""
+    first = Worker()
+    second = Worker(first.memory, first.clock)
+    first.fail(2)
+    second.fail()
+    first.fail(2, key="other")
+    assert first.blocked == second.blocked == 30
+    assert asyncio.run(first.cooldowns.blocked("other")) == 0
+    assert first.cooldowns.reason("k") == "it is gone"
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_only_what_is_the_endpoints_fault_counts(kind: Kind) -> None:
+    """A limit tells its own reset, and a bad answer is the model's."""
+    assert counts(kind) is (kind in (Kind.UNREACHABLE, Kind.OVERLOADED, Kind.TIMEOUT))
+
+
+def test_an_endpoint_is_known_by_its_address_and_a_program_by_its_name() -> None:
+    """Two models behind one server fail together."""
+    local, agent = (Candidate("m", "local", "openai", cloud=False), Candidate("m", "subagent", "claude", cloud=True))
+    assert key_of(local, Endpoints().place("m")) == "127.0.0.1:11434"
+    assert key_of(agent, None) == "program:claude"
+
+
+@given(st.lists(st.one_of(st.just("fail"), st.just("ok"), st.floats(1, 900)), max_size=60))
+def test_an_endpoint_is_never_closed_for_longer_than_the_longest_pause(steps: list[str | float]) -> None:
+    """However it fails, it is tried again within ten minutes; and never closed before the third failure in a row."""
+    worker, row = Worker(), 0
+    for step in steps:
+        if step == "fail":
+            worker.fail()
+            row += 1
+        elif step == "ok":
+            worker.succeed()
+            row = 0
+        else:
+            worker.clock.advance(float(step))
+        assert worker.blocked <= LONGEST
+        assert worker.blocked == 0 or row >= 3
