@@ -47,6 +47,8 @@ COMMANDS: dict[str, Entry] = {
     "agents": Entry("bailiwick.agents.cli", "agents", "The ways to reach an agent, and what each of them needs."),
     "login": Entry("bailiwick.agents.cli", "login", "Log a backend in, in a home of its own."),
     "limits": Entry("bailiwick.agents.cli", "limits", "Windows and limits of your credentials, as last seen."),
+    "stats": Entry("bailiwick.routing.cli_stats", "stats", "What models and sessions did, and what it cost."),
+    "costs": Entry("bailiwick.routing.cli_stats", "costs", "What each day, workflow and model cost."),
     "config": Entry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
     "completion": Entry("bailiwick.workflows.cli", "completion", "Print the completion script for your shell."),
 }
@@ -56,6 +58,6 @@ GROUPS: dict[str, list[str]] = {
     "Runs": ["runs", "why", "logs", "stop", "resume", "worker"],
     "Workflows": ["validate", "graph", "schema"],
     "Changes": ["issue-to-pr", "self-heal", "gate", "proposals"],
-    "Agents": ["agents", "login", "limits"],
+    "Agents": ["agents", "login", "limits", "stats", "costs"],
     "Machine": ["doctor", "sandbox", "config", "secrets", "audit", "completion"],
 }

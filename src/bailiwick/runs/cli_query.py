@@ -250,7 +250,7 @@ async def _family(session: Session, row: RunRow) -> list[RunRow]:
 
 
 @click.command()
-@click.argument("what", metavar="RUN|NODE", required=False)
+@click.argument("what", metavar="RUN|NODE|CALL", required=False)
 @click.argument("node", required=False)
 @JSON
 def why(what: str | None, node: str | None, as_json: bool) -> int:
@@ -261,12 +261,17 @@ def why(what: str | None, node: str | None, as_json: bool) -> int:
       bailiwick why hello-default          the run
       bailiwick why hello-default check    a node of it
       bailiwick why check                  the node in the newest run that has it
+      bailiwick why c-0f3a9d21c4b7e655     a call of a skill: which models were asked, and why
     """
     return asyncio.run(_why(Printer.for_stdout(json=as_json), what, node))
 
 
 async def _why(out: Printer, what: str | None, node: str | None) -> int:
+    from bailiwick.routing.explain import is_call
+
     async with open_session() as session:
+        if what is not None and is_call(what):
+            return await _why_call(out, session, what)
         row, node = await _subject(session, what, node)
         library = session.assembly.library
         entries = await library.history(row.id)
@@ -281,6 +286,19 @@ async def _why(out: Printer, what: str | None, node: str | None) -> int:
         out.line(f"  {reason.text}", Styled(when, "dim"))
         for line in reason.lines:
             out.line(Styled(f"      {line}", "dim"))
+    return 0
+
+
+async def _why_call(out: Printer, session: Session, call: str) -> int:
+    from bailiwick.routing.reports import why_call
+
+    told = await why_call(session.assembly.store, call, session.assembly.clock.now())
+    if out.json:
+        out.emit_json(told.to_json())
+        return 0
+    out.line(Styled(told.call.id, "strong"))
+    for line in (told.choice, *told.lines, told.ending):
+        out.line(f"  {line}")
     return 0
 
 
