@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bailiwick.agents.asking import Desk
 from bailiwick.agents.kind import AgentKind
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import SystemClock
@@ -73,7 +74,7 @@ def _crowd(bench: Bench) -> list[Figure]:
 async def _state(folder: Path, settings: Settings) -> AsyncIterator[Assembly]:
     clock, around = SystemClock(), Environment()
     store = await SqliteStore.open(folder / "state" / "bailiwick.db", now=clock.now)
-    kinds = KindTable({**KINDS, "agent": lambda: AgentKind(settings, store, clock)})
+    kinds = KindTable({**KINDS, "agent": lambda: AgentKind(Desk(settings, store, clock))})
     assembly = Assembly(
         store, clock, folder / "state", lambda: around.child_environment({}), kinds=kinds, policy=settings.ladder
     )

@@ -94,9 +94,10 @@ class Desk:
     async def ask(self, backend: Backend, turn: Turn, scene: Scene) -> Told:
         """Ask once. What an agent or a server does wrong is told, not raised.
 
-        A turn with an address of its own goes straight there: no agent's program sees its token.
+        A turn with an address of its own goes straight there: no agent's program sees its token, and whether its
+        model may be asked was decided by whoever chose it.
         """
-        if refusal := self.refusal(backend.name, turn.model):
+        if not turn.base_url and (refusal := self.refusal(backend.name, turn.model)):
             return _not_asked(Kind.BILLING, refusal, Detail(evidence=refusal))
         try:
             asked = turn if backend.capabilities.system else _in_one(turn)
@@ -139,8 +140,9 @@ class Desk:
             watched = launcher.watching(emit)
             access = await self._access(backend, turn, launcher)
             try:
+                grace = 0.0 if backend.name in registry.SERVERS else GRACE
                 async with self._fenced(backend, access, scene, launcher) as seen:
-                    await _until_cancelled(_play(backend, seen, launcher, watched, events), scene.cancel, emit)
+                    await _until_cancelled(_play(backend, seen, launcher, watched, events), scene.cancel, emit, grace)
             finally:
                 if self.brokerage is not None:
                     self.brokerage.revoke(access)
@@ -217,14 +219,14 @@ async def _play(backend: Backend, turn: Turn, launcher: Launcher, emit: Emit, ev
     await backend.turn(turn, launcher, emit)
 
 
-async def _until_cancelled(work: Coroutine[None, None, None], cancel: asyncio.Event, emit: Emit) -> None:
+async def _until_cancelled(work: Coroutine[None, None, None], cancel: asyncio.Event, emit: Emit, grace: float) -> None:
     """Play a turn; one that talks to a server is given up when the attempt has to end, as a program is killed."""
     playing = asyncio.ensure_future(work)
     stopping = asyncio.ensure_future(cancel.wait())
     try:
         await asyncio.wait({playing, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if stopping.done() and not playing.done():
-            await asyncio.wait({playing}, timeout=GRACE)
+            await asyncio.wait({playing}, timeout=grace)
         if not playing.done():
             playing.cancel()
             await asyncio.wait({playing})

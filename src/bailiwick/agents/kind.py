@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,18 +21,32 @@ from bailiwick.engine.state import CHOSEN
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import Kind as NodeKind
+
+NEWLINE, INDENTED = "\n", "\n  "
+"""A value of several lines is indented, so that no line of it looks like another key."""
 
 
 @dataclass(slots=True)
 class AgentKind:
-    """Asks an agent once, checks what it says, and tells exactly why an answer can't be used."""
+    """Asks an agent once, checks what it says, and tells exactly why an answer can't be used.
+
+    `routed` gives the kind for nodes that name a skill or a chain of models: it is loaded with the first of them.
+    """
 
     desk: Desk
+    routed: Callable[[], NodeKind] | None = None
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         """The prompt, rendered against the context and the node's args; the chain and the shape of the answer."""
         if not isinstance(node, Work):
             raise RenderFailed("not an agent node")
+        if self.routed is not None and (node.spec.get("skill") or node.spec.get("models")):
+            return self.routed().prepare(node, lookup, renderer)
+        return self.rendered(node, lookup, renderer)
+
+    def rendered(self, node: Work, lookup: Lookup, renderer: Renderer) -> Rendered:
+        """What one turn on one backend needs."""
         spec, missing = node.spec, dict[str, None]()
         args: dict[str, Json] = {}
         for name, template in (spec.get("args") or {}).items():
@@ -42,8 +57,7 @@ class AgentKind:
         def inner(name: str) -> Json:
             return args[name] if name in args else lookup(name)
 
-        text = spec.get("prompt_text")
-        prompt = renderer.text(str(text), inner) if text else renderer.file(str(spec.get("prompt")), inner)
+        prompt = _prompt(spec, args, renderer, inner)
         cwd = renderer.text(str(spec.get("cwd") or ""), lookup)
         prepared = renderer.text(str(spec.get("environment") or ""), lookup)
         missing.update(dict.fromkeys((*prompt.missing, *cwd.missing)))
@@ -62,21 +76,29 @@ class AgentKind:
     async def attempt(self, request: Request, io: Io) -> Done | Failed:
         """One turn."""
         asked: dict[str, Json] = request.prepared
-        plan = request.plan or Plan()
+        if self.routed is not None and "route" in asked:
+            return await self.routed().attempt(request, io)
         try:
             backend = self.desk.backend(str(asked["backend"]), asked.get("script"))
         except UsageError as error:
             return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
-        turn = self._turn(request, plan, io)
+        return await self.ask(backend, self.turn(request, io), request, io)
+
+    async def ask(self, backend: Backend, turn: Turn, request: Request, io: Io) -> Done | Failed:
+        """Make a turn and judge what it came to."""
+        asked: dict[str, Json] = request.prepared
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
         scene = Scene(
             io.cancel, request.root, request.workspace, self._total(request.node), self.desk.settings.silence,
             str(asked.get("environment") or ""), bool(outputs), io.show, io.observe,
         )  # fmt: skip
-        return self._judge(await self.desk.ask(backend, turn, scene), request.node, backend, turn, plan)
+        told = await self.desk.ask(backend, turn, scene)
+        return self._judge(told, request.node, backend, turn, request.plan or Plan())
 
-    def _turn(self, request: Request, plan: Plan, io: Io) -> Turn:
+    def turn(self, request: Request, io: Io) -> Turn:
+        """The turn of an attempt, on the model of the chain whose call it is."""
         asked: dict[str, Json] = request.prepared
+        plan = request.plan or Plan()
         node = request.node
         contract = bool(asked.get("contract"))
         prompt = compose(plan, str(asked["prompt"]), asked["outputs"], contract=contract)
@@ -125,6 +147,16 @@ class AgentKind:
             bad = Classified(Kind.BAD_OUTPUT, got.problem, detail)
             return Failed(failure_of(bad, backend, told.session, turn, told.spent), log)
         return Done(got.values, {**log, "repaired": got.repaired})
+
+
+def _prompt(spec: dict[str, Json], args: dict[str, Json], renderer: Renderer, lookup: Lookup) -> Rendered:
+    """The node's own prompt; for a node that names only a skill, its args as the task."""
+    if spec.get("prompt_text"):
+        return renderer.text(str(spec["prompt_text"]), lookup)
+    if spec.get("prompt"):
+        return renderer.file(str(spec["prompt"]), lookup)
+    lines = [f"{name}: {str(value).replace(NEWLINE, INDENTED)}" for name, value in args.items()]
+    return Rendered(NEWLINE.join([f"phase: {spec.get('skill')}", *lines]))
 
 
 def _answer_schema(node: Work) -> Json:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bailiwick.agents.record import is_unpriced
 from bailiwick.agents.registry import PROGRAMS
 from bailiwick.agents.settings import SIMULATED, Settings
 from bailiwick.errors import Place, UsageError
@@ -159,11 +160,20 @@ class _Rules:
     def _is_allowed(self, candidate: Candidate) -> bool:
         backends, models = self.settings.allowed, self.settings.allowed_models
         names = {candidate.model, bare_name(candidate.model), cli_name(candidate)}
-        return (backends is None or candidate.backend in backends) and (models is None or bool(names & set(models)))
+        named = (backends is None or candidate.backend in backends) and (models is None or bool(names & set(models)))
+        return named and not self._is_unpriced(candidate)
+
+    def _is_unpriced(self, candidate: Candidate) -> bool:
+        """Whether nobody can say what a model costs, where that is refused; what stays in the house costs nothing."""
+        if self.settings.unknown_cost != "refuse" or not candidate.cloud:
+            return False
+        name = bare_name(cli_name(candidate) or "")
+        return is_unpriced(candidate.backend, name, self.settings.endpoints)
 
     def _refused(self, what: str) -> UsageError:
         return UsageError(
-            f"{what} may not be used: agents.allowed_backends or agents.allowed_models leaves it out",
+            f"{what} may not be used: agents.allowed_backends or agents.allowed_models leaves it out, or its price is "
+            "unknown and budget.unknown_cost is refuse",
             hint="name an allowed model, or ask whoever wrote the policy; `bailiwick config show agents --origin`",
             code=NOT_ALLOWED,
             place=self._place(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
@@ -177,6 +178,7 @@ class Endpoints:
         )
 
 
+@lru_cache(maxsize=256)
 def in_house(host: str) -> bool:
     """Whether a host is this machine or in a private network; a name without a domain is one of that network."""
     bare = host.strip("[]").rstrip(".").lower()

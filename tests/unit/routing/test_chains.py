@@ -209,3 +209,13 @@ def test_local_only_never_lets_a_cloud_model_through(
     asked = [*found.candidates, *([found.verifier] if found.verifier else [])]
     assert found.candidates
     assert all(not each.cloud and stays(each, endpoints) for each in asked), asked
+
+
+def test_a_model_without_a_price_is_left_out_where_that_is_refused() -> None:
+    """Unknown is not zero: what leaves the house and nobody can price is not asked; what stays in it is free."""
+    refusing = Settings(unknown_cost="refuse")
+    models = Models(default_chain=("ollama/phi4", "claude-never-heard-of", "claude-sonnet-4-6"))
+    chain = compose(models, "review", None, settings=refusing)
+    assert [one.model for one in chain.candidates] == ["ollama/phi4", "claude-sonnet-4-6"]
+    assert "claude-never-heard-of" in chain.why
+    assert len(compose(models, "review", None, settings=PLAIN).candidates) == 3

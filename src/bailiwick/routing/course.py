@@ -1,0 +1,381 @@
+"""One call on its way over the chain: does what the walk says, and tells the walk what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, assert_never
+
+from bailiwick.agents.record import Ledgered
+from bailiwick.clock import Clock
+from bailiwick.engine.failures import Detail, Kind
+from bailiwick.errors import BailiwickError
+from bailiwick.routing.chains import LOCAL_BACKEND
+from bailiwick.routing.cooldown import Cooldowns, counts, key_of
+from bailiwick.routing.endpoints import Place
+from bailiwick.routing.generate import Generated, Question, Reply, Stop, Stopped, Tiers, generate, question_for
+from bailiwick.routing.model import VERIFY_SECONDS, Attempt, Candidate, Checked, Job, Judging, Result
+from bailiwick.routing.port import Bench
+from bailiwick.routing.result import answer_schema, one_line, settled_path, summary
+from bailiwick.routing.tasks import read_files, task_for
+from bailiwick.routing.verifier import Case, judging_of, verify
+from bailiwick.routing.walk import (
+    Accept,
+    Begin,
+    End,
+    Event,
+    Failed,
+    Mark,
+    Passed,
+    Rejected,
+    Skipped,
+    Step,
+    TooLong,
+    Unjudged,
+    Verify,
+    Wait,
+    Walk,
+    advance,
+)
+from bailiwick.runtime.money import LEAST, TURNED_AWAY, UNCALLED
+
+GAVE_UP = "gave_up"
+"""The kind of failure of a model that says itself that it could not do it."""
+SHOWN = 2_000
+"""Characters of a feedback that are kept and told to the next tier."""
+IN_SESSION = frozenset({"reask", "resume", "compact"})
+"""Rungs that go on with the work of the attempt before."""
+
+Probe = Callable[[Place, str], Coroutine[Any, Any, bool]]
+Pause = Callable[[float], Coroutine[Any, Any, None]]
+
+
+@dataclass(slots=True)
+class Trying:
+    """The attempt that is under way."""
+
+    candidate: Candidate
+    at: float
+    task: str
+    warm: asyncio.Future[bool] | None = None
+    generated: Generated | None = None
+    result: Result | None = None
+    checked: Checked | None = None
+    judging: Judging | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An attempt on record, with when it began and how long the task was in characters."""
+
+    attempt: Attempt
+    at: float
+    size: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Course:
+    """Carries one call out. `until` is its deadline on the monotonic clock, `allowance` the dollars it may cost."""
+
+    call: str
+    job: Job
+    bench: Bench | None
+    walk: Walk
+    tiers: Tiers
+    cooldowns: Cooldowns
+    probe: Probe
+    until: float
+    allowance: float | None = None
+    pause: Pause = asyncio.sleep
+    made: list[Made] = field(default_factory=list)
+    asked: int = 0
+    _best: Result | None = None
+    _now: Trying | None = None
+    _tree: Path | None = None
+    _totals: dict[str, Ledgered] = field(default_factory=dict)
+
+    @property
+    def _clock(self) -> Clock:
+        return self.tiers.clock
+
+    @property
+    def _stop(self) -> Stop:
+        return self.tiers.stop
+
+    async def run(self) -> tuple[Result, str]:
+        """The result, and, where no output was accepted, why. What is not accepted leaves no trace in the project."""
+        try:
+            return await self._go()
+        except Stopped as stopped:
+            self._take_stock(stopped.reply)
+            self._mark(Mark("error", None, self._stop.why))
+            after = f" after {len(self.made)} attempt(s)" if self.made else ""
+            return self._without(self._stop.why + after, "error")
+        except BailiwickError as error:
+            self._mark(Mark("error", None, error.sentence))
+            return self._without(error.sentence, "error")
+        finally:
+            if self.bench is not None:
+                await self.bench.drop()
+
+    async def _go(self) -> tuple[Result, str]:
+        step: Step = self.walk.begin
+        while True:
+            if self._stop.event.is_set():
+                raise Stopped
+            event: Event
+            match step:
+                case Begin():
+                    event = await self._begin(step)
+                case Verify():
+                    event = await self._verify()
+                case Wait():
+                    late = await self._wait(step)
+                    if late is None:
+                        step = step.then
+                        continue
+                    event = late
+                case Accept():
+                    return await self._accept()
+                case End():
+                    return self._exhausted(step.why)
+                case never:
+                    assert_never(never)
+            move = advance(self.walk, event)
+            self.walk, step = move.walk, move.step
+            if move.mark is not None:
+                self._mark(move.mark)
+
+    async def _begin(self, step: Begin) -> Event:
+        candidate = self.walk.candidate
+        place = self._place(candidate)
+        key = key_of(candidate, place)
+        blocked = await self.cooldowns.blocked(key)
+        if blocked > 0:
+            return Skipped(f"its endpoint kept failing and is left alone for {blocked:.0f} s", blocked)
+        self._now = now = Trying(candidate, self._clock.now(), self.job.task)
+        if self.allowance is not None and self.allowance < LEAST and candidate.cloud:
+            return self._failed(str(Kind.BUDGET), "the money set aside for this call is used up", Detail())
+        if place is not None:
+            now.warm = asyncio.ensure_future(self.probe(place, candidate.model))
+        await self._prepare(now, step)
+        self.tiers.show(f"asking {candidate.model} ({step.tier + 1} of {len(self.walk.chain.candidates)})")
+        generated = await generate(self.tiers, candidate, self.job, self._question(now, step))
+        if generated.failure is not None and generated.failure.kind == Kind.HELD:
+            self._now, _ = None, _is_warm(now.warm)
+            detail = Detail.from_json(generated.failure.detail)
+            return Skipped(generated.failure.message, detail.retry_after or 1.0)
+        now.generated = self._charged(generated)
+        await self._report(key, generated)
+        return await self._look(now, generated)
+
+    async def _prepare(self, now: Trying, step: Begin) -> None:
+        """A fresh tree, unless the attempt goes on with what is there; and the task as this tier is told it."""
+        if self.bench is not None and not (self._tree is not None and step.plan.rung in IN_SESSION):
+            self._tree = await self._stop.bounded(self.bench.begin())
+        shown = []
+        if now.candidate.tier == "local" and self.job.files:
+            shown = await asyncio.to_thread(read_files, self.job.root, self._tree, self.job.files)
+        now.task = task_for(self.job, step.feedback, shown)
+
+    def _question(self, now: Trying, step: Begin) -> Question:
+        """A tier that others follow gets its share of the time that is left; the last gets all of it."""
+        prompt, system = question_for(self.job, now.candidate.tier, now.task, step.plan)
+        left = max(0.001, self.until - self._clock.monotonic())
+        share = left / (len(self.walk.chain.candidates) - step.tier)
+        loaded = now.warm is not None and now.warm.done() and now.warm.result()
+        return Question(
+            key=f"{self.call}-{len(self.made) + 1}", prompt=prompt, system=system, schema=answer_schema(self.job),
+            seconds=min(self.tiers.desk.settings.total, share), node=self.job.phase or self.job.skill, plan=step.plan,
+            tree=self._tree, max_usd=self.allowance, attempt=len(self.made) + 1, loaded=loaded,
+        )  # fmt: skip
+
+    async def _look(self, now: Trying, generated: Generated) -> Event:
+        """What the deterministic checks say of an output, before anybody else is asked."""
+        if generated.result is None:
+            failure = generated.failure
+            if failure is None:
+                return self._failed("unknown", "the model gave no answer", Detail())
+            return self._failed(failure.kind, failure.message, Detail.from_json(failure.detail))
+        now.result = generated.result
+        if self.bench is not None:
+            files = generated.result.files
+            if files and (refused := await self._stop.bounded(self.bench.put(files))):
+                self._best = self._settled(now)
+                return Rejected(one_line(refused, SHOWN), ran=False)
+            self.tiers.show(f"checking what {now.candidate.model} gave")
+            now.checked = await self._stop.bounded(self.bench.check(generated.result))
+        self._best = self._settled(now)
+        if generated.result.status == "error":
+            return self._failed(GAVE_UP, generated.result.message, Detail())
+        if now.checked is not None and not now.checked.ok:
+            return Rejected((now.checked.feedback or "a check failed")[:SHOWN], ran=now.checked.ran)
+        return Passed(ran=now.checked is not None and now.checked.ran)
+
+    async def _verify(self) -> Event:
+        now, verifier = self._now, self.walk.chain.verifier
+        if now is None or now.result is None or verifier is None:
+            return Unjudged("there is nothing to judge")
+        self.tiers.show(f"asking the verifier {verifier.model}")
+        case = Case(self.job, now.task, now.result, now.checked)
+        seconds = min(VERIFY_SECONDS, max(0.001, self.until - self._clock.monotonic()))
+        opinion = await verify(self.tiers, verifier, case, f"{self.call}-{len(self.made) + 1}-verifier", seconds)
+        now.judging = opinion.judging
+        self.asked += 1
+        self._spend(opinion.judging.cost)
+        return opinion.event
+
+    async def _wait(self, wait: Wait) -> TooLong | None:
+        """Wait, where that ends before the deadline."""
+        until = 0.0 if wait.until is None else wait.until - self._clock.now()
+        seconds = max(0.0, until if wait.seconds is None else wait.seconds)
+        if self._clock.monotonic() + seconds >= self.until:
+            return TooLong(f"{wait.why}; waiting {seconds:.0f} s for it would be longer than the deadline allows")
+        self.tiers.show(f"waiting {seconds:.0f} s: {wait.why}")
+        await self._stop.bounded(self.pause(seconds))
+        return None
+
+    async def _accept(self) -> tuple[Result, str]:
+        """Bring what was accepted into the project, whole or not at all: from here on nothing ends it halfway."""
+        last = self.made[-1]
+        missed = await self.bench.keep() if self.bench is not None else ""
+        if missed:
+            spoilt = replace(last.attempt, verdict="error", verified=None, feedback=one_line(missed, SHOWN))
+            self.made[-1] = replace(last, attempt=spoilt)
+            return self._without(f"accepted, but not brought into the project: {missed}", "error")
+        result = self._best or self._empty("")
+        return replace(result, verified=last.attempt.verified, attempts=self._attempts()), ""
+
+    def _exhausted(self, why: str) -> tuple[Result, str]:
+        count = len(self.made)
+        said = why or (self.made[-1].attempt.feedback if self.made else "")
+        parts = [
+            f"all tiers exhausted after {count} attempt(s)",
+            said,
+            *(f"skipped {skip}" for skip in self.walk.skips),
+        ]
+        return self._without("; ".join(filter(None, parts)), "fail" if self._best is not None else "error")
+
+    def _without(self, message: str, status: str) -> tuple[Result, str]:
+        """The best attempt where none was accepted: nothing of it is in the project."""
+        text = one_line(message, SHOWN)
+        best = self._best or self._empty(text)
+        ended = replace(
+            best, status="fail" if status == "fail" and best.status != "error" else "error", message=text,
+            attempts=self._attempts(), details={**best.details, **({"applied": False} if best.files else {})},
+        )  # fmt: skip
+        return ended, text
+
+    def _empty(self, message: str) -> Result:
+        return Result(status="error", phase=self.job.phase, skill=self.job.skill, message=message)
+
+    def _attempts(self) -> tuple[Attempt, ...]:
+        return tuple(one.attempt for one in self.made)
+
+    def _settled(self, now: Trying) -> Result:
+        """An output in our own words: where its file will lie, what the checks printed, who made it."""
+        result = now.result or self._empty("")
+        tree = str(self._tree or "")
+        checked = now.checked or Checked(ok=True, ran=False)
+        path = settled_path(checked.file_path, tree, self.job.root) or checked.file_path
+        proved = checked.ran and checked.ok and self.job.writes
+        return replace(
+            result,
+            status="pass" if proved and result.status == "fail" else result.status,
+            model_used=now.candidate.model,
+            file_path=path or settled_path(result.file_path, tree, self.job.root),
+            runner_output=checked.output if checked.ran else result.runner_output,
+            details={**result.details, **checked.details},
+        )
+
+    def _mark(self, mark: Mark) -> None:
+        """Put the attempt that is under way on record, if there is one."""
+        now, self._now = self._now, None
+        if now is None:
+            return
+        generated = now.generated or Generated(None, None, 0, Ledgered(usd=0.0))
+        spent, judging = generated.spent, now.judging
+        costs = [spent.usd, *([judging.cost] if judging else [])]
+        if self._best is not None and now.result is not None:
+            self._best = replace(self._best, verified=mark.verified)
+        attempt = Attempt(
+            attempt=len(self.made) + 1, model=now.candidate.model, tier=now.candidate.tier,
+            duration_ms=generated.duration_ms, verdict=mark.verdict, warm_start=_is_warm(now.warm),
+            verified=mark.verified, feedback=mark.feedback[:SHOWN], input_tokens=spent.input,
+            output_tokens=spent.output, cost=None if None in costs else sum(filter(None, costs)),
+            output_summary=summary(now.result) if now.result else "",
+            runner_output=now.checked.output if now.checked and now.checked.ran else "", verifier=judging,
+        )  # fmt: skip
+        self.made.append(Made(attempt, now.at, len(now.task)))
+
+    def _take_stock(self, reply: Reply | None) -> None:
+        """What was used by a question that was broken off: it is paid for like others."""
+        now, verifier = self._now, self.walk.chain.verifier
+        if now is None or reply is None:
+            return
+        if now.generated is None:
+            told = reply.told
+            now.generated = self._charged(Generated(None, told.failure, reply.duration_ms, told.spent, told.session))
+        elif verifier is not None:
+            now.judging = judging_of(verifier, reply)
+            self.asked += 1
+
+    def _failed(self, kind: str, message: str, detail: Detail) -> Failed:
+        return Failed(kind, one_line(message, SHOWN) or kind, detail, self._clock.now())
+
+    def _place(self, candidate: Candidate) -> Place | None:
+        """Where a local model answers; None for a subagent, and where it can't be had, which asking will tell."""
+        if candidate.tier != "local" or candidate.backend != LOCAL_BACKEND:
+            return None
+        try:
+            return self.tiers.place(candidate.model)
+        except BailiwickError:
+            return None
+
+    async def _report(self, key: str, generated: Generated) -> None:
+        """Any answer, even a bad one, shows that the endpoint is well."""
+        failure = generated.failure
+        if failure is None or failure.kind == Kind.BAD_OUTPUT:
+            await self.cooldowns.report(key, ok=True)
+        elif counts(failure.kind):
+            await self.cooldowns.report(key, ok=False, message=failure.message)
+
+    def _charged(self, generated: Generated) -> Generated:
+        """What this attempt alone used: its part of a session that counts on, nothing where it was turned away."""
+        kind = generated.failure.kind if generated.failure else ""
+        spent = generated.spent
+        if spent.cumulative and generated.session:
+            before = self._totals.get(generated.session, Ledgered(0, 0, 0, 0.0))
+            self._totals[generated.session] = spent
+            spent = _difference(spent, before)
+        if spent.usd is None and kind in UNCALLED | TURNED_AWAY | {"no_tier"}:
+            spent = replace(spent, usd=0.0)
+        self.asked += kind not in UNCALLED
+        self._spend(spent.usd)
+        return replace(generated, spent=spent)
+
+    def _spend(self, usd: float | None) -> None:
+        if self.allowance is not None and usd is not None:
+            self.allowance = max(0.0, self.allowance - usd)
+
+
+def _is_warm(warm: asyncio.Future[bool] | None) -> bool:
+    """What the probe found, if it was quick enough: nothing waits for it."""
+    if warm is None:
+        return False
+    if not warm.done():
+        warm.cancel()
+        return False
+    return not warm.cancelled() and warm.exception() is None and warm.result()
+
+
+def _difference(now: Ledgered, before: Ledgered) -> Ledgered:
+    return replace(
+        now,
+        input=None if now.input is None else max(0, now.input - (before.input or 0)),
+        output=None if now.output is None else max(0, now.output - (before.output or 0)),
+        cached=None if now.cached is None else max(0, now.cached - (before.cached or 0)),
+        usd=None if now.usd is None else max(0.0, now.usd - (before.usd or 0.0)),
+    )

@@ -1,0 +1,130 @@
+"""Has an output judged by another model. What stands in the output can't speak for it: only a strict verdict counts."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bailiwick.agents.port import Answered
+from bailiwick.ids import Json
+from bailiwick.routing.generate import Question, Reply, Tiers
+from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Checked, Job, Judging, Result, TierName
+from bailiwick.routing.result import Misread, one_line, read_object
+from bailiwick.routing.tasks import Draw, boundary_for, draw, words
+from bailiwick.routing.walk import Judged, Unjudged
+
+VERDICT: dict[str, Json] = {
+    "type": "object",
+    "properties": {"accept": {"type": "boolean"}, "feedback": {"type": "string"}},
+    "required": ["accept", "feedback"],
+    "additionalProperties": False,
+}
+FEEDBACK = 2_000
+"""Characters of a verdict's feedback that are kept."""
+LARGEST = 512 << 10
+"""Characters of an output that can be judged."""
+CHECKS = 16 << 10
+"""Characters of what the checks printed that the verifier sees: the end."""
+NO_TOOLS: Mapping[str, Json] = {
+    "disallowed_tools": [
+        "Bash", "Edit", "Write", "NotebookEdit", "Read", "Glob", "Grep", "Task", "WebFetch", "WebSearch",
+    ]
+}  # fmt: skip
+"""A judge only reads what it is given, where its program can be told so."""
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is judged: the output of a tier, for a task, with what our own checks said."""
+
+    job: Job
+    task: str
+    result: Result
+    checked: Checked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What the verifier said, and what it took."""
+
+    event: Judged | Unjudged
+    judging: Judging
+
+
+async def verify(tiers: Tiers, verifier: Candidate, case: Case, key: str, seconds: float = VERIFY_SECONDS) -> Opinion:
+    """Have an output judged once, within so many seconds. Raises `Stopped`; a verifier that fails is told as such."""
+    output = shown_output(case.result)
+    if len(output) > LARGEST:
+        return Opinion(Unjudged("the output is too large to be judged"), Judging(verifier.model, 0))
+    system, prompt = case_for(case, output)
+    question = Question(
+        key=key, prompt=prompt, system=system, schema=VERDICT, seconds=seconds, node="verifier", options=NO_TOOLS
+    )
+    reply = await tiers.ask(verifier, question)
+    told = reply.told
+    judging = judging_of(verifier, reply)
+    if told.answer is None:
+        return Opinion(Unjudged(told.failure.message if told.failure else "it gave no answer"), judging)
+    return Opinion(read_verdict(told.answer, verifier.tier), judging)
+
+
+def case_for(case: Case, output: str, drawn: Draw = draw) -> tuple[str, str]:
+    """The verifier's rules, and the case. The mark of the blocks occurs in nothing that stands between them."""
+    checks = case.checked.output[-CHECKS:] if case.checked is not None and case.checked.ran else ""
+    mark = boundary_for([case.job.discipline, case.task, output, checks], drawn)
+    prompt = words(
+        "verifier-case.md",
+        boundary=mark,
+        discipline=case.job.discipline,
+        task=case.task,
+        output=output,
+        checks=checks,
+    )
+    return words("verifier.md", boundary=mark), prompt
+
+
+def shown_output(result: Result) -> str:
+    """An output as the verifier sees it: JSON in which every character that can't be seen is spelled out."""
+    body = {
+        "status": result.status,
+        "message": result.message,
+        "file_path": result.file_path,
+        "files": [{"path": file.path, "content": file.content} for file in result.files],
+        "findings": [dict(one) for one in result.findings],
+        "candidates": [dict(one) for one in result.candidates],
+        **result.details,
+    }
+    text = json.dumps({key: part for key, part in body.items() if part not in ("", [])}, ensure_ascii=False, indent=1)
+    return "".join(map(_visible, text))
+
+
+def read_verdict(answer: Answered, tier: TierName) -> Judged | Unjudged:
+    """The verdict that an answer is: one object with exactly `accept`, true or false, and `feedback`, a text.
+
+    What an agent's program has checked against the schema is taken before its words.
+    """
+    checked = tier == "subagent" and isinstance(answer.structured, dict)
+    value = read_object(json.dumps(answer.structured) if checked else answer.text)
+    if isinstance(value, Misread):
+        return Unjudged(value.problem)
+    if set(value) != {"accept", "feedback"}:
+        return Unjudged("the answer has to have exactly the keys 'accept' and 'feedback'")
+    accept, feedback = value["accept"], value["feedback"]
+    if not isinstance(accept, bool) or not isinstance(feedback, str):
+        return Unjudged("'accept' has to be true or false, and 'feedback' a text")
+    return Judged(accept, one_line(feedback, FEEDBACK))
+
+
+def judging_of(verifier: Candidate, reply: Reply) -> Judging:
+    """What it took to ask the verifier."""
+    spent = reply.told.spent
+    return Judging(verifier.model, reply.duration_ms, spent.input, spent.output, spent.usd)
+
+
+def _visible(character: str) -> str:
+    if character == "\n" or unicodedata.category(character) not in _UNSEEN:
+        return character
+    return json.dumps(character)[1:-1]

@@ -1,0 +1,212 @@
+"""A desk that answers by a script, a bench in memory, and a router with both of them on a real store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bailiwick.agents.asking import Scene, Told
+from bailiwick.agents.port import Answered, Backend, Capabilities, Emit, Turn, TurnIo
+from bailiwick.agents.record import Ledgered
+from bailiwick.agents.settings import Settings
+from bailiwick.clock import ManualClock
+from bailiwick.engine.events import Failure
+from bailiwick.engine.failures import Detail
+from bailiwick.ids import Json
+from bailiwick.journal.sqlite import SqliteStore
+from bailiwick.routing.endpoints import Endpoints
+from bailiwick.routing.model import Checked, FileOut, Job, Outcome, Result
+from bailiwick.routing.models_file import Models
+from bailiwick.routing.service import Router
+from tests.unit.config.places import World
+
+SMALL, LARGE, CLAUDE, JUDGE = "ollama/small", "ollama/large", "claude-sonnet-4-6", "claude-judge"
+ENDPOINTS: Mapping[str, Json] = {"openai": {"url": "http://127.0.0.1:9"}}
+"""A place in the house of which nobody can tell what is loaded: no test here may reach a network."""
+
+Answering = Callable[[Turn, Scene], Awaitable[Told]]
+Step = Told | Answering
+
+
+def says(value: Json, *, usd: float | None = None, session: str | None = None, cumulative: bool = False) -> Told:
+    """An answer: a text, or a value as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return Told(Answered(text), None, Ledgered(100, 10, 0, usd, cumulative=cumulative), (), session)
+
+
+def passes(message: str = "done", **more: Json) -> Told:
+    """A good result."""
+    return says({"status": "pass", "message": message, **more})
+
+
+def verdict(*, accept: bool, feedback: str = "") -> Told:
+    """A verifier's word."""
+    return says({"accept": accept, "feedback": feedback}, usd=0.002)
+
+
+def fails(kind: str, message: str = "", **detail: Json) -> Told:
+    """A turn that failed."""
+    return Told(None, Failure(kind, message or f"it was {kind}", Detail(**detail).to_json()))
+
+
+async def hangs(turn: Turn, scene: Scene) -> Told:
+    """Give no answer until the turn is cancelled."""
+    await scene.cancel.wait()
+    return Told(None, Failure("cancelled", "cancelled"), Ledgered(7, 0, 0, 0.25, cancelled=True))
+
+
+class Puppet:
+    """A backend that is never asked itself: the desk answers for it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.capabilities = Capabilities(resume=True)
+
+    async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
+        raise AssertionError("the desk answers")
+
+    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
+        raise AssertionError("the desk answers")
+
+    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
+        return True, self.name
+
+
+class ScriptedDesk:
+    """Answers each model by its own list of steps, the last of them again and again; a verifier by its name."""
+
+    def __init__(self, script: Mapping[str, Sequence[Step]], settings: Settings | None = None) -> None:
+        self.settings = settings or Settings(endpoints=ENDPOINTS)
+        self.script = {name: list(steps) for name, steps in script.items()}
+        self.turns: list[Turn] = []
+
+    def backend(self, name: str, script: Json = None) -> Backend:
+        return Puppet(name)
+
+    async def ask(self, backend: Backend, turn: Turn, scene: Scene) -> Told:
+        self.turns.append(turn)
+        steps = self.script[turn.model or backend.name]
+        step = steps.pop(0) if len(steps) > 1 else steps[0]
+        return step if isinstance(step, Told) else await step(turn, scene)
+
+    @property
+    def asked(self) -> list[str]:
+        """The models that were asked, in order."""
+        return [turn.model or "" for turn in self.turns]
+
+
+@dataclass
+class PaperBench:
+    """A bench that notes what was done to it; `checks` says what each result in turn comes to."""
+
+    tree: Path | None = None
+    checks: list[Checked] = field(default_factory=list)
+    refuses: str = ""
+    misses: str = ""
+    done: list[str] = field(default_factory=list)
+
+    async def begin(self) -> Path | None:
+        self.done.append("begin")
+        return self.tree
+
+    async def put(self, files: Sequence[FileOut]) -> str:
+        self.done.append(f"put {','.join(file.path for file in files)}")
+        return self.refuses
+
+    async def check(self, result: Result) -> Checked:
+        self.done.append("check")
+        return self.checks.pop(0) if self.checks else Checked(ok=True, ran=False)
+
+    async def keep(self) -> str:
+        self.done.append("keep")
+        return self.misses
+
+    async def drop(self) -> None:
+        self.done.append("drop")
+
+
+@dataclass
+class Stage:
+    """A router with all that it works with."""
+
+    world: World
+    store: SqliteStore
+    clock: ManualClock
+    desk: ScriptedDesk
+    router: Router
+    shown: list[str] = field(default_factory=list)
+    paused: list[float] = field(default_factory=list)
+
+    async def call(self, job: Job, bench: PaperBench | None = None, cancel: asyncio.Event | None = None) -> Outcome:
+        """Route a call."""
+        return await self.router.call(job, bench, show=self.shown.append, cancel=cancel or asyncio.Event())
+
+
+def job(**given: Json) -> Job:
+    """A call of the review skill, but for what is given."""
+    return Job(
+        **{
+            "skill": "review",
+            "phase": "review",
+            "discipline": "Iron law: cite lines.",
+            "task": "phase: review",
+            **given,
+        }
+    )
+
+
+def models(*chain: str, verifier: str = JUDGE, **given: Json) -> Models:
+    """What a models.yaml says."""
+    return Models(verifier=verifier, default_chain=chain, **given)
+
+
+@asynccontextmanager
+async def routed(
+    folder: Path, script: Mapping[str, Sequence[Step]], said: Models, settings: Settings | None = None
+) -> AsyncIterator[Stage]:
+    """A router on a store of its own; pauses are noted and take no time but the clock's."""
+    world = World(folder)
+    config = world.load()
+    clock = ManualClock()
+    store = await SqliteStore.open(folder / "bailiwick.db", now=clock.now)
+    desk = ScriptedDesk(script, settings)
+    router = Router(
+        config=config, store=store, clock=clock, desk=desk, models=lambda: said,
+        endpoints=Endpoints(desk.settings.endpoints),
+    )  # fmt: skip
+    scene = Stage(world, store, clock, desk, router)
+
+    async def pause(seconds: float) -> None:
+        scene.paused.append(seconds)
+        clock.advance(seconds)
+
+    router.pause = pause
+    try:
+        yield scene
+    finally:
+        await store.close()
+
+
+def play(
+    folder: Path,
+    script: Mapping[str, Sequence[Step]],
+    act: Callable[[Stage], Awaitable[Outcome]],
+    said: Models | None = None,
+    settings: Settings | None = None,
+) -> tuple[Outcome, Stage]:
+    """Do something with a router and give what came of it."""
+
+    async def go() -> tuple[Outcome, Stage]:
+        async with routed(folder, script, said or models(SMALL, LARGE, CLAUDE), settings) as stage:
+            return await act(stage), stage
+
+    return asyncio.run(go())
+
+
+def verdicts(outcome: Outcome) -> list[str]:
+    """The verdicts of the attempts, in order."""
+    return [one.verdict for one in outcome.result.attempts]

@@ -1,0 +1,265 @@
+"""A call on its way over the chain: who is asked, what they are told, what counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bailiwick.agents.asking import Told
+from bailiwick.agents.settings import Settings
+from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.routing.model import Checked, Outcome
+from tests.unit.routing.stand_ins import (
+    CLAUDE,
+    ENDPOINTS,
+    JUDGE,
+    LARGE,
+    SMALL,
+    PaperBench,
+    Stage,
+    fails,
+    job,
+    models,
+    passes,
+    play,
+    says,
+    verdict,
+    verdicts,
+)
+
+CHAIN = models(SMALL, LARGE, CLAUDE)
+GOOD = verdict(accept=True)
+PAID = Settings(endpoints=ENDPOINTS, policy=LadderPolicy(reserve_usd=1.0))
+
+
+def test_the_cheapest_model_whose_output_holds_answers(tmp_path: Path) -> None:
+    """Nobody dearer is asked, and the verifier's accept is what makes it verified."""
+    outcome, stage = play(tmp_path, {"small": [passes("found 2")], JUDGE: [GOOD]}, lambda stage: stage.call(job()))
+    result = outcome.result
+    assert (result.status, result.message, result.model_used, result.verified) == ("pass", "found 2", SMALL, True)
+    assert (outcome.error, verdicts(outcome), stage.desk.asked) == ("", ["accept"], ["small", JUDGE])
+    (attempt,) = result.attempts
+    assert (attempt.tier, attempt.warm_start, attempt.input_tokens, attempt.output_tokens) == ("local", False, 100, 10)
+    assert attempt.cost == 0.002
+    assert attempt.verifier is not None
+    assert attempt.output_summary == "pass: found 2"
+    assert outcome.why.startswith("review: default_chain")
+
+
+def test_a_local_model_gets_the_discipline_as_system_and_the_task_as_user(tmp_path: Path) -> None:
+    """It has no tools: the named files stand in its task, and no key is sent where none is set."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    _, stage = play(
+        tmp_path / "state",
+        {"small": [passes()], JUDGE: [GOOD]},
+        lambda stage: stage.call(job(root=str(tmp_path), files=("a.py",))),
+    )
+    turn, judge = stage.desk.turns
+    assert turn.system.startswith("Iron law: cite lines.")
+    assert turn.prompt.startswith("phase: review\n\nContents of the named files.")
+    assert "x = 1" in turn.prompt
+    assert (turn.model, turn.base_url, turn.token, turn.env) == ("small", "http://127.0.0.1:9", None, {})
+    assert turn.prompt in judge.prompt
+
+
+def test_every_reject_reaches_the_next_tier_and_errors_don_t(tmp_path: Path) -> None:
+    """Feedback accumulates; that a server was down says nothing about the work."""
+    said = models(SMALL, LARGE, "ollama/broken", CLAUDE)
+    script = {
+        "small": [passes()], "large": [passes()], "broken": [fails("overloaded")], CLAUDE: [passes("at last")],
+        JUDGE: [verdict(accept=False, feedback="too vague"), verdict(accept=False, feedback="no lines")],
+    }  # fmt: skip
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), said)
+    prompts = [turn.prompt for turn in stage.desk.turns if turn.model != JUDGE]
+    one, two = "\n\nPrior attempt feedback: too vague", "\n\nPrior attempt feedback: no lines"
+    assert prompts == ["phase: review", f"phase: review{one}", f"phase: review{one}{two}", f"phase: review{one}{two}"]
+    assert verdicts(outcome) == ["escalate", "escalate", "error", "accept_unverified"]
+    assert [attempt.feedback for attempt in outcome.result.attempts] == [
+        "too vague", "no lines", "it was overloaded", "",
+    ]  # fmt: skip
+    assert (outcome.result.verified, outcome.result.attempts[-1].tier) == (None, "subagent")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        fails("unreachable"),
+        fails("rate_limit", retry_after=3600.0),
+        fails("cap", resets_at=1e10),
+        fails("timeout"),
+        fails("auth"),
+        says("prose"),
+        says({"status": "pass"}),
+        says({"status": "error", "message": "I can't"}),
+    ],
+    ids=["unreachable", "429", "cap", "timeout", "auth", "unparseable", "invalid", "gave up"],
+)
+def test_any_failure_is_one_attempt_and_the_next_tier_runs_at_once(tmp_path: Path, step: Told) -> None:
+    """Every tier but the last gets exactly one call."""
+    outcome, stage = play(tmp_path, {"small": [step], CLAUDE: [passes()]}, lambda stage: stage.call(job()),
+        models(SMALL, CLAUDE))  # fmt: skip
+    assert (verdicts(outcome), stage.desk.asked) == (["error", "accept_unverified"], ["small", CLAUDE])
+    assert outcome.result.attempts[0].feedback
+    assert stage.paused == []
+
+
+def test_a_failing_check_escalates_before_anybody_is_asked(tmp_path: Path) -> None:
+    """The verifier costs money; a test that is red needs no opinion."""
+    bench = PaperBench(
+        checks=[Checked(False, output="1 failed", feedback="the test fails"), Checked(True, output="ok")]
+    )
+    script = {"small": [passes()], CLAUDE: [passes()]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(), bench), models(SMALL, CLAUDE))
+    assert stage.desk.asked == ["small", CLAUDE]
+    first, second = outcome.result.attempts
+    assert (first.verdict, first.verified, first.feedback, first.runner_output) == (
+        "escalate", False, "the test fails", "1 failed",
+    )  # fmt: skip
+    assert (second.verdict, second.verified, outcome.result.verified) == ("accept", True, True)
+    assert outcome.result.runner_output == "ok"
+    assert bench.done == ["begin", "check", "begin", "check", "keep", "drop"]
+
+
+def test_files_are_written_by_us_and_a_path_that_is_refused_escalates(tmp_path: Path) -> None:
+    """A model without tools never writes itself; what it may not write it hears about from the next tier's task."""
+    bench = PaperBench(refuses="../x leads out of the project")
+    files = [{"path": "../x", "content": ""}]
+    script = {"small": [passes(files=files)], CLAUDE: [passes()]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(writes=True), bench), models(SMALL, CLAUDE))
+    assert verdicts(outcome) == ["escalate", "accept_unverified"]
+    assert outcome.result.attempts[0].verified is None
+    assert stage.desk.turns[1].prompt.endswith("Prior attempt feedback: ../x leads out of the project")
+    assert bench.done == ["begin", "put ../x", "begin", "check", "keep", "drop"]
+
+
+@pytest.mark.parametrize(
+    "step", [fails("timeout", "30 s passed"), says("I accept"), says({"accept": 1, "feedback": ""})]
+)
+def test_a_verifier_that_gives_no_verdict_escalates(tmp_path: Path, step: Told) -> None:
+    """Recorded as an escalation with the reason; the next tier is told nothing, for nothing was found wrong."""
+    script = {"small": [passes()], CLAUDE: [passes()], JUDGE: [step]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(SMALL, CLAUDE))
+    first = outcome.result.attempts[0]
+    assert (first.verdict, first.verified) == ("escalate", None)
+    assert first.feedback.startswith("verifier error: ")
+    assert stage.desk.turns[-1].prompt == "phase: review"
+
+
+def test_all_used_up_gives_the_trail_and_the_best_attempt(tmp_path: Path) -> None:
+    """The last output that parsed may still be of use; that it was not accepted is said."""
+    script = {
+        "small": [passes("first", findings=[{"line": 1}])], "large": [passes("second", findings=[{"line": 2}])],
+        CLAUDE: [fails("auth", "sign in")], JUDGE: [verdict(accept=False, feedback="no")],
+    }  # fmt: skip
+    outcome, _ = play(tmp_path, script, lambda stage: stage.call(job()))
+    assert outcome.error == "all tiers exhausted after 3 attempt(s); sign in"
+    assert outcome.result.message == outcome.error
+    assert (outcome.result.status, outcome.result.verified, outcome.result.model_used) == ("fail", False, LARGE)
+    assert outcome.result.findings == ({"line": 2},)
+    assert verdicts(outcome) == ["escalate", "escalate", "error"]
+
+
+def test_with_nothing_to_show_the_status_is_error(tmp_path: Path) -> None:
+    """No output is not a negative outcome."""
+    outcome, _ = play(tmp_path, {"small": [fails("auth")]}, lambda stage: stage.call(job()), models(SMALL))
+    assert (outcome.result.status, outcome.result.model_used) == ("error", "")
+    assert outcome.error.startswith("all tiers exhausted after 1 attempt(s)")
+
+
+def test_a_named_model_is_asked_alone_and_not_verified(tmp_path: Path) -> None:
+    """A chain of one: no escalation, no verifier."""
+    script = {"large": [passes()], JUDGE: [GOOD], CLAUDE: [passes()]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(model=LARGE)))
+    assert (stage.desk.asked, verdicts(outcome), outcome.result.verified) == (["large"], ["accept_unverified"], None)
+
+
+def test_the_last_tier_climbs_the_ladder_within_the_deadline(tmp_path: Path) -> None:
+    """Overloaded once, then prose, then other words: each try is an attempt on record."""
+    script = {CLAUDE: [fails("overloaded", retry_after=20.0), says("prose"), passes()]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(CLAUDE))
+    assert verdicts(outcome) == ["error", "error", "accept_unverified"]
+    assert stage.paused == [20.0]
+    assert stage.desk.turns[2].prompt != stage.desk.turns[0].prompt
+    assert "phase: review" in stage.desk.turns[2].prompt
+
+
+def test_in_its_session_a_subagent_goes_on_with_what_it_did(tmp_path: Path) -> None:
+    """Asked again for the JSON alone it must find its work: no fresh tree; its totals are counted once."""
+    bench = PaperBench(tree=tmp_path)
+    script = {
+        CLAUDE: [
+            says("Done, see the files.", usd=0.5, session="s1", cumulative=True),
+            says({"status": "pass", "message": "x"}, usd=0.7, session="s1", cumulative=True),
+        ]
+    }
+    outcome, stage = play(tmp_path / "state", script, lambda stage: stage.call(job(), bench), models(CLAUDE))
+    assert [turn.session for turn in stage.desk.turns] == [None, "s1"]
+    assert bench.done == ["begin", "check", "keep", "drop"]
+    assert [attempt.cost for attempt in outcome.result.attempts] == [0.5, pytest.approx(0.2)]
+    assert [turn.cwd for turn in stage.desk.turns] == [tmp_path, tmp_path]
+
+
+def test_a_cap_of_the_last_tier_is_not_waited_out(tmp_path: Path) -> None:
+    """Ten minutes are the deadline, three hours the cap: the caller gets the structured error at once."""
+    script = {CLAUDE: [fails("cap", "the weekly limit is reached", resets_at=1_700_000_000.0 + 3 * 3600)]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(CLAUDE))
+    assert stage.paused == []
+    assert (outcome.result.status, len(stage.desk.turns)) == ("error", 1)
+    assert "the weekly limit is reached" in outcome.error
+    assert "longer than the deadline" in outcome.error
+
+
+def test_a_credential_that_is_held_back_is_skipped_or_waited_for(tmp_path: Path) -> None:
+    """Nothing was asked, so it is no attempt; the last tier waits where that fits."""
+    held = fails("held", "held back for 40 s", retry_after=40.0)
+    script = {CLAUDE: [held], "claude-opus-4-6": [held, passes()]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(CLAUDE, "claude-opus-4-6"))
+    assert (verdicts(outcome), stage.paused) == (["accept_unverified"], [40.0])
+
+
+def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
+    """After three failures in a row it is left alone, also by the next call; who was not asked is named."""
+
+    async def act(stage: Stage) -> Outcome:
+        for _ in range(3):
+            await stage.call(job())
+        stage.desk.turns.clear()
+        stage.desk.script[CLAUDE] = [fails("auth", "sign in")]
+        return await stage.call(job())
+
+    script = {"small": [fails("unreachable")], CLAUDE: [passes()]}
+    outcome, stage = play(tmp_path, script, act, models(SMALL, CLAUDE))
+    assert stage.desk.asked == [CLAUDE]
+    assert outcome.error.startswith("all tiers exhausted after 1 attempt(s); sign in; skipped ollama/small: ")
+
+
+def test_the_file_of_a_result_is_named_where_it_will_be(tmp_path: Path) -> None:
+    """A subagent names the copy that it worked in, and what the checks say goes before its word."""
+    bench = PaperBench(tree=tmp_path, checks=[Checked(True, file_path="src/b.py", details={"tests": 3})])
+    script = {CLAUDE: [passes(file_path=f"{tmp_path}/src/a.py")]}
+    outcome, _ = play(tmp_path / "s", script, lambda stage: stage.call(job(root="/p"), bench), models(CLAUDE))
+    assert outcome.result.file_path == "/p/src/b.py"
+    assert dict(outcome.result.details) == {"tests": 3}
+    plain, _ = play(
+        tmp_path / "t", script, lambda stage: stage.call(job(root="/p"), PaperBench(tmp_path)), models(CLAUDE)
+    )
+    assert plain.result.file_path == "/p/src/a.py"
+
+
+@pytest.mark.parametrize(("writes", "status"), [(True, "pass"), (False, "fail")])
+def test_a_check_that_ran_decides_the_status_of_written_work(tmp_path: Path, writes: bool, status: str) -> None:
+    """The tests are green whatever a modest model says; a review's own verdict stays its own."""
+    bench = PaperBench(checks=[Checked(True)])
+    script = {CLAUDE: [says({"status": "fail", "message": "unsure"})]}
+    outcome, _ = play(tmp_path, script, lambda stage: stage.call(job(writes=writes), bench), models(CLAUDE))
+    assert (outcome.result.status, outcome.error) == (status, "")
+
+
+def test_each_step_is_told_to_who_watches(tmp_path: Path) -> None:
+    """Progress notifications of a call that may take minutes."""
+    script = {"small": [passes()], JUDGE: [GOOD]}
+    _, stage = play(tmp_path, script, lambda stage: stage.call(job(), PaperBench()))
+    assert stage.shown == [
+        "asking ollama/small (1 of 3)", "checking what ollama/small gave", f"asking the verifier {JUDGE}",
+    ]  # fmt: skip
