@@ -56,6 +56,7 @@ def _schemas() -> dict[str, str]:
         "policy": "bailiwick.config.schema:policy_schema",
         "gate": "bailiwick.gate.spec:gate_schema",
         "models": "bailiwick.routing.models_file:models_schema",
+        "skill": "bailiwick.skills.reading:skill_schema",
     }
 
 

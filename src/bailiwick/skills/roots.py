@@ -1,0 +1,70 @@
+"""Where skills may work: a project's directory has to lie in a directory that a person named."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from bailiwick.errors import NotReady, UsageError
+
+NOT_ALLOWED = "BW290"
+NO_PROJECT = "BW291"
+
+
+def check_root(given: str, roots: Iterable[Path]) -> Path:
+    """The real directory that a caller means, links followed; raises `UsageError` where it is none or lies outside.
+
+    A relative path counts from the first of the roots. What lies outside is refused in the same words whether it is
+    there or not.
+    """
+    allowed = tuple(dict.fromkeys(real for root in roots if (real := _real(root)) is not None))
+    if not given.strip() or "\0" in given:
+        raise UsageError("project_root is empty", hint="name the project's directory", code=NO_PROJECT)
+    asked = Path(given)
+    if not asked.is_absolute():
+        if not allowed:
+            raise _outside(given, allowed)
+        asked = allowed[0] / asked
+    real = _real(asked)
+    if real is None or not any(real.is_relative_to(root) for root in allowed):
+        raise _outside(given, allowed)
+    if not real.is_dir():
+        what = "is not there" if not real.exists() else "is no directory"
+        raise UsageError(f"project_root {real} {what}", hint="name the project's directory", code=NO_PROJECT)
+    return real
+
+
+async def current_root(directory: Path) -> Path:
+    """The top of the repository that a directory is in, or the directory itself where there is none."""
+    import os
+
+    from bailiwick.config.environment import Environment
+    from bailiwick.fence.git import Git
+    from bailiwick.fence.repository import find_source
+
+    environment = Environment()
+    try:
+        source = await find_source(Git(environment.text("PATH") or os.defpath), directory, environment)
+    except NotReady:
+        return directory.resolve()
+    return source.root
+
+
+def _real(path: Path) -> Path | None:
+    """The path with every link followed; None for a circle of links."""
+    try:
+        return path.expanduser().resolve()
+    except (OSError, RuntimeError):
+        return None
+
+
+def _outside(given: str, allowed: tuple[Path, ...]) -> UsageError:
+    listed = ", ".join(map(str, allowed)) or "none"
+    wanted = json.dumps([*map(str, allowed), given], ensure_ascii=False)
+    return UsageError(
+        f"project_root {given} is not in a directory that skills may work in (roots: {listed})",
+        hint=f"if skills may work there: bailiwick config set roots {shlex.quote(wanted)}",
+        code=NOT_ALLOWED,
+    )

@@ -1,0 +1,110 @@
+"""Projects to work on, and the parts around a bench. Without a sandbox where that is not what is tried."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from bailiwick.config.paths import Paths
+from bailiwick.fence.backends.none import NoSandbox
+from bailiwick.fence.objects import FILE, NOTHING, Change
+from bailiwick.fence.port import Sandbox
+from bailiwick.fence.service import Fence
+from bailiwick.fence.toolchains import Toolchains, find_toolchains
+from bailiwick.routing.model import FileOut, Result
+from bailiwick.skills.bench import ProjectBench, Setting, Watching
+from bailiwick.skills.site import Asked, Check, Which
+from bailiwick.skills.trials import Tried
+
+DONE = Result("pass", "red", "tdd", "done")
+
+
+@dataclass(slots=True)
+class FakeSite:
+    """A site of two mappings, and what the tests are to say on each."""
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    says: Mapping[Which, Tried] = field(default_factory=dict)
+    root: Path = Path("/project")
+    ran: list[Which] = field(default_factory=list)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        found = []
+        for path in sorted(self.before.keys() | self.after.keys()):
+            if self.before.get(path) == self.after.get(path):
+                continue
+            new, gone = path not in self.before, path not in self.after
+            modes = (NOTHING if new else FILE, NOTHING if gone else FILE)
+            found.append(Change(path, "A" if new else "D" if gone else "M", *modes, 1, 0))
+        return tuple(found)
+
+    async def read(self, which: Which, path: str) -> bytes | None:
+        text = (self.before if which == "before" else self.after).get(path)
+        return None if text is None else text.encode()
+
+    async def files(self, which: Which) -> tuple[str, ...]:
+        return tuple(self.before if which == "before" else self.after)
+
+    async def run(self, which: Which, command: str) -> Tried:
+        self.ran.append(which)
+        return self.says[which]
+
+
+@cache
+def _tools() -> Toolchains:
+    """What this machine has on PATH, looked at once."""
+    return find_toolchains(os.environ["PATH"], Path.home(), hidden=(), variables={})
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where a project, our own directories and a fence are."""
+
+    top: Path
+    sandbox: Sandbox | None = None
+    marks: Mapping[str, str] = field(default_factory=dict)
+    shown: list[str] = field(default_factory=list)
+
+    @property
+    def root(self) -> Path:
+        return self.top / "project"
+
+    @property
+    def paths(self) -> Paths:
+        return Paths(self.top / "config", self.top / "state", self.top / "cache", self.top / "run")
+
+    @property
+    def scratch(self) -> Path:
+        folder = self.top / "scratch"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    async def fence(self) -> Fence:
+        return Fence(self.sandbox or NoSandbox(self.scratch), _tools(), self.scratch, marks=self.marks)
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Write files of the project, as a person would."""
+        for path, text in files.items():
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text, "utf-8")
+
+    def listed(self) -> dict[str, str]:
+        """The project's files now, without those of git."""
+        found = (path for path in sorted(self.root.rglob("*")) if path.is_file() and ".git" not in path.parts)
+        return {path.relative_to(self.root).as_posix(): path.read_text("utf-8") for path in found}
+
+    def bench(self, check: Check | None = None, asked: Asked | None = None, *, writes: bool = True) -> ProjectBench:
+        setting = Setting(self.fence, self.paths, Path.home())
+        watching = Watching(asyncio.Event(), self.shown.append)
+        return ProjectBench(self.root, setting, watching, check, asked or Asked(), writes=writes)
+
+
+def given(files: Mapping[str, str]) -> list[FileOut]:
+    """What a model without tools gives."""
+    return [FileOut(path, content) for path, content in files.items()]
