@@ -28,6 +28,7 @@ FIGURES = {
     "startup": "startup",
     "agents": "agent_turns",
     "fence": "fence_start",
+    "brain": "brain_query",
 }
 """Which file measures what, by the name that `--only` takes."""
 

@@ -14,6 +14,8 @@ Pattern = Literal["issue-to-pr", "self-heal"]
 ISSUE_TO_PR: Pattern = "issue-to-pr"
 SELF_HEAL: Pattern = "self-heal"
 
+NOTES = "notes"
+"""The param of a pattern that takes approved notes for its briefs; a copy of the workflow may be without it."""
 CONVENTIONS = ("AGENTS.md", ".agent/instructions.md", "agent-config.md", "CLAUDE.md")
 """Where a repository's conventions are looked for, the first one counts."""
 CONVENTIONS_KEPT = 64 * 1024

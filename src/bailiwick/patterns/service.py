@@ -17,7 +17,7 @@ from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded, load
 from bailiwick.patterns.closing import Closing, Ended, closing
 from bailiwick.patterns.issues import Reference, fetched_issue, hidden_parts, parse_reference, read_issue
-from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Issue, Line, Order, Pattern, params_of, run_key
+from bailiwick.patterns.model import ISSUE_TO_PR, NOTES, Ground, Issue, Line, Order, Pattern, params_of, run_key
 from bailiwick.patterns.readiness import make_ready
 from bailiwick.patterns.request import Request
 from bailiwick.proposals.desk import Desk, open_desk
@@ -183,11 +183,22 @@ class Errand:
             request.say("nothing to heal")
             return 0
         known_red = basis.failing if order.known_red and order.pattern == ISSUE_TO_PR else ()
-        started = await start(session.assembly, replace(wish, params=params_of(order, ground, known_red)))
+        params = params_of(order, ground, known_red)
+        if NOTES in (loaded.graph.params or {}):
+            params |= await self._notes(order, str(basis.outputs()["failing"]))
+        started = await start(session.assembly, replace(wish, params=params))
         if on_started is not None:
             await on_started()
         notices = tuple(str(problem) for problem in session.config.notices)
         return await self.walk(started.row, (*notices, *started.notices))
+
+    async def _notes(self, order: Order, failing: str) -> dict[str, Json]:
+        """The param with approved notes about the issue, or about what is red; nothing where there are none."""
+        from bailiwick.patterns.briefing import notes_about
+
+        about = f"{order.issue.title}\n{order.issue.text}" if order.issue else failing
+        notes = await notes_about(about, self.desk.vault.repository, self.session, self.request.tell)
+        return {NOTES: notes} if notes else {}
 
     def _chosen(self) -> dict[str, Json]:
         """What this command line says about agents: the run keeps it."""

@@ -1,0 +1,273 @@
+"""The brain's verbs: ask, write, approve, put away, and choose what goes into a brief.
+
+What an agent writes is pending, and a brief takes approved notes only: between the two stands a person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from bailiwick.brain.frontmatter import NOTES, rewrite, write
+from bailiwick.brain.index import Index
+from bailiwick.brain.model import (
+    BAD_SCOPE,
+    GLOBAL,
+    LIVE,
+    Brief,
+    Found,
+    Note,
+    Status,
+    Wanted,
+    checked,
+    one_line,
+    printable,
+    project_scope,
+    seen_from,
+    slug,
+)
+from bailiwick.brain.notes import Folder, Keeper
+from bailiwick.clock import Clock, iso
+from bailiwick.config.environment import Environment
+from bailiwick.config.repository import find_remote
+from bailiwick.config.service import Config
+from bailiwick.errors import NotFound, NotReady, UsageError
+from bailiwick.ids import digest
+
+OFF = "BW573"
+NO_NOTE = "BW574"
+NOT_SO = "BW575"
+MOST = 100
+"""Notes in one answer."""
+BRIEF_TOKENS = 1500
+BRIEF_NOTES = 12
+CHARACTERS = 4
+"""Of a token, about."""
+PROMPTS = Path(__file__).parent.parent / "bundled" / "prompts"
+_LEAST = 400
+"""Characters that a cut note has to have left to be worth its place."""
+
+FoundNotes = list[Found]
+
+
+def scope_of(root: Path | None) -> str:
+    """The scope of a project, by its remote, else by where it lies; without one the global scope."""
+    if root is None:
+        return GLOBAL
+    remote = find_remote(root)
+    if remote is not None:
+        return project_scope(f"{remote.host}/{remote.owner}/{remote.name}".lower(), remote.name)
+    return project_scope(f"path {root.resolve()}", root.name)
+
+
+class Details(TypedDict, total=False):
+    """What may be said about a note besides its text; without `by_agent` it is an agent's."""
+
+    title: str
+    type: str
+    tags: Sequence[str]
+    scope: str
+    source: str
+    by_agent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a change came to. `owed` says why there is no commit yet; the next change makes it."""
+
+    notes: tuple[Note, ...]
+    commit: str = ""
+    owed: str = ""
+
+
+@dataclass(slots=True)
+class Brain:
+    """The notes of a person. Queries make nothing but the index, and without a folder not even that."""
+
+    folder: Folder
+    index: Index
+    keeper: Keeper
+    clock: Clock
+    redact: Callable[[str], str] = printable
+
+    @classmethod
+    def open(cls, config: Config, clock: Clock, environment: Environment | None = None) -> Brain:
+        """The brain that the configuration names; raises `NotReady` where the feature is off.
+
+        Set `redact` to what covers known secrets: a note outlives the run that wrote it.
+        """
+        if not config.get("features.brain"):
+            raise NotReady("the brain is switched off", hint="set features.brain to true", code=OFF)
+        chosen = config.get("brain_dir")
+        folder = Folder(Path(chosen) if chosen else config.paths.state / "brain")
+        file = config.paths.cache / "brain" / f"{digest(str(folder.root.resolve()))[:24]}.db"
+        keeper = Keeper(folder, environment or Environment(), None if chosen else config.paths.make_state)
+        return cls(folder, Index(file, folder, clock.now), keeper, clock)
+
+    async def query(
+        self, text: str, scope: str | None = GLOBAL, limit: int = 8, statuses: Sequence[Status] = LIVE
+    ) -> FoundNotes:
+        """Notes of a scope and the global ones, the best first; without words the newest. `scope` None sees all."""
+        return await self._search(Wanted(text, _scopes(scope), tuple(statuses), _bounded(limit)))
+
+    async def list(
+        self, scope: str | None = GLOBAL, statuses: Sequence[Status] = LIVE, limit: int = MOST, kind: str = ""
+    ) -> FoundNotes:
+        """Notes of a scope and the global ones, the newest first."""
+        return await self._search(Wanted("", _scopes(scope), tuple(statuses), max(1, limit), type=kind))
+
+    async def get(self, name: str) -> Found:
+        """The one note of an id, or of its beginning; raises `NotFound`."""
+        await self._learn_commits()
+        found = await asyncio.to_thread(self.index.named, name) if self.folder.exists else []
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise NotFound(f"there is no note '{one_line(name, 64)}'", hint="`bailiwick brain list`", code=NO_NOTE)
+        files = ", ".join(f"{one.note.id} ({one.note.path})" for one in found[:5])
+        raise NotFound(f"'{one_line(name, 64)}' means several notes", hint=files, code=NO_NOTE)
+
+    async def scopes(self) -> tuple[str, ...]:
+        """Every scope that has notes."""
+        return tuple(sorted(await asyncio.to_thread(self.index.scopes))) if self.folder.exists else ()
+
+    async def write(self, text: str, **details: Unpack[Details]) -> Note:
+        """File a note: pending if it is an agent's, approved if it is a person's. Raises `UsageError`."""
+        status: Status = "pending" if details.get("by_agent", True) else "approved"
+        draft = Note(
+            "", details.get("title", ""), text, details.get("type", "note"), tuple(details.get("tags", ())),
+            details.get("scope", GLOBAL), details.get("source", ""), status,
+        )  # fmt: skip
+        return (await self.file(draft)).notes[0]
+
+    async def file(self, draft: Note) -> Saved:
+        """File a note under an id of its own."""
+        note = checked(replace(draft, text=self.redact(draft.text), title=self.redact(draft.title)))
+        now = self.clock.now()
+        async with self.keeper.hold():
+            name = await self._new_id()
+            path = f"{NOTES}/{note.scope}/{iso(now)[:7]}/{name}-{slug(note.title)}.md"
+            note = replace(note, id=name, created=now, updated=now, path=path)
+            message = f"{note.status} note {name}: {one_line(note.title, 60)}\n"
+            commit, owed = await self.keeper.save({path: write(note)}, message, now)
+        return Saved((note,), commit, owed)
+
+    async def set_status(self, ids: Iterable[str], status: Status, by: str) -> Saved:
+        """Give notes a status, all or none, in one commit; what has it already stays as it is."""
+        if status == "superseded":
+            raise UsageError("which note stands in its place?", hint="brain supersede OLD NEW", code=NOT_SO)
+        async with self.keeper.hold():
+            found = [(await self.get(name)).note for name in ids]
+            notes = {note.path: note for note in found if note.status != status}
+            changed = [replace(note, status=status, superseded_by="") for note in notes.values()]
+            return await self._changed(changed, status, f"(by {one_line(by, 60)})")
+
+    async def supersede(self, old: str, new: str, by: str = "somebody") -> Saved:
+        """Let one note stand in the place of another; both are seen from the old one's scope."""
+        async with self.keeper.hold():
+            before, after = (await self.get(old)).note, (await self.get(new)).note
+            if before.path == after.path:
+                raise UsageError("a note can't supersede itself", hint="name two notes", code=NOT_SO)
+            if after.status in ("superseded", "stale"):
+                raise UsageError(f"{after.id} is {after.status} itself", hint="name a note that holds", code=NOT_SO)
+            if after.scope not in seen_from(before.scope):
+                raise UsageError(
+                    f"{after.id} belongs to another scope", hint=f"write it in {before.scope}", code=NOT_SO
+                )
+            gone = replace(before, status="superseded", superseded_by=after.id)
+            return await self._changed([gone], gone.status, f"by {after.id} (by {one_line(by, 60)})")
+
+    async def reindex(self) -> int:
+        """Throw the index away and make it anew; gives the number of notes."""
+        if not self.folder.exists:
+            return 0
+        number = await asyncio.to_thread(self.index.rebuild)
+        await self._learn_commits()
+        return number
+
+    async def relevant(self, text: str, scope: str, max_tokens: int = BRIEF_TOKENS) -> str:
+        """Approved notes about a task as one text, marked as notes, within the limit; "" where there are none."""
+        return (await self.brief(text, scope, max_tokens)).text
+
+    async def brief(self, text: str, scope: str, max_tokens: int = BRIEF_TOKENS) -> Brief:
+        """Approved notes about a task, and which ones they are."""
+        wanted = Wanted(text, seen_from(scope), ("approved",), BRIEF_NOTES, broad=True)
+        found = [one.note for one in await self._search(wanted)]
+        pieces, notes = _fitting(found, max_tokens * CHARACTERS - len(_framed("")))
+        return Brief(_framed("\n\n".join(pieces)), notes) if pieces else Brief()
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self.index.close()
+
+    async def _search(self, wanted: Wanted) -> FoundNotes:
+        if not self.folder.exists:
+            return []
+        await self._learn_commits()
+        return await asyncio.to_thread(self.index.search, wanted)
+
+    async def _learn_commits(self) -> None:
+        """Ask git what changed which note, if anything was committed since; where git can't tell, nobody knows."""
+        mark = self.folder.mark()
+        if not mark:
+            return
+        known, head = await asyncio.to_thread(self.index.commits_known)
+        if known != mark:
+            with suppress(NotReady):
+                await asyncio.to_thread(self.index.learn_commits, mark, await self.keeper.history(head))
+
+    async def _new_id(self) -> str:
+        while True:
+            name = f"n-{secrets.token_hex(4)}"
+            if not await asyncio.to_thread(self.index.named, name):
+                return name
+
+    async def _changed(self, notes: Iterable[Note], verb: str, tail: str) -> Saved:
+        """Write the status of notes into their files, in one commit."""
+        now = self.clock.now()
+        new = tuple(replace(note, updated=now) for note in notes)
+        files = {note.path: rewrite(self.folder.raw(note.path), note) for note in new}
+        listed = ", ".join(note.id for note in new[:8]) + (f" and {len(new) - 8} more" if len(new) > 8 else "")
+        commit, owed = await self.keeper.save(files, f"{verb}: {listed} {tail}\n", now) if files else ("", "")
+        return Saved(new, commit, owed)
+
+
+def _fitting(notes: Iterable[Note], room: int) -> tuple[list[str], tuple[Note, ...]]:
+    """As many notes as fit, in order; the first that doesn't is cut where that is worth it."""
+    pieces: list[str] = []
+    used: list[Note] = []
+    for note in notes:
+        head = f"### {one_line(note.title)} ({note.id}, {iso(note.updated)[:10]})\n\n"
+        piece = head + printable(note.text).strip()
+        if len(piece) > room:
+            if room >= len(head) + _LEAST or (not pieces and room > len(head)):
+                pieces.append(piece[: room - 2].rstrip() + " …")
+                used.append(note)
+            break
+        pieces.append(piece)
+        used.append(note)
+        room -= len(piece) + 2
+    return pieces, tuple(used)
+
+
+def _framed(text: str) -> str:
+    """The notes between two lines with a mark that none of them can hold, as it is made of them all."""
+    from bailiwick.lang.templates import Templates
+
+    values = {"notes": text, "mark": digest(f"notes{chr(0)}{text}")[:24]}
+    return str(Templates(PROMPTS).file("notes.md", values.__getitem__).value)
+
+
+def _scopes(scope: str | None) -> tuple[str, ...] | None:
+    if scope == "":
+        raise UsageError("the scope is empty", hint=f"`{GLOBAL}`, or a project's", code=BAD_SCOPE)
+    return None if scope is None else seen_from(scope)
+
+
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, MOST))

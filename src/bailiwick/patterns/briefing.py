@@ -1,0 +1,43 @@
+"""What an agent is told besides its task: approved notes about it. A brain that can't be read stops no work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bailiwick.config.keys import find_key
+from bailiwick.errors import BailiwickError
+from bailiwick.ids import Json
+from bailiwick.patterns.model import Line
+
+if TYPE_CHECKING:
+    from bailiwick.cli.session import Session
+    from bailiwick.config.service import Config
+
+TOKENS = 1500
+
+
+async def notes_about(task: str, repository: Path, session: Session, tell: Callable[[Line], None]) -> str:
+    """Approved notes of this project and global ones about a task, as one marked text; "" where there are none."""
+    from bailiwick.brain.service import Brain, scope_of
+
+    config = session.config
+    if not (config.get("features.brain") and _setting(config, "brain.briefs", otherwise=True)):
+        return ""
+    brain = Brain.open(config, session.assembly.clock)
+    try:
+        brief = await brain.brief(task, scope_of(repository), int(_setting(config, "brain.tokens", otherwise=TOKENS)))
+    except (BailiwickError, OSError) as error:
+        tell(Line("brief", f"without notes: {error.sentence if isinstance(error, BailiwickError) else error}"))
+        return ""
+    finally:
+        brain.close()
+    if brief.notes:
+        tell(Line("brief", f"with notes {', '.join(note.id for note in brief.notes)}"))
+    return brief.text
+
+
+def _setting(config: Config, name: str, *, otherwise: Json) -> Json:
+    """The value of a key, where there is one."""
+    return config.get(name) if find_key(name) else otherwise

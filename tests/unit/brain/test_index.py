@@ -1,0 +1,195 @@
+"""The index: found by words, always as the files are now, thrown away without a loss, never across scopes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bailiwick.brain.frontmatter import write
+from bailiwick.brain.index import LOOK_EVERY, Index
+from bailiwick.brain.model import GLOBAL, STATUSES, Note, Status, Wanted, seen_from
+from bailiwick.brain.notes import Folder
+from bailiwick.clock import ManualClock
+from tests.unit.brain.place import HERE, PLAIN, THERE, Mind, mind_at, run
+
+WORDS = ("alpha", "beta", "gamma", "delta")
+SYNTAX = (
+    '"',
+    "AND",
+    "alpha OR",
+    "NEAR(a b)",
+    "title:alpha",
+    "facet : alpha",
+    "alpha*",
+    "^a",
+    "(",
+    "-alpha",
+    "{",
+    "'; --",
+)
+
+
+@pytest.fixture
+def mind(tmp_path: Path) -> Mind:
+    """A brain with nothing in it."""
+    return mind_at(tmp_path)
+
+
+def _put(root: Path, number: int, text: str, scope: str = GLOBAL, status: Status = "approved") -> Note:
+    note = Note(f"n-{number:08x}", f"note {number}", text, scope=scope, status=status, updated=float(number))
+    file = root / "notes" / f"{number}.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(write(note))
+    return note
+
+
+notes_ = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
+        st.sampled_from((GLOBAL, HERE, THERE, "")),
+        st.sampled_from(STATUSES),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=25)
+@given(
+    notes=notes_,
+    asked=st.lists(st.sampled_from((*WORDS, *SYNTAX)), max_size=3),
+    statuses=st.lists(st.sampled_from(STATUSES), min_size=1, unique=True),
+    broad=st.booleans(),
+)
+def test_no_question_ever_sees_a_note_of_another_scope(
+    notes: list[tuple[list[str], str, Status]], asked: list[str], statuses: list[Status], broad: bool
+) -> None:
+    """Whatever is asked, however: own and global notes with the wanted statuses, exactly those that share a word."""
+    root = Path(tempfile.mkdtemp())
+    try:
+        for number, (text, scope, status) in enumerate(notes):
+            _put(root, number, " ".join(text), scope or "../nobody", status)
+        index = Index(root / "index.db", Folder(root), ManualClock().now)
+        for scope in (GLOBAL, HERE, THERE):
+            wanted = Wanted(" ".join(asked), seen_from(scope), tuple(statuses), 100, broad=broad)
+            found = {one.note.id for one in index.search(wanted)}
+            words = set(asked) & set(WORDS)
+            may = {
+                f"n-{number:08x}"
+                for number, (_, owner, status) in enumerate(notes)
+                if owner in (scope, GLOBAL) and status in statuses
+            }
+            must = {f"n-{number:08x}" for number, (text, _, _) in enumerate(notes) if words & set(text)} & may
+            assert must <= found <= may
+        index.close()
+    finally:
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("text", SYNTAX)
+def test_the_language_of_the_index_is_data(mind: Mind, text: str) -> None:
+    """No character of a question is an operator, and none of them fails."""
+    run(mind.brain.write("alpha and beta", title="x", scope=HERE))
+    assert mind.titles(text) in ([], ["x"])
+
+
+def test_title_and_tags_count_more_than_the_text(mind: Mind) -> None:
+    """What a note is about comes before where a word only occurs."""
+    filler = "word " * 30
+    run(mind.brain.write(f"{filler} rounding", title="third"))
+    run(mind.brain.write(filler, title="second", tags=["rounding"]))
+    run(mind.brain.write(filler, title="rounding first"))
+    assert mind.titles("Rounding!") == ["rounding first", "second", "third"]
+    assert mind.titles("rounded", limit=1) == ["rounding first"]
+
+
+def test_without_words_the_newest_come_first(mind: Mind) -> None:
+    """An empty question is one for what is new."""
+    for number in range(3):
+        mind.clock.advance(60)
+        run(mind.brain.write("x", title=str(number)))
+    assert mind.titles("", limit=2) == ["2", "1"]
+    assert mind.titles("?!") == ["2", "1", "0"]
+
+
+def test_what_a_person_does_in_the_folder_is_noticed(mind: Mind) -> None:
+    """Made, edited in place, renamed and removed by hand: the next question knows."""
+    file = mind.puts("deploys.md", PLAIN)
+    assert mind.titles("tuesdays") == ["Deploys"]
+    file.write_text(PLAIN.replace("Tuesdays", "Mondays"))
+    assert (mind.titles("tuesdays"), mind.titles("mondays")) == ([], ["Deploys"])
+    file.rename(file.with_name("other.md"))
+    assert [found.note.path for found in run(mind.brain.query("mondays"))] == ["other.md"]
+    (mind.root / "other.md").unlink()
+    assert mind.titles("mondays") == []
+
+
+def test_a_large_brain_never_answers_with_what_is_no_longer_so(mind: Mind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks at every file, what is found is looked at again; new files are seen by their folder."""
+    monkeypatch.setattr("bailiwick.brain.index.LARGE", 1)
+    mind.puts("deploys.md", PLAIN)
+    other = mind.puts("other.md", "nothing about it\n")
+    assert mind.titles("deploys") == ["Deploys"]
+    (mind.root / "deploys.md").write_text("---\nstatus: stale\n---\n# Deploys\n")
+    assert mind.titles("deploys") == []
+    mind.puts("new/deploys.md", PLAIN)
+    assert mind.titles("deploys") == ["Deploys"]
+    other.write_text("deploys too\n")
+    mind.clock.advance(LOOK_EVERY + 1)
+    assert len(mind.titles("deploys")) == 2
+
+
+def _damaged(file: Path) -> None:
+    file.write_bytes(b"not a database at all" * 100)
+
+
+def _older(file: Path) -> None:
+    db = apsw.Connection(str(file))
+    db.execute("DROP TABLE words; CREATE TABLE old (x); PRAGMA user_version = 99")
+    db.close()
+
+
+def _gone(file: Path) -> None:
+    shutil.rmtree(file.parent)
+
+
+def _holed(file: Path) -> None:
+    db = apsw.Connection(str(file))
+    db.execute("DROP TABLE words")
+    db.close()
+
+
+@pytest.mark.parametrize("harm", [_damaged, _older, _gone, _holed])
+def test_an_index_that_cannot_be_used_is_made_anew_without_a_word(mind: Mind, harm: object) -> None:
+    """It holds nothing that the files don't."""
+    run(mind.brain.write("alpha", title="x"))
+    assert mind.titles("alpha") == ["x"]
+    mind.brain.close()
+    for suffix in ("-wal", "-shm"):
+        (mind.brain.index.file.with_name(mind.brain.index.file.name + suffix)).unlink(missing_ok=True)
+    assert callable(harm)
+    harm(mind.brain.index.file)
+    assert mind.titles("alpha") == ["x"]
+    assert run(mind.brain.get("n-")).commit
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(mind: Mind) -> None:
+    """The index is kept in memory then."""
+    mind.brain.index.file.parent.parent.mkdir(parents=True)
+    mind.brain.index.file.parent.write_text("a file where the folder should be")
+    run(mind.brain.write("alpha", title="x"))
+    assert mind.titles("alpha") == ["x"]
+
+
+def test_a_common_word_beside_a_rare_one_costs_nothing(mind: Mind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more would match than can be ranked, the rarest words decide."""
+    monkeypatch.setattr("bailiwick.brain.terms.MOST_ROWS", 3)
+    for number in range(5):
+        mind.puts(f"{number}.md", f"# {number}\ncommon" + (" rare" if number == 2 else ""))
+    assert mind.titles("common rare") == ["2"]
+    assert len(mind.titles("common")) == 5
