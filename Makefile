@@ -10,7 +10,7 @@ CHECKED := $(wildcard src tests benchmarks)
 WORKERS ?= 2
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup agents llama demo test check format nightly crash bench docs lock clean
+.PHONY: help setup agents llama clients demo test check format nightly crash bench docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -22,6 +22,9 @@ agents: ## the real agent CLIs that some tests drive, into .agents (1.2 GB)
 
 llama: ## a real llama-server with a tiny model, into .llama; from Debian's unstable packages
 	tools/llama
+
+clients: ## real MCP clients that some tests drive, into .mcp-clients
+	tools/mcp-clients
 
 demo: $(READY) ## see it work: killed half way, nothing done twice
 	$(BIN)/bailiwick demo

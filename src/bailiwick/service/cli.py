@@ -1,0 +1,238 @@
+"""`serve`, `mcp` and `init`: the commands that let others connect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bailiwick.errors import UsageError
+from bailiwick.service.tokens import Scope, Tokens
+
+if TYPE_CHECKING:
+    from bailiwick.cli.session import Session
+    from bailiwick.service.app import Part
+    from bailiwick.service.offering import Calling
+    from bailiwick.service.serving import Wanted
+
+SCOPES = ("read", "run", "admin")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--host", metavar="ADDRESS", help="Where to listen; service.host, 127.0.0.1 if not set.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", help="service.port, 3200 if not set; 0: a free one."
+)
+@click.option("--allow-anonymous-loopback", is_flag=True, help="Let anybody on this machine read without a token.")
+@click.option("--no-worker", is_flag=True, help="Walk no runs here; `bailiwick worker` does.")
+@click.option("--concurrency", default=4, show_default=True, type=click.IntRange(1, 1000), help="Runs at once.")
+@click.pass_context
+def serve(ctx: click.Context, /, **given: Any) -> int:
+    """Serve MCP over HTTP, and walk runs, until told to stop (SIGTERM, Ctrl-C).
+
+    \b
+    Examples:
+      bailiwick serve
+      bailiwick serve --port 0
+      bailiwick serve token add ci --scope read
+    """
+    if ctx.invoked_subcommand is not None:
+        return 0
+    from bailiwick.service.app import require_extra
+
+    require_extra()
+    return asyncio.run(_serve(given))
+
+
+@serve.group()
+def token() -> None:
+    """Tokens for clients: each has a name and a scope; only its digest is kept."""
+
+
+@token.command("add")
+@click.argument("name")
+@click.option("--scope", type=click.Choice(SCOPES), default="read", show_default=True, help="How far it reaches.")
+def token_add(name: str, scope: Scope) -> int:
+    """Make a token called NAME and show it, once.
+
+    \b
+    Example:  bailiwick serve token add editor --scope run
+    """
+    click.echo(_tokens().add(name, scope))
+    click.echo(f"'{name}' has scope {scope}; it is not shown again", err=True)
+    return 0
+
+
+@token.command("list")
+def token_list() -> int:
+    """List the names and scopes of tokens.
+
+    \b
+    Example:  bailiwick serve token list
+    """
+    for one in _tokens().all():
+        click.echo(f"{one.name:24}  {one.scope}")
+    return 0
+
+
+@token.command("remove")
+@click.argument("name")
+def token_remove(name: str) -> int:
+    """Let the token NAME count no more; a running service notices at once.
+
+    \b
+    Example:  bailiwick serve token remove editor
+    """
+    _tokens().remove(name)
+    click.echo(f"removed {name}")
+    return 0
+
+
+def _tokens() -> Tokens:
+    from bailiwick.config.paths import find_paths
+
+    return Tokens(find_paths().state)
+
+
+async def _serve(given: dict[str, Any]) -> int:
+    from bailiwick.cli.session import open_session
+    from bailiwick.runs.hosting import CODES, again
+    from bailiwick.runtime.upgrade import execute_again
+    from bailiwick.service.serving import UPGRADE
+
+    flags = {f"service.{name}": given[name] for name in ("host", "port") if given[name] is not None}
+    async with open_session(flags, _watch()) as session:
+        why = await _served(session, _wanted(session, given))
+    if why == UPGRADE:
+        execute_again(again())
+    return CODES.get(why, 0) if why == "SIGINT" else 0
+
+
+def _wanted(session: Session, given: dict[str, Any]) -> Wanted:
+    from bailiwick.service.serving import Wanted
+
+    get = session.config.get
+    return Wanted(
+        str(get("service.host")), int(get("service.port")), get("service.public_url"),
+        anonymous=bool(given["allow_anonymous_loopback"]),
+        concurrency=0 if given["no_worker"] else int(given["concurrency"]),
+    )  # fmt: skip
+
+
+async def _served(session: Session, wanted: Wanted) -> str:
+    from bailiwick.service.mcp import http_part
+    from bailiwick.service.offering import make_offer, require_feature, skill_answerer
+    from bailiwick.service.ports import listen
+    from bailiwick.service.serving import application, run_service, url_of
+
+    require_feature(session.config, "service")
+    parts: tuple[Part, ...] = ()
+    if session.config.get("features.mcp"):
+        roots = tuple(Path(one) for one in session.config.get("roots") or ())
+        walk = (lambda _row: session.assembly.nudge()) if wanted.concurrency else _detach
+        offer = make_offer(session, skill_answerer(skills_of(session), roots), walk)
+        parts = (http_part(offer, most=wanted.limits.body),)
+    tokens = Tokens(session.config.paths.state)
+    tokens.own()
+    listening = listen(wanted.host, wanted.port)
+    app = application(session, tokens, wanted, parts)
+    return await run_service(
+        session, app, listening, wanted, lambda: _announce(tokens, wanted, url_of(wanted.host, listening))
+    )
+
+
+def _announce(tokens: Tokens, wanted: Wanted, url: str) -> None:
+    """Say where we are and how to connect."""
+    from bailiwick.service.hosts import is_loopback
+    from bailiwick.service.serving import client_snippet, shown
+
+    click.echo(f"Serving at {url}   (Ctrl-C ends it)")
+    click.echo(f"  MCP    {url}/mcp")
+    click.echo(f"  token  {tokens.file}   (scope admin; others: bailiwick serve token add NAME --scope read)")
+    click.echo(f"To connect:  export BW_TOKEN=$(cat {shown(tokens.file)})   and in .mcp.json:")
+    click.echo(json.dumps(client_snippet(url), indent=2))
+    if wanted.anonymous:
+        click.echo("WARNING: --allow-anonymous-loopback: anybody on this machine can read without a token", err=True)
+    if not is_loopback(wanted.host):
+        what = (
+            f"WARNING: {wanted.host} can be reached by others, and tokens travel unencrypted: put a TLS proxy in front"
+        )
+        click.echo(what, err=True)
+
+
+@click.command()
+@click.option("--project-root", metavar="DIR", help="The project; the current directory's repository if not given.")
+def mcp(project_root: str | None) -> int:
+    """Speak MCP on standard input and output, as an editor or an agent CLI starts it.
+
+    \b
+    Example:  bailiwick mcp          (`bailiwick init --mcp` writes it into .mcp.json)
+    """
+    from bailiwick.service.app import require_extra
+
+    require_extra()
+    if project_root is not None:
+        try:
+            os.chdir(project_root)
+        except OSError as error:
+            what = f"--project-root {project_root}: {error.strerror}"
+            raise UsageError(what, hint="name the project's directory") from error
+    from bailiwick.service.stdio import claimed
+
+    with claimed() as (inlet, outlet):
+        return asyncio.run(_pipe(inlet, outlet))
+
+
+async def _pipe(inlet: int, outlet: int) -> int:
+    from bailiwick.cli.session import open_session
+    from bailiwick.runtime.proc import become_subreaper
+    from bailiwick.service.mcp import build_server
+    from bailiwick.service.offering import make_offer, require_feature, skill_answerer
+    from bailiwick.service.stdio import Wire, serve_pipe
+    from bailiwick.skills.roots import current_root
+
+    become_subreaper()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    async with open_session(None, _watch()) as session:
+        require_feature(session.config, "mcp")
+        roots = (await current_root(Path.cwd()),)
+        offer = make_offer(session, skill_answerer(skills_of(session), roots), _detach)
+        await serve_pipe(build_server(offer), Wire(inlet, outlet), stop)
+    return 0
+
+
+def skills_of(session: Session) -> Callable[[], Awaitable[Calling]]:
+    """The skills of a session, opened when the first call needs them."""
+
+    async def opened() -> Calling:
+        return session.household.skills()
+
+    return opened
+
+
+def _detach(row: Any) -> None:
+    """Let a run go on in the background: it outlives the client that started it."""
+    from bailiwick.runtime.detach import start_background
+
+    start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
+
+
+def _watch() -> Any:
+    """Trouble goes to standard error, with the run it is about."""
+    from bailiwick.cli.output import clean
+    from bailiwick.runtime.assemble import Watch
+
+    def trouble(run: str, text: str) -> None:
+        click.echo(clean(f"{run}: {text}" if run else text), err=True)
+
+    return Watch(trouble=trouble)

@@ -1,0 +1,84 @@
+"""What one session of ours offers over MCP: its skills, its runs, its files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import Config
+from bailiwick.errors import NotReady
+from bailiwick.ids import Json
+from bailiwick.journal.rows import RunRow
+from bailiwick.routing.call_log import read_calls, sessions_folder
+from bailiwick.routing.model import Outcome
+from bailiwick.runs.disk import directories
+from bailiwick.service.mcp import Offer
+from bailiwick.service.mcp_resources import Resources
+from bailiwick.service.mcp_tools import Answerer, Asked
+from bailiwick.service.run_tools import Licence, RunTools
+from bailiwick.skills.display import document
+from bailiwick.skills.folders import find_skills
+from bailiwick.skills.model import Skill
+from bailiwick.skills.tools import RUN_TOOLS
+
+if TYPE_CHECKING:
+    from bailiwick.cli.session import Session
+    from bailiwick.skills.service import Caller
+
+OFF = "BW487"
+
+
+class Calling(Protocol):
+    """Does what the tools of skills promise."""
+
+    async def call(self, tool: str, arguments: Mapping[str, Json], caller: Caller) -> Outcome | dict[str, Json]:
+        """The outcome of one call; raises `BailiwickError` for what the caller can change."""
+
+
+def require_feature(config: Config, name: str) -> None:
+    """Raise `NotReady` where a part is switched off."""
+    if not config.get(f"features.{name}"):
+        what = f"features.{name} is off ({config.origin(f'features.{name}')})"
+        raise NotReady(what, hint=f"whoever set it can change it: features.{name}: true", code=OFF)
+
+
+def skill_answerer(skills: Callable[[], Awaitable[Calling]], roots: tuple[Path, ...]) -> Answerer:
+    """Answers the tools of skills, for projects below `roots`."""
+
+    async def answer(asked: Asked) -> dict[str, Json]:
+        from bailiwick.skills.service import Caller
+
+        caller = Caller(by=asked.by, origin="mcp", show=asked.show, cancel=asked.cancel, roots=roots)
+        return document(await (await skills()).call(asked.tool.name, asked.arguments, caller))
+
+    return answer
+
+
+def make_offer(session: Session, answer_skill: Answerer, walk: Callable[[RunRow], None]) -> Offer:
+    """Everything that a client may use. `walk` sees to it that a started run is walked."""
+    names = session.config.get("mcp.workflows") or ()
+    licence = Licence(tuple(str(one) for one in names), session.config.get("mcp.budget"))
+    runs = RunTools(session, licence, walk, Environment())
+
+    async def answer(asked: Asked) -> dict[str, Json]:
+        return await (runs(asked) if asked.tool.name in RUN_TOOLS else answer_skill(asked))
+
+    async def skills() -> Mapping[str, Skill]:
+        return (await asyncio.to_thread(find_skills, session.config)).skills
+
+    def folder(row: RunRow) -> Path:
+        return next(iter(directories(session.assembly, row)), session.assembly.run_dir(row))
+
+    def tell(text: str) -> None:
+        session.assembly.on_trouble("", text)
+
+    return Offer(
+        skills=skills,
+        answer=answer,
+        resources=Resources(session.assembly.store, sessions_folder(session.config), folder, read_calls),
+        clean=session.household.clean,
+        tell=tell,
+    )

@@ -1,0 +1,253 @@
+"""The tools about runs: start what the operator listed, look at it, cancel it. Nothing here decides an approval."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bailiwick.config.environment import Environment
+from bailiwick.engine.state import State
+from bailiwick.errors import NotFound, NotReady, UsageError
+from bailiwick.ids import NAME, Json
+from bailiwick.journal.rows import RunRow
+from bailiwick.lang.load import Loaded, load
+from bailiwick.runs import documents as doc
+from bailiwick.runs.control import Control
+from bailiwick.runs.find import name_of
+from bailiwick.runs.limits import starting_limits
+from bailiwick.runs.query import overview, standing
+from bailiwick.runs.start import Wish, start
+from bailiwick.runtime.owner import current_owner
+from bailiwick.runtime.supervise import Supervisor
+from bailiwick.service.mcp_resources import SCHEME
+from bailiwick.service.mcp_tools import Asked
+from bailiwick.workflows.service import BUNDLED, FILE, Shelf, named
+
+if TYPE_CHECKING:
+    from bailiwick.cli.session import Session
+
+NOT_LISTED: Final = "BW483"
+NO_SANDBOX: Final = "BW484"
+INSIDE_A_RUN: Final = "BW485"
+NOT_OURS: Final = "BW486"
+STARTED_BY: Final = "started_by"
+MARK: Final = "mcp:"
+LARGEST: Final = 200_000
+"""Characters of a run's values that are given; more stay in its files."""
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,140}")
+_NUDGE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """What clients may start: workflows that the operator listed by name, each for so many dollars at most."""
+
+    workflows: tuple[str, ...] = ()
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Answers the tools about runs. `walk` sees to it that a started run is walked, here or in the background."""
+
+    session: Session
+    licence: Licence
+    walk: Callable[[RunRow], None]
+    environment: Environment
+
+    async def __call__(self, asked: Asked) -> dict[str, Json]:
+        """The document of one call. Raises `BailiwickError` with what to change."""
+        verbs: dict[str, Callable[[Asked], Awaitable[dict[str, Json]]]] = {
+            "run_start": self.start,
+            "run_status": self.status,
+            "run_result": self.result,
+            "run_cancel": self.cancel,
+            "approvals_list": self.approvals,
+            "proposals_list": self.proposals,
+        }
+        return await verbs[asked.tool.name](asked)
+
+    async def start(self, asked: Asked) -> dict[str, Json]:
+        """Start a listed workflow, unattended, in the sandbox, within the budget for clients; gives its id at once."""
+        if self.environment.inside_run():
+            what = "a run starts no other runs over MCP"
+            raise UsageError(what, hint="use a `call` node in its workflow", code=INSIDE_A_RUN)
+        session = self.session
+        loaded = self._listed(str(asked.arguments["workflow"]))
+        await self._require_sandbox()
+        check_agents(session, loaded)
+        limits = within(starting_limits(session.config, loaded.graph.budget), self.licence.usd)
+        key = f"mcp-{secrets.token_hex(4)}"
+        wish = Wish(
+            loaded, dict(asked.arguments.get("params") or {}), key, str(session.config.runs_dir), limits=limits,
+            agents={STARTED_BY: asked.by},
+        )  # fmt: skip
+        self._note(asked.by, wish)
+        started = await start(session.assembly, wish)
+        self.walk(started.row)
+        return {
+            "run_id": started.row.id, "run": name_of(started.row), "status": "running", STARTED_BY: asked.by,
+            "limits": limits, "notices": list(started.notices), "files": f"{SCHEME}runs/{started.row.id}",
+        }  # fmt: skip
+
+    async def status(self, asked: Asked) -> dict[str, Json]:
+        """Where a run is, what it waits for, what it has spent."""
+        row, state = await self._found(asked)
+        assembly = self.session.assembly
+        tree = await assembly.store.runs(root_id=row.root_id)
+        found = standing(row, tree if row.parent is None else [row], current_owner("bailiwick"), assembly.clock.now())
+        waits = [doc.wait_document(wait) for wait in await assembly.store.waits(row.id)]
+        about = doc.standing_document(found)
+        return {
+            **self._head(row, state, found.state),
+            **about,
+            "run_id": row.id,
+            "waits": waits,
+            **await self._spent(row),
+        }
+
+    async def result(self, asked: Asked) -> dict[str, Json]:
+        """What a run came to; `over` says whether that is the end of it."""
+        row, state = await self._found(asked)
+        values = doc.plain(state.context())
+        size = len(doc_text(values))
+        told = values if size <= LARGEST else None
+        note = {} if told is not None else {"left_out": f"the values are {size:,} characters long; read context.json"}
+        word = row.status if row.status != "ready" else "running"
+        over = row.status in ("done", "failed")
+        reason = str((row.summary or {}).get("reason") or "") if isinstance(row.summary, dict) else ""
+        return {**self._head(row, state, word), "over": over, "reason": reason, "context": told, **note}
+
+    async def cancel(self, asked: Asked) -> dict[str, Json]:
+        """Stop a run that a client started; what runs now is ended. A person can let it go on."""
+        row, state = await self._found(asked)
+        if not started_by(state).startswith(MARK):
+            what = f"run '{name_of(row)}' was not started over MCP"
+            raise UsageError(what, hint="a person can stop it: bailiwick runs stop", code=NOT_OURS)
+        if row.status != "ready":
+            return {**self._head(row, state, row.status), "note": "it was over or stopped already"}
+        assembly = self.session.assembly
+        beside = Supervisor(lambda _name, _error: None)
+        beside.start(_nudge_forever(assembly.nudge), "nudges")
+        try:
+            outcome = await Control(assembly, asked.by).stop(row, now=True)
+        finally:
+            await beside.close()
+        note = outcome.refused or ("" if outcome.taken else "its holder has not answered yet; it is told")
+        return {**self._head(outcome.row, state, "stopping" if outcome.row.status == "ready" else outcome.row.status),
+                "note": note}  # fmt: skip
+
+    async def approvals(self, _asked: Asked) -> dict[str, Json]:
+        """What waits for a person."""
+        assembly = self.session.assembly
+        found = await overview(assembly.store, current_owner("bailiwick"), assembly.clock.now())
+        return {"approvals": [doc.question_document(one) for one in found.questions]}
+
+    async def proposals(self, _asked: Asked) -> dict[str, Json]:
+        """Changes that wait for people."""
+        from bailiwick.proposals.store import ProposalStore
+
+        found = ProposalStore(self.session.config.paths.state).all()
+        return {"proposals": [one.to_json() for one in found if one.live]}
+
+    def _listed(self, name: str) -> Loaded:
+        """A workflow by the operator's word: never one of a repository, which an agent could have written."""
+        allowed = self.licence.workflows
+        if name not in allowed or not NAME.fullmatch(name):
+            listed = ", ".join(allowed) or "none"
+            hint = f"listed are: {listed}; the operator can add one: bailiwick config set mcp.workflows"
+            raise NotFound(f"'{name[:64]}' is no workflow that clients may start", hint=hint, code=NOT_LISTED)
+        shelves = [Shelf("person", self.session.config.paths.config / "workflows"), Shelf("bundled", BUNDLED)]
+        known = named(shelves)
+        if name not in known:
+            hint = f"put it into {shelves[0].path}: workflows of repositories are not started over MCP"
+            raise NotFound(f"there is no workflow '{name}'", hint=hint, code=NOT_LISTED)
+
+        def find(called: str, caller: Path) -> Path | None:
+            beside = caller.parent / called
+            if NAME.fullmatch(called) and (beside / FILE).is_file():
+                return beside
+            return known[called][1] if called in known else None
+
+        return load(known[name][1], find)
+
+    async def _require_sandbox(self) -> None:
+        fence = await self.session.household.fence()
+        if fence.sandbox.name == "none":
+            hint = "set sandbox.profile to auto, with bubblewrap or a container engine installed"
+            raise NotReady("runs are started over MCP only with a sandbox", hint=hint, code=NO_SANDBOX)
+
+    def _note(self, by: str, wish: Wish) -> None:
+        from bailiwick.audit.service import append
+
+        data = {
+            "workflow": wish.loaded.graph.name,
+            "run_id": wish.key,
+            "params": sorted(wish.params),
+            "limits": wish.limits,
+        }
+        append(self.session.config.paths.state, "run.started", data, actor=by, clock=self.session.assembly.clock)
+
+    async def _found(self, asked: Asked) -> tuple[RunRow, State]:
+        name = str(asked.arguments["run_id"])
+        store = self.session.assembly.store
+        row = await store.run(name) if _RUN.fullmatch(name) else None
+        row = row or next((one for one in await store.runs() if name_of(one) == name), None)
+        if row is None:
+            raise NotFound(f"there is no run '{name[:80]}'", hint="give the run_id that run_start gave")
+        return row, await self.session.assembly.library.state(row.id)
+
+    def _head(self, row: RunRow, state: State, status: str) -> dict[str, Json]:
+        head = {"run_id": row.id, "run": name_of(row), "status": status, STARTED_BY: started_by(state) or None}
+        return {**head, "files": f"{SCHEME}runs/{row.id}"}
+
+    async def _spent(self, row: RunRow) -> dict[str, Json]:
+        spent: dict[str, float] = {}
+        for one in await self.session.assembly.store.spend(f"run:{row.root_id}"):
+            spent[one.unit] = spent.get(one.unit, 0.0) + (one.reserved if one.settled is None else one.settled)
+        return {"spent": spent}
+
+
+def within(limits: dict[str, Json], most: float | None) -> dict[str, Json]:
+    """The limits with dollars never above what clients may spend."""
+    own = limits.get("usd")
+    return limits if most is None else {**limits, "usd": most if own is None else min(own, most)}
+
+
+def started_by(state: State) -> str:
+    """Who started a run, where that was recorded."""
+    return str(state.agents.get(STARTED_BY) or "")
+
+
+def doc_text(value: Json) -> str:
+    """A value as JSON, to see how long it is."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def check_agents(session: Session, loaded: Loaded) -> None:
+    """Refuse a workflow whose agents can't be used, before anything starts."""
+    from bailiwick.engine.graph import Work
+
+    agents = [node for node in loaded.graph.nodes.values() if isinstance(node, Work) and node.type == "agent"]
+    if not agents:
+        return
+    from bailiwick.agents.registry import require
+    from bailiwick.agents.settings import read_settings
+
+    settings = read_settings(session.config, None)
+    for name in sorted({settings.choose(node).backend for node in agents}):
+        require(name, settings)
+
+
+async def _nudge_forever(nudge: Callable[[], None]) -> None:
+    """A worker of this very process hears of a message only when it is told."""
+    while True:
+        nudge()
+        await asyncio.sleep(_NUDGE)

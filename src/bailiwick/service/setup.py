@@ -1,0 +1,150 @@
+"""Setting up a repository: a gate as a file, and the entry by which editors and agent CLIs find our MCP server."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bailiwick.config.editing import write_atomically
+from bailiwick.errors import InputInvalid, Place, Problem
+from bailiwick.gate.spec import CheckSpec, GateSpec, read_gate
+from bailiwick.ids import Json
+
+MCP_FILE: Final = ".mcp.json"
+SERVERS: Final = "mcpServers"
+NAME: Final = "bailiwick"
+ENTRY: Final[dict[str, Json]] = {"command": "bailiwick", "args": ["mcp"]}
+NOT_JSON: Final = "BW170"
+NOT_SERVERS: Final = "BW171"
+LARGEST: Final = 1_000_000
+MODE: Final = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file as it is and as it would be."""
+
+    path: Path
+    before: str
+    after: str
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.before != self.after
+
+    def diff(self, shown: str) -> Iterator[str]:
+        """The change, line by line; `shown` is the name of the file."""
+        old, new = self.before.splitlines(), self.after.splitlines()
+        yield from difflib.unified_diff(old, new, shown if self.before else "/dev/null", shown, lineterm="")
+
+    def write(self) -> None:
+        """Write it whole or not at all."""
+        fresh = not self.path.exists()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, self.after)
+        if fresh:
+            self.path.chmod(MODE)
+
+
+def mcp_change(root: Path) -> Change:
+    """Our entry in a repository's `.mcp.json`; other servers stay. Raises `InputInvalid` for a file that is no such."""
+    path = root / MCP_FILE
+    text = _text(path)
+    if not text.strip():
+        return Change(path, text, json.dumps({SERVERS: {NAME: ENTRY}}, indent=2) + "\n")
+    data = _parsed(text, path)
+    servers = data.setdefault(SERVERS, {})
+    if not isinstance(servers, dict):
+        what = f"'{SERVERS}' is no object"
+        raise InputInvalid([Problem(NOT_SERVERS, what, Place(str(path)), 'write "mcpServers": {}')])
+    if servers.get(NAME) == ENTRY:
+        return Change(path, text, text)
+    servers[NAME] = ENTRY
+    tail = "\n" if text.endswith("\n") else ""
+    return Change(path, text, json.dumps(data, indent=_indent(text), ensure_ascii=False) + tail)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if len(data) > LARGEST:
+            raise InputInvalid([Problem(NOT_JSON, "the file is too large", Place(str(path)), "a megabyte at most")])
+        return data.decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputInvalid([Problem(NOT_JSON, f"can't be read: {error}", Place(str(path)), "make it UTF-8")]) from error
+
+
+def _parsed(text: str, path: Path) -> dict[str, Json]:
+    try:
+        data = json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        place = Place(str(path), error.lineno, error.colno)
+        hint = "repair it by hand; nothing was written"
+        raise InputInvalid([Problem(NOT_JSON, f"is not valid JSON: {error.msg}", place, hint)]) from error
+    except (ValueError, RecursionError) as error:
+        raise InputInvalid([Problem(NOT_JSON, f"can't be used: {error}", Place(str(path)), "repair it")]) from error
+    if not isinstance(data, dict):
+        raise InputInvalid(
+            [Problem(NOT_JSON, "is no JSON object", Place(str(path), 1, 1), 'such as {"mcpServers": {}}')]
+        )
+    return data
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    out: dict[str, Json] = {}
+    for key, value in pairs:
+        if key in out:
+            raise ValueError(f"key '{key}' stands twice, and one would be lost")
+        out[key] = value
+    return out
+
+
+def _indent(text: str) -> int | str | None:
+    """How the file is indented; None where it is written on one line."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    if found is None:
+        return 2 if "\n" in text.strip() else None
+    return found[1] if "\t" in found[1] else len(found[1])
+
+
+def gate_change(root: Path, spec: GateSpec, file: str) -> Change:
+    """A `gate.yaml` that says what was detected, to be read and changed by people."""
+    path = root / file
+    before = path.read_text("utf-8") if path.is_file() else ""
+    if before:
+        return Change(path, before, before)
+    after = gate_text(spec)
+    read_gate(after.encode(), file, "base")
+    return Change(path, "", after)
+
+
+def gate_text(spec: GateSpec) -> str:
+    """A gate as a file."""
+    lines = [
+        "# What a change has to pass before it is proposed. Detected; change it as you like, then commit it:",
+        "# the gate of the base commit counts. All of it: bailiwick schema gate",
+        "version: 1",
+    ]
+    if spec.prepare:
+        lines += ["prepare:                 # makes the environment from the base's lock files"]
+        lines += [f"  - {json.dumps(list(command))}" for command in spec.prepare]
+    lines += ["checks:", *(line for check in spec.checks for line in _check_lines(check))]
+    lines += ["protected:               # changes to these paths need a person"]
+    lines += [f"  - {json.dumps(pattern)}" for pattern in spec.protected]
+    return "\n".join(lines) + "\n"
+
+
+def _check_lines(check: CheckSpec) -> Iterator[str]:
+    yield f"  - name: {check.name}"
+    if check.kind != "command":
+        yield f"    kind: {check.kind}"
+    if check.run:
+        yield f"    run: {json.dumps(list(check.run))}"

@@ -1,0 +1,96 @@
+"""Setting up a repository: our entry beside those of others, a gate that reads back as it was detected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bailiwick.errors import InputInvalid
+from bailiwick.gate.detect import detect
+from bailiwick.gate.spec import FILE, read_gate
+from bailiwick.service.setup import ENTRY, gate_change, gate_text, mcp_change
+
+OTHERS = """{
+    "mcpServers": {
+        "files": {"command": "files", "args": ["-x"], "env": {"ü": "1"}}
+    },
+    "more": [1, 2]
+}
+"""
+
+
+def test_a_fresh_file_has_our_entry_alone(tmp_path: Path) -> None:
+    """What the client starts is the command that a person would type."""
+    change = mcp_change(tmp_path)
+    change.write()
+    assert json.loads((tmp_path / ".mcp.json").read_text()) == {
+        "mcpServers": {"bailiwick": {"command": "bailiwick", "args": ["mcp"]}}
+    }
+    assert (tmp_path / ".mcp.json").stat().st_mode & 0o777 == 0o644
+
+
+def test_other_servers_and_the_indent_stay(tmp_path: Path) -> None:
+    """The file belongs to the team; a diff of every line would hide ours."""
+    (tmp_path / ".mcp.json").write_text(OTHERS)
+    change = mcp_change(tmp_path)
+    after = json.loads(change.after)
+    assert after["mcpServers"]["files"] == json.loads(OTHERS)["mcpServers"]["files"]
+    assert after["mcpServers"]["bailiwick"] == ENTRY
+    assert after["more"] == [1, 2]
+    assert '\n    "mcpServers"' in change.after
+    assert "ü" in change.after
+    assert any(line.startswith('+        "bailiwick"') for line in change.diff(".mcp.json"))
+
+
+def test_nothing_changes_the_second_time(tmp_path: Path) -> None:
+    """Setting up twice is how people make sure."""
+    mcp_change(tmp_path).write()
+    assert not mcp_change(tmp_path).needed
+
+
+def test_an_entry_that_somebody_changed_is_shown_before_it_is_replaced(tmp_path: Path) -> None:
+    """The diff is where the person sees what they would lose."""
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"bailiwick": {"command": "old"}}}')
+    change = mcp_change(tmp_path)
+    assert change.needed
+    assert any("old" in line for line in change.diff(".mcp.json") if line.startswith("-"))
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ('{"mcpServers": {\n  oops\n}}', ":2:3", "not valid JSON"),
+        ("[1]", ":1:1", "no JSON object"),
+        ('{"mcpServers": []}', ".mcp.json", "is no object"),
+        ('{"a": 1, "a": 2}', ".mcp.json", "stands twice"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_left_alone(tmp_path: Path, text: str, place: str, words: str) -> None:
+    """To write over what somebody mistyped would lose it."""
+    (tmp_path / ".mcp.json").write_text(text)
+    with pytest.raises(InputInvalid) as caught:
+        mcp_change(tmp_path)
+    problem = caught.value.problems()[0]
+    assert words in problem.what
+    assert str(problem.place).endswith(place)
+    assert (tmp_path / ".mcp.json").read_text() == text
+
+
+def test_the_gate_s_file_says_exactly_what_was_detected() -> None:
+    """A draft that checks other things than it showed would surprise the first proposal."""
+    files = ("pyproject.toml", "requirements.txt", "tests/test_a.py", "Cargo.toml", "Cargo.lock", "package.json")
+    texts = {"package.json": b'{"scripts": {"test": "jest", "lint": "eslint"}}', "requirements.txt": b"pytest\n"}
+    found = detect(files, texts, lambda _tool: True)
+    read = read_gate(gate_text(found).encode(), FILE, "base")
+    assert [check.to_json() for check in read.checks] == [check.to_json() for check in found.checks]
+    assert read.prepare == found.prepare
+    assert set(read.protected) >= set(found.protected)
+
+
+def test_a_gate_that_is_there_is_not_touched(tmp_path: Path) -> None:
+    """People have put their reasons into it."""
+    (tmp_path / ".bailiwick").mkdir()
+    (tmp_path / FILE).write_text("version: 1\nchecks: [{name: a, run: [b]}]\n")
+    assert not gate_change(tmp_path, detect((), {}, lambda _tool: False), FILE).needed

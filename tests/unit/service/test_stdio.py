@@ -1,0 +1,95 @@
+"""MCP on a pipe: whole lines, none too long, an end when the other side leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bailiwick.service.mcp import build_server
+from bailiwick.service.stdio import Lines, Wire, serve_pipe
+from tests.unit.service.desk import Office, offer
+
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+}  # fmt: skip
+
+
+@given(st.lists(st.binary(max_size=12).filter(lambda part: b"\n" not in part)), st.integers(1, 9))
+def test_lines_are_the_same_however_they_arrive(lines: list[bytes], size: int) -> None:
+    """A pipe cuts where it likes."""
+    data = b"".join(line + b"\n" for line in lines)
+    cut = Lines()
+    found = [line for at in range(0, len(data), size) for line in cut.feed(data[at : at + size])]
+    assert found == [line for line in lines if line.strip()]
+
+
+@given(st.integers(1, 9))
+def test_of_a_line_that_is_too_long_nothing_is_kept(size: int) -> None:
+    """One line could fill the memory; the next one is read all the same."""
+    data = b"x" * 50 + b"\nshort\n"
+    cut = Lines(most=10)
+    found = [line for at in range(0, len(data), size) for line in cut.feed(data[at : at + size])]
+    assert found == [None, b"short"]
+    assert len(cut._rest) == 0
+
+
+def talk(folder: Path, *lines: bytes, answers: int) -> list[Any]:
+    """What comes back for some lines; the pipe is closed when that many answers came."""
+    from_us, to_server = os.pipe()
+    from_server, to_us = os.pipe()
+
+    async def go() -> list[Any]:
+        serving = asyncio.ensure_future(
+            serve_pipe(build_server(offer(Office(), folder)), Wire(from_us, to_us), asyncio.Event())
+        )
+        await asyncio.to_thread(os.write, to_server, b"".join(line + b"\n" for line in lines))
+        with os.fdopen(from_server, "rb") as reader:
+            found = [json.loads(await asyncio.to_thread(reader.readline)) for _ in range(answers)]
+            os.close(to_server)
+            await asyncio.wait_for(serving, 20)
+        return found
+
+    try:
+        return asyncio.run(go())
+    finally:
+        os.close(from_us)
+        os.close(to_us)
+
+
+def test_a_client_is_served_until_it_closes_the_pipe(tmp_path: Path) -> None:
+    """An editor that quits must not leave us behind."""
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "tier", "arguments": {}}}
+    found = talk(tmp_path, json.dumps(HELLO).encode(), json.dumps(call).encode(), answers=2)
+    assert found[0]["result"]["serverInfo"]["name"] == "bailiwick"
+    assert found[1]["result"]["structuredContent"] == {"tiers": [{"model": "tiny", "reachable": True}]}
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_read(tmp_path: Path) -> None:
+    """A stray print of a wrapper script must not end the session."""
+    found = talk(tmp_path, b"Welcome!", b'{"a":' * 3000, b"x" * 4_000_001, json.dumps(HELLO).encode(), answers=4)
+    codes = sorted(one["error"]["code"] for one in found if "error" in one)
+    assert codes == [-32700, -32700, -32600]
+    assert [one["id"] for one in found if "result" in one] == [1]
+
+
+def test_a_reader_that_left_ends_the_service(tmp_path: Path) -> None:
+    """Where nobody reads, nobody is served."""
+    from_us, to_server = os.pipe()
+    from_server, to_us = os.pipe()
+    os.close(from_server)
+
+    async def go() -> None:
+        os.write(to_server, json.dumps(HELLO).encode() + b"\n")
+        server = build_server(offer(Office(), tmp_path))
+        await asyncio.wait_for(serve_pipe(server, Wire(from_us, to_us), asyncio.Event()), 20)
+
+    asyncio.run(go())
+    for handle in (from_us, to_server, to_us):
+        os.close(handle)
