@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 from bailiwick.clock import Clock
 from bailiwick.config.service import Config
+from bailiwick.errors import InternalBug
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.kinds import Kind
 
 if TYPE_CHECKING:
+    from bailiwick.brain.service import Brain
     from bailiwick.fence.service import Fence
     from bailiwick.secrets.service import Coverage
+    from bailiwick.skills.service import Skills
 
 TABLE: dict[str, str] = {
     "worktree": "bailiwick.patterns.nodes",
@@ -34,6 +37,7 @@ class Household:
     by: str
     attended: bool = False
     subscribed: Callable[[str], bool] = lambda _backend: False
+    _skills: Callable[[Household], Skills] | None = field(default=None)
     _fence: Fence | None = field(default=None)
     _coverage: Coverage | None = field(default=None)
 
@@ -55,6 +59,24 @@ class Household:
         from bailiwick.runtime.script import ScriptKind
 
         return ScriptKind(lambda text: self.coverage.filled(text))  # noqa: PLW0108  secrets are looked up when one is asked for
+
+    def bring_skills(self, make: Callable[[Household], Skills]) -> None:
+        """Say how the skills are made; they are, when the first of them is called."""
+        self._skills = make
+
+    def skills(self) -> Skills:
+        """The tools that a person, an editor or an agent can call."""
+        if self._skills is None:
+            raise InternalBug("skills were asked for without a session")
+        return self._skills(self)
+
+    def brain(self) -> Brain:
+        """The person's notes. Raises `NotReady` where they are switched off."""
+        from bailiwick.brain.service import Brain
+
+        found = Brain.open(self.config, self.clock)
+        found.redact = self.coverage.text
+        return found
 
     async def fence(self) -> Fence:
         """The fence around what is not trusted. Raises `NotReady` where it can't be had."""

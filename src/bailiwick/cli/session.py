@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from bailiwick.agents.brokerage import Brokerage
     from bailiwick.agents.fencing import Fencing
     from bailiwick.agents.settings import Settings
+    from bailiwick.cli.routed import Routed
+    from bailiwick.routing.model import Chain
+    from bailiwick.skills.service import Skills
 
 
 @dataclass(slots=True)
@@ -39,6 +42,7 @@ class Session:
     assembly: Assembly
     by: str
     household: Household
+    agents: Agents
 
 
 @asynccontextmanager
@@ -64,6 +68,7 @@ async def open_session(
     household = Household(config, store, clock, person(), attended or simulate is not None)
     agents = Agents(config, store, clock, zone, simulate, household)
     household.subscribed = agents.subscribed
+    household.bring_skills(lambda house: agents.routed().skills(house))
     assembly = Assembly(
         store,
         clock,
@@ -78,10 +83,18 @@ async def open_session(
         clean=household.clean,
     )
     try:
-        yield Session(config, assembly, person(), household)
+        yield Session(config, assembly, person(), household, agents)
     finally:
         await agents.close()
         await assembly.close()
+
+
+@asynccontextmanager
+async def open_skills(models_file: Path | None = None, *, attended: bool = True) -> AsyncIterator[Skills]:
+    """The skills of a command. `models_file` goes before the files there are."""
+    async with open_session(attended=attended) as session:
+        session.agents.routed().models_file = models_file
+        yield session.household.skills()
 
 
 @dataclass(slots=True)
@@ -98,6 +111,8 @@ class Agents:
     _brokerage: Brokerage | None = None
     _fencing: Fencing | None = None
     _desk: Desk | None = None
+    _routed: Routed | None = None
+    _routed_kind: Kind | None = None
 
     def settings(self) -> Settings:
         """What the person chose."""
@@ -108,10 +123,38 @@ class Agents:
         return self._settings
 
     def kind(self) -> Kind:
-        """The agent kind."""
+        """The agent kind; what routes is loaded with the first node that names a skill or models."""
         from bailiwick.agents.kind import AgentKind
 
-        return AgentKind(self.desk())
+        return AgentKind(self.desk(), self._routing)
+
+    def _routing(self) -> Kind:
+        from bailiwick.routing.nodes import RoutedKind
+
+        if self._routed_kind is None:
+            self._routed_kind = RoutedKind(self.desk(), leads=lambda: self.routed().leads())
+        return self._routed_kind
+
+    def routed(self) -> Routed:
+        """Chains and the router, one for the process."""
+        from bailiwick.cli.routed import Routed
+
+        if self._routed is None:
+            clean = self.household.clean if self.household else (lambda value: value)
+            self._routed = Routed(self.config, self.store, self.clock, self.desk, self.daily, clean)
+        return self._routed
+
+    def chain(self, node: Work, settings: Settings) -> Chain | None:
+        """The chain that a node goes through; None for one that names neither a skill nor models."""
+        return self.routed().leads().chain(node, settings) if _is_routed(node) else None
+
+    def backends(self, node: Work, settings: Settings) -> tuple[str, ...]:
+        """Every backend that a node may ask. Raises `UsageError` where its chain can't be made."""
+        chain = self.chain(node, settings)
+        if chain is None:
+            return (settings.choose(node).backend,)
+        asked = (*chain.candidates, *([chain.verifier] if chain.verifier else []))
+        return tuple(dict.fromkeys(one.backend for one in asked))
 
     def desk(self) -> Desk:
         """Where agents are asked, one for the process."""
@@ -155,9 +198,12 @@ class Agents:
         named = self.config.get("credentials")
         if not isinstance(node, Work) or node.type != "agent" or not named:
             return "", {}
-        backend = self.settings().for_run(chosen).choose(node).backend
+        return self.daily(self.settings().for_run(chosen).choose(node).backend)
+
+    def daily(self, backend: str) -> tuple[str, dict[str, float | None]]:
+        """The credential of a backend, with what it may spend a day; "" where that is not limited."""
         name = self.brokerage().credential(backend).name
-        budget = (named.get(name) or {}).get("budget") or {}
+        budget = ((self.config.get("credentials") or {}).get(name) or {}).get("budget") or {}
         return (name, dict(budget)) if budget else ("", {})
 
     async def close(self) -> None:
@@ -166,8 +212,19 @@ class Agents:
             await self._brokerage.close()
 
     def ladder(self, node: Work) -> LadderPolicy:
-        """The knobs of a node."""
-        return self.settings().ladder(node)
+        """The knobs of a node. One whose chain can't be made fails when it is asked, and says why."""
+        policy = self.settings().ladder(node)
+        if not _is_routed(node):
+            return policy
+        try:
+            chain = self.chain(node, self.settings())
+        except BailiwickError:
+            return policy
+        return replace(policy, models=len(chain.candidates)) if chain else policy
+
+
+def _is_routed(node: Work) -> bool:
+    return bool(node.spec.get("skill") or node.spec.get("models"))
 
 
 def person() -> str:

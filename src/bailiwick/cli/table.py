@@ -47,6 +47,11 @@ COMMANDS: dict[str, Entry] = {
     "agents": Entry("bailiwick.agents.cli", "agents", "The ways to reach an agent, and what each of them needs."),
     "login": Entry("bailiwick.agents.cli", "login", "Log a backend in, in a home of its own."),
     "limits": Entry("bailiwick.agents.cli", "limits", "Windows and limits of your credentials, as last seen."),
+    "skill": Entry("bailiwick.skills.cli", "skill", "Call a skill, or list, show, check and make skills."),
+    "brain": Entry("bailiwick.brain.cli", "brain", "Notes that skills and briefs remember; a person approves them."),
+    "mcp": Entry("bailiwick.service.cli", "mcp", "Speak MCP on standard input and output, for an editor or agent."),
+    "serve": Entry("bailiwick.service.cli", "serve", "Serve MCP over HTTP, with tokens."),
+    "init": Entry("bailiwick.service.cli_init", "init", "Set this repository up: a gate, and how an editor connects."),
     "stats": Entry("bailiwick.routing.cli_stats", "stats", "What models and sessions did, and what it cost."),
     "costs": Entry("bailiwick.routing.cli_stats", "costs", "What each day, workflow and model cost."),
     "config": Entry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
@@ -54,10 +59,11 @@ COMMANDS: dict[str, Entry] = {
 }
 
 GROUPS: dict[str, list[str]] = {
-    "Start": ["demo", "new", "run", "status"],
+    "Start": ["demo", "init", "new", "run", "status"],
     "Runs": ["runs", "why", "logs", "stop", "resume", "worker"],
     "Workflows": ["validate", "graph", "schema"],
     "Changes": ["issue-to-pr", "self-heal", "gate", "proposals"],
+    "Skills": ["skill", "brain", "mcp", "serve"],
     "Agents": ["agents", "login", "limits", "stats", "costs"],
     "Machine": ["doctor", "sandbox", "config", "secrets", "audit", "completion"],
 }

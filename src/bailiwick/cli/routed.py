@@ -1,0 +1,97 @@
+"""Routing of a command, put together when the first call or node needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bailiwick.clock import Clock
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import Config
+from bailiwick.journal.port import Store
+
+if TYPE_CHECKING:
+    from bailiwick.agents.asking import Desk
+    from bailiwick.cli.kinds import Household
+    from bailiwick.ids import Json
+    from bailiwick.routing.cooldown import Cooldowns
+    from bailiwick.routing.endpoints import Endpoints
+    from bailiwick.routing.leads import Leads
+    from bailiwick.routing.models_file import Models
+    from bailiwick.routing.service import Router
+    from bailiwick.routing.slots import Slots
+    from bailiwick.skills.service import Skills
+
+
+@dataclass(slots=True)
+class Routed:
+    """The ways to models that the calls and nodes of a process share, so that they wait for each other in one queue."""
+
+    config: Config
+    store: Store
+    clock: Clock
+    desk: Callable[[], Desk]
+    purse: Callable[[str], tuple[str, Mapping[str, float | None]]]
+    clean: Callable[[Json], Json]
+    models_file: Path | None = None
+    _shared: tuple[Endpoints, Slots, Cooldowns] | None = field(default=None)
+    _leads: Leads | None = field(default=None)
+    _router: Router | None = field(default=None)
+
+    def models(self) -> Models:
+        """What the models files say now. Raises `InputInvalid` with every mistake in them."""
+        from bailiwick.routing.models_file import read_models
+
+        return read_models(self.config, file=self.models_file)
+
+    def leads(self) -> Leads:
+        """The chains of agent nodes."""
+        from bailiwick.routing.leads import Leads
+        from bailiwick.skills.folders import find_skills
+
+        if self._leads is None:
+            endpoints, slots, cooldowns = self._ways()
+            self._leads = Leads(
+                clock=self.clock, models=self.models, endpoints=endpoints, queue=slots, cooldowns=cooldowns,
+                discipline=lambda name: find_skills(self.config).get(name).body, environment=environment,
+            )  # fmt: skip
+        return self._leads
+
+    def router(self) -> Router:
+        """Where skill calls go."""
+        from bailiwick.routing.service import Router
+
+        if self._router is None:
+            endpoints, slots, cooldowns = self._ways()
+            self._router = Router(
+                config=self.config, store=self.store, clock=self.clock, desk=self.desk(), models=self.models,
+                endpoints=endpoints, slots=slots, cooldowns=cooldowns, environment=environment, clean=self.clean,
+                purse=self.purse,
+            )  # fmt: skip
+        return self._router
+
+    def skills(self, household: Household) -> Skills:
+        """The tools that a person, an editor or an agent can call."""
+        from bailiwick.skills.service import Skills
+
+        return Skills(
+            config=self.config, store=self.store, clock=self.clock, by=household.by, router=self.router(),
+            fence=household.fence, brain=household.brain, clean=household.clean,
+        )  # fmt: skip
+
+    def _ways(self) -> tuple[Endpoints, Slots, Cooldowns]:
+        from bailiwick.routing.cooldown import Cooldowns
+        from bailiwick.routing.endpoints import Endpoints
+        from bailiwick.routing.slots import Slots
+
+        if self._shared is None:
+            cooldowns = Cooldowns(self.store, self.clock)
+            self._shared = Endpoints.of(self.config), Slots.of(self.config), cooldowns
+        return self._shared
+
+
+def environment() -> Mapping[str, str]:
+    """What programs of agents are given of the operator's environment."""
+    return Environment().child_environment({})
