@@ -29,6 +29,8 @@ FIGURES = {
     "agents": "agent_turns",
     "fence": "fence_start",
     "brain": "brain_query",
+    "routing": "routing.run",
+    "router": "router_overhead",
 }
 """Which file measures what, by the name that `--only` takes."""
 

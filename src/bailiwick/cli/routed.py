@@ -62,13 +62,14 @@ class Routed:
     def router(self) -> Router:
         """Where skill calls go."""
         from bailiwick.routing.service import Router
+        from bailiwick.routing.starts import LearnedStarts
 
         if self._router is None:
             endpoints, slots, cooldowns = self._ways()
             self._router = Router(
                 config=self.config, store=self.store, clock=self.clock, desk=self.desk(), models=self.models,
                 endpoints=endpoints, slots=slots, cooldowns=cooldowns, environment=environment, clean=self.clean,
-                purse=self.purse,
+                purse=self.purse, start=LearnedStarts(store=self.store, clock=self.clock),
             )  # fmt: skip
         return self._router
 

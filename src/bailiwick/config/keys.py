@@ -76,6 +76,8 @@ _GENERAL = (
     Key(
         "skills_dir", FilePath(), "skills and models of the person", repository=NEVER, names=("SUPERVISOR_CONFIG_DIR",)
     ),
+    Key("brain.briefs", Flag(), "whether approved notes go into briefs", default=True),
+    Key("brain.tokens", _TIMES, "tokens of notes in a brief, at most", 1500),
     Key("database", _TEXT, "a PostgreSQL URL; SQLite without it", repository=NEVER, names=("BAILIWICK_DB",)),
     Key("roots", ListOf(FilePath()), "where skills may work", [], Overlap(), NEVER),
     Key("log", Choice(("debug", "info", "warning", "error")), "how much is logged", "warning", repository=NEVER),
@@ -204,7 +206,13 @@ _OUTSIDE = tuple(
         ("endpoints.*.url", _URL, "where models answer", None, ()),
         ("endpoints.*.key", SecretText(), "the API key, as a reference", None, ()),
         ("endpoints.*.free", Flag(), "whether what it answers costs nothing", None, ()),
-        ("endpoints.*.cloud", Flag(), "whether what it is asked leaves the house; its address tells if not set", None, ()),
+        (
+            "endpoints.*.cloud",
+            Flag(),
+            "whether what it is asked leaves the house; else its address tells",
+            None,
+            (),
+        ),
         ("endpoints.*.concurrency", Number(low=1, whole=True), "calls at once", None, ()),
         ("endpoints.*.num_ctx", Number(low=1, whole=True), "the context window that is asked for", None, ()),
         ("secrets.provider", Choice(("environment", "file", "vault")), "where secrets are", "environment", ()),

@@ -6,14 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.config.keys import find_key
 from bailiwick.errors import BailiwickError
-from bailiwick.ids import Json
 from bailiwick.patterns.model import Line
 
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
-    from bailiwick.config.service import Config
 
 TOKENS = 1500
 
@@ -23,11 +20,11 @@ async def notes_about(task: str, repository: Path, session: Session, tell: Calla
     from bailiwick.brain.service import Brain, scope_of
 
     config = session.config
-    if not (config.get("features.brain") and _setting(config, "brain.briefs", otherwise=True)):
+    if not (config.get("features.brain") and config.get("brain.briefs")):
         return ""
     brain = Brain.open(config, session.assembly.clock)
     try:
-        brief = await brain.brief(task, scope_of(repository), int(_setting(config, "brain.tokens", otherwise=TOKENS)))
+        brief = await brain.brief(task, scope_of(repository), int(config.get("brain.tokens")))
     except (BailiwickError, OSError) as error:
         tell(Line("brief", f"without notes: {error.sentence if isinstance(error, BailiwickError) else error}"))
         return ""
@@ -36,8 +33,3 @@ async def notes_about(task: str, repository: Path, session: Session, tell: Calla
     if brief.notes:
         tell(Line("brief", f"with notes {', '.join(note.id for note in brief.notes)}"))
     return brief.text
-
-
-def _setting(config: Config, name: str, *, otherwise: Json) -> Json:
-    """The value of a key, where there is one."""
-    return config.get(name) if find_key(name) else otherwise

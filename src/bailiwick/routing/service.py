@@ -28,6 +28,7 @@ from bailiwick.routing.model import Attempt, Chain, Job, Judging, Outcome, Resul
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.port import Bench
 from bailiwick.routing.slots import Slots
+from bailiwick.routing.starts import job_size
 from bailiwick.routing.walk import Walk
 from bailiwick.routing.warm import is_warm
 from bailiwick.runtime.money import cut
@@ -134,7 +135,7 @@ class Router:
         return CallRow(
             id=call.id, session_id=job.session_id or "", skill=job.skill, phase=job.phase, project=job.root,
             model=job.model or "", by=job.by, origin=job.origin, run=job.run, node=job.node, started_at=now,
-            why=call.chain.why, size=len(job.task), until=now + job.seconds,
+            why=call.chain.why, size=job_size(job), until=now + job.seconds,
             chain=tuple(one.model for one in call.chain.candidates), owner=self.owner,
         )  # fmt: skip
 

@@ -127,25 +127,31 @@ def _wanted(session: Session, given: dict[str, Any]) -> Wanted:
 
 
 async def _served(session: Session, wanted: Wanted) -> str:
-    from bailiwick.service.mcp import http_part
-    from bailiwick.service.offering import make_offer, require_feature, skill_answerer
+    from bailiwick.service.offering import require_feature
     from bailiwick.service.ports import listen
-    from bailiwick.service.serving import application, run_service, url_of
 
     require_feature(session.config, "service")
-    parts: tuple[Part, ...] = ()
-    if session.config.get("features.mcp"):
-        roots = tuple(Path(one) for one in session.config.get("roots") or ())
-        walk = (lambda _row: session.assembly.nudge()) if wanted.concurrency else _detach
-        offer = make_offer(session, skill_answerer(skills_of(session), roots), walk)
-        parts = (http_part(offer, most=wanted.limits.body),)
     tokens = Tokens(session.config.paths.state)
     tokens.own()
-    listening = listen(wanted.host, wanted.port)
-    app = application(session, tokens, wanted, parts)
-    return await run_service(
-        session, app, listening, wanted, lambda: _announce(tokens, wanted, url_of(wanted.host, listening))
-    )
+    with listen(wanted.host, wanted.port) as listening:
+        from bailiwick.service.serving import application, run_service, url_of
+
+        app = application(session, tokens, wanted, _parts(session, wanted))
+        url = url_of(wanted.host, listening)
+        return await run_service(session, app, listening, wanted, lambda: _announce(tokens, wanted, url))
+
+
+def _parts(session: Session, wanted: Wanted) -> tuple[Part, ...]:
+    """What is served."""
+    if not session.config.get("features.mcp"):
+        return ()
+    from bailiwick.service.mcp import http_part
+    from bailiwick.service.offering import make_offer, skill_answerer
+
+    roots = tuple(Path(one) for one in session.config.get("roots") or ())
+    walk = (lambda _row: session.assembly.nudge()) if wanted.concurrency else _detach
+    offer = make_offer(session, skill_answerer(skills_of(session), roots), walk)
+    return (http_part(offer, most=wanted.limits.body),)
 
 
 def _announce(tokens: Tokens, wanted: Wanted, url: str) -> None:

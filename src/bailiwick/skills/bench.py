@@ -176,7 +176,8 @@ class ProjectBench:
         except BailiwickError as error:
             return refused(f"the checks could not be run: {error.sentence}")
         clean = self.setting.clean
-        return replace(checked, output=clean(checked.output), feedback=clean(checked.feedback))
+        found = {key: clean(part) if isinstance(part, str) else part for key, part in checked.details.items()}
+        return replace(checked, output=clean(checked.output), feedback=clean(checked.feedback), details=found)
 
     async def _take(self) -> Left:
         copies, trials = self._opened(), self._trials

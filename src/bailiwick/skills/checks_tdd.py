@@ -22,6 +22,12 @@ NOT_GREEN = "BW293"
 NO_TEST = "BW294"
 NAMED = 3
 _TEST_FOLDERS = {"tests", "test", "__tests__", "spec"}
+_BY_PYTEST = frozenset({
+    "_pytest.terminal.TerminalReporter.startdir", "_pytest.config.Config._getini_unknown_type",
+    "_pytest.config.Config.invocation_dir", "_pytest.config.Config.inifile", "_pytest.config.Config.rootdir",
+    "_pytest.main.Session.startdir", "_pytest.nodes.Node.fspath",
+})  # fmt: skip
+"""What pytest exchanges of its own at each start, for the sake of old plugins. None of it decides over an outcome."""
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z][A-Za-z0-9._-]*)")
 
 
@@ -228,10 +234,11 @@ async def _run(site: Site, asked: Asked) -> tuple[Tried, str]:
     """The tests after the attempt, and why they say nothing about the code; "" where they do."""
     tried = await site.run("after", asked.test_cmd)
     fault = _unusable(tried)
-    if fault or tried.session is None or not tried.session.changed:
+    changed = tried.session.changed - _BY_PYTEST if tried.session is not None else frozenset()
+    if fault or not changed:
         return tried, fault
     before = await site.run("before", asked.test_cmd)
-    odd = sorted(tried.session.changed - (before.session.changed if before.session else frozenset()))
+    odd = sorted(changed - (before.session.changed if before.session else frozenset()))
     return tried, f"the run of the tests can't be trusted: {odd[0]} was exchanged by the change" if odd else ""
 
 

@@ -1,0 +1,127 @@
+"""How many calls of a tool that does nothing the service answers in a second: tokens, limits and protocol included."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Bench, PartFailed, Reading, Spread, column
+from benchmarks.report import Figure
+
+BOUND = 500.0
+"""Calls in a second, with two processors: one for the service, one for whoever asks."""
+CLIENTS = 8
+TOKEN = "benchmark"  # noqa: S105  opens nothing but this
+_BODY = {
+    "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    "params": {
+        "name": "stats_models", "arguments": {},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+        },
+    },
+}  # fmt: skip
+_HEADERS = (
+    "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    "Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+    f"Mcp-Name: stats_models\r\nAuthorization: Bearer {TOKEN}\r\n"
+)
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """Calls in a second."""
+    calls = bench.pick(4000, 200)
+    found = bench.in_turn({"calls": lambda: bench.part("mcp_http", "calls", calls=calls)}, bench.pick(3, 1))
+    rate = Spread.of(column(found["calls"], "rate"))
+    note = f"{CLIENTS} connections that are kept open, newest protocol; the slowest of 20 calls took longer than p95"
+    return [
+        Figure(
+            "mcp-http", "a no-op tool over HTTP", "≥ 500 a second", rate, "a second", {}, BOUND / rate.middle,
+            "of what is allowed", 1.0, note=note,
+        )
+    ]  # fmt: skip
+
+
+def calls(folder: Path, calls: int) -> Reading:
+    """The service in a process of its own, asked over kept connections."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.mcp_http", str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        if not line.strip().isdigit():
+            raise PartFailed("the service did not start")
+        asyncio.run(_ask(int(line), CLIENTS * 4))
+        began = time.perf_counter()
+        asyncio.run(_ask(int(line), calls))
+        return {"rate": calls / (time.perf_counter() - began)}
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def _ask(port: int, calls: int) -> None:
+    await asyncio.gather(*(_client(port, calls // CLIENTS) for _ in range(CLIENTS)))
+
+
+async def _client(port: int, calls: int) -> None:
+    body = json.dumps(_BODY).encode()
+    request = f"{_HEADERS}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for _ in range(calls):
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(one.split(b":")[1]) for one in head.split(b"\r\n") if one.startswith(b"content-length"))
+        answer = await reader.readexactly(length)
+        if not head.startswith(b"HTTP/1.1 200") or b'"models"' not in answer:
+            raise PartFailed(f"the service said {head[:40]!r} {answer[:200]!r}")
+    writer.close()
+    await writer.wait_closed()
+
+
+PARTS = {"calls": calls}
+
+
+async def _serve(folder: Path) -> None:
+    """The real application with a tool that does nothing."""
+    from bailiwick.service.app import Parts, create_app
+    from bailiwick.service.hosts import Hosts
+    from bailiwick.service.limits import Limits, Rate
+    from bailiwick.service.mcp import Offer, http_part
+    from bailiwick.service.mcp_resources import Resources
+    from bailiwick.service.ports import listen
+    from bailiwick.service.serving import make_server
+    from bailiwick.service.tokens import Tokens
+
+    tokens = Tokens(folder)
+    tokens.folder.mkdir(parents=True)
+    from bailiwick.ids import digest
+
+    kept = {"name": "bench", "scope": "run", "digest": digest(TOKEN)}
+    (tokens.folder / "bench.json").write_text(json.dumps(kept))
+
+    async def nothing(_asked: object) -> dict[str, Any]:
+        return {"models": []}
+
+    async def no_skills() -> Mapping[str, Any]:
+        return {}
+
+    store: Any = None
+    offer = Offer(no_skills, nothing, Resources(store, folder, lambda _row: folder, lambda _folder, _session: []))
+    limits = Limits(each=Rate(1e9, 1e9))
+    parts = (http_part(offer, most=limits.body),)
+    app = create_app(Parts(tokens.find, Hosts.of("127.0.0.1", None), parts, limits=limits))
+    listening = listen("127.0.0.1", 0)
+    await make_server(app, lambda: print(listening.getsockname()[1], flush=True)).serve(sockets=[listening])
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(Path(sys.argv[1])))

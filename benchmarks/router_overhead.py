@@ -1,0 +1,153 @@
+"""What routing adds to a call: chain, record, money, checks and verdict around a model that answers at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bailiwick.agents.asking import Scene, Told
+from bailiwick.agents.port import Answered, Backend, Capabilities, Emit, Turn, TurnIo
+from bailiwick.agents.record import Ledgered
+from bailiwick.agents.settings import Settings
+from bailiwick.clock import SystemClock
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import load_config
+from bailiwick.ids import Json
+from bailiwick.journal.sqlite import SqliteStore
+from bailiwick.routing.endpoints import Endpoints
+from bailiwick.routing.model import Job
+from bailiwick.routing.models_file import Models
+from bailiwick.routing.service import Router
+from bailiwick.routing.starts import LearnedStarts
+from benchmarks.measure import Bench, Reading, Spread, Stopwatch, Timed, column
+from benchmarks.report import Figure
+
+SMALL, STRONG, JUDGE = "ollama/small", "claude-sonnet-4-6", "claude-judge"
+ENDPOINTS: Mapping[str, Json] = {"openai": {"url": "http://127.0.0.1:9"}}
+"""A place of which nobody can tell what is loaded, so that nothing is probed."""
+RESULT = json.dumps({"status": "pass", "message": "done"})
+VERDICT = json.dumps({"accept": True, "feedback": ""})
+WARM_UP = 20
+
+
+def measure(bench: Bench) -> list[Figure]:
+    """The overhead of a call with a fixed chain, and with a learned start."""
+    count, rounds = bench.pick(300, 30), bench.pick(5, 2)
+    parts = {
+        "bare": lambda: bench.part("router_overhead", "bare", count=count),
+        "fixed": lambda: bench.part("router_overhead", "fixed", count=count),
+        "learned": lambda: bench.part("router_overhead", "learned", count=count),
+    }
+    found = bench.in_turn(parts, rounds)
+    bare, fixed, learned = (Spread.of(column(found[name], "seconds"), 1000) for name in parts)
+    cpu = Spread.of(column(found["fixed"], "cpu"), 1000).middle
+    note = (
+        f"{count} calls one after the other, each one generation and one verdict, on record in SQLite and in the call "
+        f"log, all synced to disk; processor time per call, all threads: {cpu:.2g} ms"
+    )
+    return [
+        Figure(
+            "router-overhead", "a routed call over its two questions", "≤ 3 ms", fixed, "ms", {"bare questions": bare},
+            fixed.middle - bare.middle, "ms over the bare questions", 3.0, note=note,
+        ),
+        Figure(
+            "router-overhead-learned", "the same with a learned start", "≤ 3 ms", learned, "ms",
+            {"bare questions": bare}, learned.middle - bare.middle, "ms over the bare questions", 3.0,
+        ),
+    ]  # fmt: skip
+
+
+class _Instant:
+    """A backend that nobody asks: the desk answers."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.capabilities = Capabilities()
+
+    async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
+        return
+
+    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
+        return
+
+    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
+        return True, self.name
+
+
+class _InstantDesk:
+    """Answers every question at once: the verifier with a verdict, everybody else with a result."""
+
+    def __init__(self) -> None:
+        self.settings = Settings(endpoints=ENDPOINTS)
+
+    def backend(self, name: str, script: Json = None) -> Backend:
+        return _Instant(name)
+
+    async def ask(self, backend: Backend, turn: Turn, scene: Scene) -> Told:
+        text = VERDICT if turn.model == JUDGE else RESULT
+        return Told(Answered(text), None, Ledgered(100, 10, 0, 0.001))
+
+
+@asynccontextmanager
+async def _router(folder: Path, *, learned: bool) -> AsyncIterator[Router]:
+    around = Environment({"BAILIWICK_HOME": str(folder), "HOME": str(folder)})
+    config = load_config(folder, {}, environment=around)
+    clock = SystemClock()
+    store = await SqliteStore.open(config.paths.state / "bailiwick.db", now=clock.now)
+    said = Models(verifier=JUDGE, default_chain=(SMALL, STRONG), routing="learned" if learned else "fixed")
+    try:
+        yield Router(
+            config=config, store=store, clock=clock, desk=_InstantDesk(), models=lambda: said,
+            endpoints=Endpoints(ENDPOINTS), start=LearnedStarts(store=store, clock=clock) if learned else None,
+        )  # fmt: skip
+    finally:
+        await store.close()
+
+
+def _routed(folder: Path, count: int, *, learned: bool) -> Reading:
+    job = Job("review", "review", "Cite lines.", "phase: review", session_id="bench")
+
+    async def calls() -> Timed:
+        async with _router(folder, learned=learned) as router:
+            watch = Stopwatch()
+            for number in range(WARM_UP + count):
+                if number == WARM_UP:
+                    watch = Stopwatch()
+                outcome = await router.call(job, None, show=lambda _text: None, cancel=asyncio.Event())
+                if outcome.result.status != "pass" or outcome.result.model_used != SMALL:
+                    raise RuntimeError(f"a call did not go as it should: {outcome.result.message} {outcome.error}")
+            return watch.read()
+
+    timed = asyncio.run(calls())
+    return {"seconds": timed.seconds / count, "cpu": timed.cpu / count}
+
+
+def _fixed(folder: Path, count: int) -> Reading:
+    return _routed(folder, count, learned=False)
+
+
+def _learned(folder: Path, count: int) -> Reading:
+    return _routed(folder, count, learned=True)
+
+
+def _bare(folder: Path, count: int) -> Reading:
+    async def asked() -> float:
+        desk, began = _InstantDesk(), time.perf_counter()
+        for _ in range(count):
+            for model in (SMALL, JUDGE):
+                turn = Turn(key="k", prompt="phase: review", model=model, cwd=folder, env={})
+                scene = Scene(
+                    cancel=asyncio.Event(), root="bench", workspace=folder, total=60.0, silence=60.0,
+                    show=lambda _text: None,
+                )  # fmt: skip
+                json.loads((await desk.ask(desk.backend("openai"), turn, scene)).answer.text)  # type: ignore[union-attr]
+        return time.perf_counter() - began
+
+    return {"seconds": asyncio.run(asked()) / count}
+
+
+PARTS = {"bare": _bare, "fixed": _fixed, "learned": _learned}

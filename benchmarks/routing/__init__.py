@@ -1,0 +1,1 @@
+"""Routing policies replayed over a recorded log or a simulated world."""
