@@ -107,3 +107,10 @@ def test_a_skill_without_any_models_is_refused_before_anything_starts(person: Pe
     result, _ = _plays(person, {}, models="")
     assert result.code == 2
     assert "default_chain" in result.err + result.out
+
+
+def test_a_simulated_run_asks_nobody_and_a_skill_needs_no_models_there(person: Person) -> None:
+    """Trying a workflow out costs nothing, also where its nodes name skills."""
+    flow = person.workflow("colour", FLOW.format(how="skill: review"))
+    result = person.runs("run", flow, "--simulate", "--json")
+    assert (result.code, list(result.json()["context"])) == (0, ["colour"])

@@ -177,7 +177,8 @@ def _stop(io: Io) -> Stop:
 def _dressed(turn: Turn, candidate: Candidate, place: Place | None, discipline: str) -> Turn:
     """The turn as this model is asked."""
     if place is None:
-        return replace(turn, model=cli_name(candidate), system=discipline)
+        named = None if candidate.model == candidate.backend else cli_name(candidate)
+        return replace(turn, model=named, system=discipline)
     return replace(turn, model=place.name_to_send, base_url=place.url, token=place.token, env={}, system=discipline)
 
 

@@ -1,0 +1,101 @@
+"""Which models an agent node goes through, and when its models are all of one backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bailiwick.agents.settings import Settings
+from bailiwick.clock import SystemClock
+from bailiwick.engine.graph import Work
+from bailiwick.errors import UsageError
+from bailiwick.ids import Json
+from bailiwick.journal.port import Store
+from bailiwick.routing.cooldown import Cooldowns
+from bailiwick.routing.endpoints import Endpoints
+from bailiwick.routing.leads import Leads, chain_of
+from bailiwick.routing.models_file import Models, SkillModels
+from bailiwick.routing.slots import Slots
+from tests.unit.routing.records import with_store
+
+MODELS = Models(
+    verifier="claude-sonnet-4-6",
+    default_chain=("ollama/phi4", "claude-opus-4-6"),
+    skills={"review": SkillModels(("ollama/devstral", "claude-sonnet-4-6"), line=3)},
+    path=Path("/p/models.yaml"),
+    default_line=2,
+)
+
+
+def _node(**spec: Json) -> Work:
+    return Work(id="look", next="done", type="agent", spec=spec)
+
+
+def _chain(tmp_path: Path, node: Work, settings: Settings, models: Models = MODELS) -> list[tuple[str, str]] | None:
+    async def look(store: Store) -> list[tuple[str, str]] | None:
+        clock = SystemClock()
+        leads = Leads(
+            clock=clock, models=lambda: models, endpoints=Endpoints(), queue=Slots(tmp_path),
+            cooldowns=Cooldowns(store, clock), discipline=lambda name: name, environment=dict,
+        )  # fmt: skip
+        chain = leads.chain(node, settings)
+        return None if chain is None else [(one.model, one.backend) for one in chain.candidates]
+
+    return with_store(tmp_path, look)
+
+
+def test_a_skill_goes_through_its_chain_and_a_node_s_own_models_come_first(tmp_path: Path) -> None:
+    """The name of a model tells who is asked."""
+    assert _chain(tmp_path, _node(skill="review"), Settings()) == [
+        ("ollama/devstral", "openai"),
+        ("claude-sonnet-4-6", "claude"),
+    ]
+    own = _node(skill="review", models=["ollama/phi4", "opus"])
+    assert _chain(tmp_path, own, Settings()) == [("ollama/phi4", "openai"), ("opus", "claude")]
+    assert _chain(tmp_path, _node(skill="other"), Settings()) == [
+        ("ollama/phi4", "openai"),
+        ("claude-opus-4-6", "claude"),
+    ]
+
+
+def test_a_model_that_is_named_is_a_chain_of_one(tmp_path: Path) -> None:
+    """By the node or by the person who starts the run: nothing is escalated then."""
+    assert _chain(tmp_path, _node(skill="review", model="haiku"), Settings()) == [("haiku", "claude")]
+    assert _chain(tmp_path, _node(skill="review"), Settings(model="ollama/x")) == [("ollama/x", "openai")]
+
+
+@pytest.mark.parametrize("settings", [Settings(backend="command"), Settings(backend="of-a-plug-in")])
+def test_a_way_to_agents_with_names_of_its_own_keeps_its_models(tmp_path: Path, settings: Settings) -> None:
+    """`ollama/phi4` means something to us; what it means to somebody's own program is theirs to know."""
+    assert _chain(tmp_path, _node(models=["a", "b"]), settings) is None
+    assert _chain(tmp_path, _node(models=["a", "b"], skill="review"), settings) == [
+        ("a", settings.backend),
+        ("b", settings.backend),
+    ]
+
+
+def test_a_backend_that_the_node_pins_is_kept(tmp_path: Path) -> None:
+    """The most specific word wins; with a skill its discipline still stands above the task."""
+    assert _chain(tmp_path, _node(models=["a", "b"], backend="codex"), Settings()) is None
+    assert _chain(tmp_path, _node(skill="review", backend="codex"), Settings()) == [("codex", "codex")]
+
+
+def test_simulated_agents_are_simulated_whatever_is_named(tmp_path: Path) -> None:
+    """No real model is asked where somebody said that none is."""
+    found = _chain(tmp_path, _node(skill="review", backend="claude"), Settings(backend="simulate"))
+    assert {backend for _, backend in found or ()} == {"simulate"}
+
+
+def test_a_skill_whose_models_nobody_names_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    """Before the run starts, and not in its third hour."""
+    with pytest.raises(UsageError) as caught:
+        _chain(tmp_path, _node(skill="review"), Settings(), Models())
+    assert "default_chain" in caught.value.hint
+
+
+def test_a_chain_survives_being_written_into_a_request() -> None:
+    """A request is journaled; after a crash the same models are asked."""
+    one = {"model": "ollama/phi4", "tier": "local", "backend": "openai", "cloud": False}
+    chain, verifier = chain_of({"chain": [one], "verifier": None})
+    assert ([c.model for c in chain], verifier) == (["ollama/phi4"], None)
