@@ -122,7 +122,7 @@ def test_red_that_proves_nothing_is_refused(tmp_path: Path, name: str) -> None:
 CHEATS = {
     "wrong": {"calc.py": SOLVED.replace("a - b", "a + b")},
     "exit": {"calc.py": "import os\n\nos._exit(0)\n"},
-    "patch": {"calc.py": SOLVED.replace("a - b", "0") + "\nimport _pytest.runner as r\nr.check_interactive_exception = print\n"},
+    "patch": {"calc.py": SOLVED + "\nimport _pytest.runner as r\n\nr.check_interactive_exception = print\n"},
     "skip": {"calc.py": "import pytest\n\npytest.skip('x', allow_module_level=True)\n"},
 }  # fmt: skip
 
@@ -170,7 +170,7 @@ def test_a_virtual_environment_that_git_ignores_is_used_with_the_copys_code(tmp_
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
 def test_another_runner_than_pytest_is_judged_too(tmp_path: Path) -> None:
     """node's own runner: a missing function is red, a syntax error is not."""
-    head = "const test = require('node:test');\nconst assert = require('node:assert');\nconst calc = require('./calc.js');\n"
+    head = "const test = require('node:test'), assert = require('node:assert'), calc = require('./calc.js');\n"
     stage = make(tmp_path, {"calc.js": "exports.add = (a, b) => a + b;\n"})
     asked = Asked("node --test", "calc.test.js")
     broken = attempt(stage, "red", {"calc.test.js": head + "test('sub', ( => {});\n"}, asked)

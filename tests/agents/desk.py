@@ -7,8 +7,10 @@ them lives. So a test knows when the tool runs without polling, and that it is g
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,7 +27,10 @@ from bailiwick.engine.failures import Kind
 from bailiwick.ids import Json
 from bailiwick.runtime.children import find_children
 from bailiwick.runtime.proc import EFFECT_MARK, become_subreaper
-from bailiwick.testing.model_server import MODEL, ModelServer, Scenario, Seen, UseTool
+from bailiwick.testing.model_server import MODEL, ModelServer, Raw, Scenario, Seen, UseTool
+from bailiwick.testing.model_server.anthropic import Anthropic
+from bailiwick.testing.model_server.dialect import Answer
+from bailiwick.testing.model_server.tools import ToolCall
 
 AGENTS = Path(__file__).resolve().parents[2] / ".agents"
 MODELS = {"claude": "sonnet", "codex": f"@{MODEL}", "copilot": MODEL}
@@ -46,6 +51,19 @@ RING = UseTool("shell", "exec 7>bell && echo ready >&7 && tail -f /dev/null")
 """A tool call that says when it runs, and then runs for ever."""
 
 Event = TypeVar("Event", bound=AgentEvent)
+
+
+def claude_calls(tool: str, **arguments: Json) -> Raw:
+    """A step in which the model behind claude calls a tool by its very name, whether it is offered or not."""
+    said = Answer(uuid.uuid4().hex[:12], MODEL, call=ToolCall(tool, json.dumps(arguments)))
+    frames = Anthropic().frames(said)
+    return Raw(b"".join([*frames.opening, *frames.closing]), Anthropic.media)
+
+
+def tool_results(seen: Seen) -> list[dict[str, Json]]:
+    """What claude told its model about the tools it called so far, oldest first."""
+    blocks = [message["content"] for message in seen.body["messages"] if isinstance(message["content"], list)]
+    return [block for content in blocks for block in content if block.get("type") == "tool_result"]
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         what = f"there is no address '{host}' here: {getattr(error, 'strerror', None) or 'it is no name'}"
         raise UsageError(what, hint="--host 127.0.0.1, or an address of this machine", code=NO_ADDRESS) from error
-    found = socket.socket(family, kind)
+    found = socket.socket(family, kind, socket.IPPROTO_TCP)  # named, or asyncio leaves small answers waiting for ACKs
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)

@@ -17,7 +17,7 @@ from bailiwick.routing.model import Job, Outcome
 from bailiwick.skills.answers import answer_schema
 from bailiwick.skills.folders import Library
 from bailiwick.skills.model import Skill, Tool
-from bailiwick.skills.roots import check_root
+from bailiwick.skills.roots import check_root, private_places
 from bailiwick.skills.tasks import with_history
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class Calling:
         return str(self.given.get(name) or "")
 
     def root(self) -> Path | None:
-        """The project, where the call names one: inside the caller's roots."""
+        """The project, where the call names one: inside the caller's roots, apart from our own files."""
         named = self.text("project_root")
-        return check_root(named, self.caller.roots) if named else None
+        return check_root(named, self.caller.roots, private_places(self.shared.config)) if named else None
 
     def job(self, task: str, phase: str = "", root: Path | None = None) -> Job:
         """The call as the router takes it; what a session did before goes before the task by `with_past`."""

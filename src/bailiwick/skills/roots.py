@@ -7,17 +7,18 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
+from bailiwick.config.service import Config
 from bailiwick.errors import NotReady, UsageError
 
 NOT_ALLOWED = "BW290"
 NO_PROJECT = "BW291"
 
 
-def check_root(given: str, roots: Iterable[Path]) -> Path:
+def check_root(given: str, roots: Iterable[Path], private: Iterable[Path] = ()) -> Path:
     """The real directory that a caller means, links followed; raises `UsageError` where it is none or lies outside.
 
     A relative path counts from the first of the roots. What lies outside is refused in the same words whether it is
-    there or not.
+    there or not. Nor may a project hold what is `private`, or lie in it: there is what decides over skills.
     """
     allowed = tuple(dict.fromkeys(real for root in roots if (real := _real(root)) is not None))
     if not given.strip() or "\0" in given:
@@ -33,7 +34,21 @@ def check_root(given: str, roots: Iterable[Path]) -> Path:
     if not real.is_dir():
         what = "is not there" if not real.exists() else "is no directory"
         raise UsageError(f"project_root {real} {what}", hint="name the project's directory", code=NO_PROJECT)
+    for place in (found for one in private if (found := _real(one)) is not None):
+        if place.is_relative_to(real) or real.is_relative_to(place):
+            raise UsageError(
+                f"project_root {real} holds Bailiwick's own files, or lies among them ({place})",
+                hint="name the directory of one project",
+                code=NOT_ALLOWED,
+            )
     return real
+
+
+def private_places(config: Config) -> tuple[Path, ...]:
+    """Where our own files are: settings, runs, skills, call logs, notes."""
+    paths = config.paths
+    chosen = (config.get(key) for key in ("skills_dir", "sessions_dir", "brain_dir", "runs_dir"))
+    return (paths.config, paths.state, paths.cache, paths.run, *(Path(one) for one in chosen if one))
 
 
 async def current_root(directory: Path) -> Path:

@@ -15,7 +15,7 @@ from bailiwick.fence.objects import FILE, NOTHING, Change
 from bailiwick.fence.port import Sandbox
 from bailiwick.fence.service import Fence
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
-from bailiwick.routing.model import FileOut, Result
+from bailiwick.routing.model import Checked, FileOut, Result
 from bailiwick.skills.bench import ProjectBench, Setting, Watching
 from bailiwick.skills.site import Asked, Check, Which
 from bailiwick.skills.trials import Tried
@@ -54,6 +54,15 @@ class FakeSite:
     async def run(self, which: Which, command: str) -> Tried:
         self.ran.append(which)
         return self.says[which]
+
+
+def judged(check: Check, result: Result, site: FakeSite, asked: Asked) -> Checked:
+    """What a check says."""
+
+    async def story() -> Checked:
+        return await check(result, site, asked)
+
+    return asyncio.run(story())
 
 
 @cache

@@ -13,14 +13,14 @@ from bailiwick.routing.model import Checked, Result
 from bailiwick.skills.checks import CitationBench, check_debug, check_review, check_spec, find_check
 from bailiwick.skills.site import Asked, Check
 from bailiwick.skills.tools import TABLE
-from tests.unit.skills.skill_stage import FakeSite
+from tests.unit.skills.skill_stage import FakeSite, judged
 
 FILES = {"shop/cart.py": "one\ntwo\nthree\n", "empty.py": ""}
 DONE = Result("pass", "review", "review", "done")
 
 
 def check(with_: Check, result: Result, asked: Asked | None = None) -> Checked:
-    return asyncio.run(with_(result, FakeSite(FILES, FILES), asked or Asked()))
+    return judged(with_, result, FakeSite(FILES, FILES), asked or Asked())
 
 
 def finding(**changes: Json) -> dict[str, Json]:

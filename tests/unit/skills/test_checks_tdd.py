@@ -14,7 +14,7 @@ from bailiwick.routing.model import Checked, FileOut
 from bailiwick.skills.checks_tdd import check_green, check_red, check_refactor, declared, expect_green, expect_test
 from bailiwick.skills.site import Asked, Check
 from bailiwick.skills.trials import Tried
-from tests.unit.skills.skill_stage import DONE, FakeSite
+from tests.unit.skills.skill_stage import DONE, FakeSite, judged
 
 BASE = {"calc.py": "def add(a, b):\n    return a + b\n", "tests/test_add.py": "old\n", "pyproject.toml": "[tool.x]\n"}
 NEW = "tests/test_sub.py"
@@ -33,7 +33,7 @@ RED = ran({"tests/test_add.py::test": "passed"}, 1, uncollected=(NEW,), texts={N
 
 
 def check(with_: Check, site: FakeSite, asked: Asked = ASKED) -> Checked:
-    return asyncio.run(with_(DONE, site, asked))
+    return judged(with_, DONE, site, asked)
 
 
 def red(files: Mapping[str, str], tried: Tried = RED, before: Tried = GREEN) -> Checked:
@@ -140,7 +140,13 @@ def test_another_runner_is_judged_by_what_it_prints() -> None:
 def test_parts_of_pytest_that_only_the_change_exchanges_are_noticed() -> None:
     """What the project exchanges anyway is its own business."""
     odd = replace(RED, session=replace(RED.session or Session(), changed=frozenset({"_pytest.runner.x"})))
+    own = frozenset({"_pytest.config.Config.rootdir"})
     assert "_pytest.runner.x" in red({NEW: "x\n"}, odd).feedback
+    site = FakeSite(
+        BASE, {**BASE, NEW: "x\n"}, {"after": replace(RED, session=replace(RED.session or Session(), changed=own))}
+    )
+    assert check(check_red, site).ok
+    assert site.ran == ["after"]
     assert red({NEW: "x\n"}, odd, odd).ok
 
 

@@ -54,7 +54,7 @@ def uncollected(said: str) -> str:
         (uncollected("E   ModuleNotFoundError: No module named 'requests'"), "broken"),
         (uncollected("E   ModuleNotFoundError: No module named 'pytest_mock'"), "broken"),
         (uncollected("E   ImportError: attempted relative import with no known parent package"), "broken"),
-        (uncollected("E     File \"/workspace/tests/test_a.py\", line 1\nE       def test(:\nE   SyntaxError: invalid syntax"),
+        (uncollected("E     File tests/test_a.py, line 1\nE       def test(:\nE   SyntaxError: invalid syntax"),
          "broken"),
         (uncollected("E   IndentationError: expected an indented block"), "broken"),
         (uncollected("E   ValueError: at import"), "unknown"),

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bailiwick.config.service import load_config
 from bailiwick.errors import UsageError
-from bailiwick.skills.roots import NO_PROJECT, NOT_ALLOWED, check_root, current_root
+from bailiwick.skills.roots import NO_PROJECT, NOT_ALLOWED, check_root, current_root, private_places
 
 
 def test_a_directory_inside_a_root_is_given_as_its_real_path(tmp_path: Path) -> None:
@@ -74,6 +75,25 @@ def test_outside_the_roots_nobody_learns_what_is_there(tmp_path: Path) -> None:
             check_root(str(tmp_path / name), [tmp_path / "work"])
         said.append(caught.value.what.replace(name, "X"))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("name", ["", "home", "home/config", "home/config/skills/mine"])
+def test_a_project_neither_holds_our_own_files_nor_lies_among_them(tmp_path: Path, name: str) -> None:
+    """A skill could change what decides over it, or show it to a model."""
+    (tmp_path / "home" / "config" / "skills" / "mine").mkdir(parents=True)
+    (tmp_path / "shop").mkdir()
+    private = [tmp_path / "home" / "config"]
+    with pytest.raises(UsageError, match="own files"):
+        check_root(str(tmp_path / name), [tmp_path], private)
+    assert check_root("shop", [tmp_path], private) == tmp_path / "shop"
+
+
+def test_our_own_files_are_where_the_configuration_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a person keeps their notes elsewhere."""
+    monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path))
+    monkeypatch.setenv("SUPERVISOR_BRAIN_DIR", str(tmp_path / "notes"))
+    places = private_places(load_config(tmp_path, {}))
+    assert {tmp_path / "config", tmp_path / "state", tmp_path / "cache", tmp_path / "notes"} <= set(places)
 
 
 def test_the_current_root_is_the_top_of_the_repository_else_the_directory(tmp_path: Path) -> None:

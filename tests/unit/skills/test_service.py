@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ from bailiwick.config.service import load_config
 from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
+from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.call_log import append_call
 from bailiwick.routing.model import FileOut, Job, Outcome, Result
 from bailiwick.routing.models_file import Models
@@ -115,12 +116,12 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     """A project with a file, a home of our own, and a router that says what a test wants."""
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
     stage = Stage(tmp_path)
     stage.write({"shop/cart.py": "one\ntwo\n", "tests/test_cart.py": "from shop.cart import x\n"})
-    yield Scene(stage, Script([{}, {}, {}]))
+    return Scene(stage, Script([{}, {}, {}]))
 
 
 def finding(line: int) -> dict[str, Json]:
@@ -239,10 +240,10 @@ def test_a_skill_of_the_person_is_a_tool_without_code(scene: Scene) -> None:
     made = scene.outcome("poet", {"project_root": "project", "task": "a poem"})
     assert made.error == ""
     assert (scene.stage.root / "poem.txt").read_text() == "o"
-    assert scene.job.chain == ("ollama/bard",)
+    assert scene.router.jobs[0].chain == ("ollama/bard",)
     (scene.stage.top / "home" / "config" / "models.yaml").write_text("skills: {poet: {chain: [ollama/own]}}\n", "utf-8")
     scene.outcome("poet", {"project_root": "project", "task": "another"})
-    assert scene.job.chain == ()
+    assert scene.router.jobs[1].chain == ()
 
 
 def test_the_models_file_of_the_call_goes_before_others(scene: Scene) -> None:
@@ -339,6 +340,33 @@ def test_a_session_log_is_told_as_it_stands(scene: Scene) -> None:
         "entries": [{"session_id": "s1", "skill": "tdd", "phase": "red"}],
     }
     assert scene.call("session_log", {"session_id": "s2"}) == {"session_id": "s2", "entries": []}
+
+
+def test_statistics_and_tiers_are_told_without_spending(scene: Scene) -> None:
+    """Nothing was called yet, and nobody listens at the only endpoint; no program is allowed."""
+    home = scene.stage.top / "home" / "config"
+    home.mkdir(parents=True)
+    text = "agents: {allowed_backends: [ollama]}\nendpoints: {mine: {url: 'http://127.0.0.1:9'}}\n"
+    (home / "config.yaml").write_text(text, "utf-8")
+    (home / "models.yaml").write_text("default_chain: [mine/small]\n", "utf-8")
+
+    async def story() -> tuple[Any, Any]:
+        store = await SqliteStore.open(scene.stage.top / "db", now=ManualClock().now)
+        skills = Skills(
+            config=load_config(scene.stage.top, {}), store=store, clock=ManualClock(), by="ann", router=scene.router,
+            fence=scene.stage.fence, brain=lambda: cast("Any", scene.shelf),
+        )  # fmt: skip
+        caller = Caller("ann", "cli", scene.shown.append, asyncio.Event())
+        try:
+            return await skills.call("stats_models", {}, caller), await skills.call("tier", {}, caller)
+        finally:
+            await store.close()
+
+    stats, tiers = asyncio.run(story())
+    assert stats == {"models": []}
+    assert tiers["tiers"]
+    assert not any(one["reachable"] for one in tiers["tiers"])
+    assert scene.router.jobs == []
 
 
 def test_skills_that_are_switched_off_answer_nothing(scene: Scene) -> None:
