@@ -26,7 +26,7 @@ MAX_TITLE: Final = 120
 MAX_SOURCE: Final = 200
 
 BAD_NOTE: Final = "BW570"
-BAD_SCOPE: Final = "BW571"
+BAD_SCOPE = "BW571"
 
 SCOPE = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

@@ -111,6 +111,8 @@ _MONEY = (
     Key("night.max_open", _COUNT, "proposals that may wait at once", None, _LEAST),
     Key("night.agents", Number(low=1, whole=True), "agents at once", 2, _LEAST),
     Key("night.keep_awake", Flag(), "keep the machine awake while an agent works", True, repository=NEVER),
+    Key("mcp.workflows", _NAMES, "workflows that MCP clients may start, by name", [], Overlap(), NEVER),
+    Key("mcp.budget", _USD, "dollars for a run that an MCP client starts", 5.0, _LEAST, NEVER),
     Key("credentials.*.backend", _TEXT, "the backend it is for", repository=NEVER),
     Key("credentials.*.billing", Choice(("metered", "subscription")), "how it is paid", repository=NEVER),
     Key("credentials.*.token", SecretText(), "the token, as a reference", repository=NEVER),

@@ -19,8 +19,8 @@ MCP_FILE: Final = ".mcp.json"
 SERVERS: Final = "mcpServers"
 NAME: Final = "bailiwick"
 ENTRY: Final[dict[str, Json]] = {"command": "bailiwick", "args": ["mcp"]}
-NOT_JSON: Final = "BW170"
-NOT_SERVERS: Final = "BW171"
+NOT_JSON = "BW170"
+NOT_SERVERS = "BW171"
 LARGEST: Final = 1_000_000
 MODE: Final = 0o644
 
