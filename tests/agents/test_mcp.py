@@ -1,4 +1,4 @@
-"""The real claude with our MCP server, as `init --mcp` sets it up: it finds the tools, calls them, reads what they say."""
+"""The real claude with our MCP server, as `init --mcp` sets it up: it finds the tools and hears what they give."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -54,6 +55,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
         "TMPDIR": str(tmp_path / "tmp"), "ANTHROPIC_API_KEY": "made-up", "DISABLE_AUTOUPDATER": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "0",
         "ENABLE_TOOL_SEARCH": "false", "MCP_CONNECTION_NONBLOCKING": "false", "MCP_TIMEOUT": "60000",
+        "XDG_CACHE_HOME": str(AGENTS / "copilot" / ".cache"),  # where copilot unpacked itself: 235 MB
     }  # fmt: skip
     somebody = Person(tmp_path / "home", tmp_path / "work", extra)
     written = somebody.runs("init", "--mcp", "--yes")
@@ -62,13 +64,18 @@ def person(tmp_path: Path) -> Iterator[Person]:
     until(lambda: find_children({"HOME": extra["HOME"]}) == [], 10, "the end of claude and of its MCP server")
 
 
-def _asks(person: Person, steps: Scenario, during: During = lambda _process, _places: None,
-          stubs: Mapping[str, Stub] | None = None) -> tuple[Result, ModelPlaces]:  # fmt: skip
+def _asks(
+    person: Person,
+    steps: Scenario,
+    *,
+    stubs: Mapping[str, Stub] = MappingProxyType({}),
+    during: During = lambda _process, _places: None,
+) -> tuple[Result, ModelPlaces]:
     """Have claude work, its model playing `steps`; `during` is what happens meanwhile, `stubs` are local models."""
 
     async def story() -> tuple[Result, ModelPlaces]:
-        async with ModelPlaces({"scene": Stub(says=steps), **(stubs or {})}) as places:
-            _configure(person, places, stubs or {})
+        async with ModelPlaces({"scene": Stub(says=steps), **stubs}) as places:
+            _configure(person, places, stubs)
             person.extra["ANTHROPIC_BASE_URL"] = places.url("scene")
             return await asyncio.to_thread(_claude, person, places, during), places
 
@@ -136,3 +143,86 @@ def test_claude_is_offered_every_tool_and_is_told_what_they_give(person: Person)
     assert [one["id"] for one in json.loads(found)["notes"]] == [note["id"]]
     assert json.loads(log) == {"session_id": "s1", "entries": []}
     assert list((person.home).rglob(f"*{note['id']}*.md"))
+
+
+def _local(person: Person, small: Scenario) -> dict[str, Stub]:
+    """A project with a mistake in it, a cheap model in the house, and a judge."""
+    (person.cwd / "price.py").write_text("def total(a, b):\n    return a - b\n")
+    return {"small": Stub(says=small), "judge": Stub(says=(ACCEPT,))}
+
+
+@pytest.mark.nightly
+def test_a_review_that_claude_asks_for_is_made_by_the_cheap_model(person: Person) -> None:
+    """What claude hands over costs claude nothing; the session that it names tells it afterwards what was done."""
+    root = str(person.cwd)
+    steps: Scenario = [
+        claude_calls(f"{PREFIX}review", project_root=root, files=["price.py"], session_id="s1"),
+        claude_calls(f"{PREFIX}session_log", session_id="s1"),
+        claude_calls(f"{PREFIX}stats_models"),
+        DONE,
+    ]
+    result, places = _asks(person, steps, stubs=_local(person, (REVIEW,)))
+    assert result.code == 0, result.out + result.err
+    (review, _), (log, _), (stats, _) = told = _told(places)
+    assert [failed for _, failed in told] == [False, False, False], told
+    made = json.loads(review)
+    assert (made["status"], made["model_used"], made["verified"]) == ("pass", "small/a", True)
+    assert made["findings"] == [FINDING]
+    (entry,) = json.loads(log)["entries"]
+    assert (entry["skill"], entry["final_status"], entry["project_root"]) == ("review", "pass", root)
+    assert [(one["skill"], one["model"], one["cost"]) for one in json.loads(stats)["models"]] == [
+        ("review", "small/a", 0.0)
+    ]
+    assert len(_asked(places)) == len(steps)
+
+
+@pytest.mark.nightly
+def test_what_is_wrong_with_a_call_is_told_to_the_model(person: Person) -> None:
+    """A model mends its call only if it reads what to change; nobody was asked anything on its behalf."""
+    steps: Scenario = [
+        claude_calls(f"{PREFIX}review", project_root=str(person.cwd)),
+        claude_calls(f"{PREFIX}review", project_root=str(person.cwd), files=["price.py"], depth=3),
+        claude_calls(f"{PREFIX}review", project_root="/", files=["etc/passwd"]),
+        claude_calls(f"{PREFIX}run_start", workflow="../quick"),
+        DONE,
+    ]
+    result, places = _asks(person, steps, stubs=_local(person, (REVIEW,)))
+    assert result.code == 0, result.out + result.err
+    told = _told(places)
+    assert [failed for _, failed in told] == [True] * 4, told
+    words = [text for text, _ in told]
+    for text, wanted in zip(words, ("'files'", "'depth'", "roots", "mcp.workflows"), strict=True):
+        assert wanted in text
+    assert places.count("small") == 0
+
+
+@pytest.mark.nightly
+def test_the_tiers_are_told_without_asking_any_model(person: Person) -> None:
+    """A look at what can be reached spends nothing."""
+    stubs = {"small": Stub(models=("a",), says=(REVIEW,)), "judge": Stub(models=("v",), says=(ACCEPT,))}
+    result, places = _asks(person, [claude_calls(f"{PREFIX}tier"), DONE], stubs=stubs)
+    assert result.code == 0, result.out + result.err
+    ((text, failed),) = _told(places)
+    assert not failed
+    found = {one["name"]: (one["reachable"], one["models"]) for one in json.loads(text)["tiers"]}
+    assert (found["small"], found["judge"]) == ((True, ["small/a"]), (True, ["judge/v"]))
+    assert found["claude"] == (True, ["claude-sonnet-4-6"])
+    assert (places.count("small"), places.count("judge"), len(_asked(places))) == (0, 0, 2)
+
+
+@pytest.mark.nightly
+def test_when_claude_is_interrupted_the_call_ends_and_is_on_record(person: Person) -> None:
+    """The local model is hung up on, the server goes with its client, and the session still tells of the call."""
+
+    def interrupt(process: subprocess.Popen[str], places: ModelPlaces) -> None:
+        until(lambda: places.count("small") == 1, 60, "the call of the local model")
+        assert len(find_children({"HOME": person.extra["HOME"]})) >= 2
+        process.send_signal(signal.SIGINT)
+
+    review = claude_calls(f"{PREFIX}review", project_root=str(person.cwd), files=["price.py"], session_id="s1")
+    result, places = _asks(person, [review, DONE], stubs=_local(person, (Hang(),)), during=interrupt)
+    assert (len(_asked(places)), places.count("judge")) == (1, 0), result.out
+    until(lambda: find_children({"HOME": person.extra["HOME"]}) == [], 10, "the end of the MCP server")
+    (entry,) = person.runs("skill", "session_log", "--session-id", "s1").json()["entries"]
+    assert (entry["skill"], entry["final_status"]) == ("review", "error")
+    assert "cancelled" in entry["message"]

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -93,9 +93,16 @@ def _clients() -> None:
 def person(tmp_path: Path) -> Person:
     """Somebody with one workflow for clients."""
     (tmp_path / "work").mkdir()
-    made = Person(tmp_path / "home", tmp_path / "work", {"HOME": str(tmp_path)})
+    made = Person(tmp_path / "home", tmp_path / "work", {"HOME": str(tmp_path), "MCP_INSPECTOR_SECRET_STORE": "memory"})
     prepare(made)
     return made
+
+
+class Target(NamedTuple):
+    """Which server: words that stand before the method, and words after it."""
+
+    first: list[str]
+    last: list[str]
 
 
 def node(person: Person, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -105,27 +112,28 @@ def node(person: Person, *words: str | Path) -> subprocess.CompletedProcess[str]
     )  # fmt: skip
 
 
-def inspect(person: Person, target: list[str], *words: str) -> Any:
+def inspect(person: Person, target: Target, *words: str) -> Any:
     """The document that the Inspector prints; a tool error is one too."""
-    done = node(person, INSPECTOR, "--cli", *words, *target)
+    done = node(person, INSPECTOR, "--cli", *target.first, *words, *target.last)
     assert done.returncode in (0, 5), done.stderr
     return json.loads(done.stdout)
 
 
-def call(person: Person, target: list[str], name: str) -> Any:
+def call(person: Person, target: Target, name: str) -> Any:
     given = {**ARGUMENTS.get(name, {}), **({"project_root": str(person.cwd)} if name in PROJECTS else {})}
     pairs = [word for key, value in given.items() for word in ("--tool-arg", f"{key}={value}")]
     return inspect(person, target, "--method", "tools/call", "--tool-name", name, *pairs)
 
 
-def over_http(person: Person, url: str) -> list[str]:
+def over_http(person: Person, url: str) -> Target:
     token = (person.home / "state" / "token").read_text().strip()
-    return ["--header", f"Authorization: Bearer {token}", f"{url}/mcp"]
+    return Target([f"{url}/mcp"], ["--header", f"Authorization: Bearer {token}"])
 
 
-def over_stdio(person: Person) -> list[str]:
+def over_stdio(person: Person) -> Target:
     kept = [f"{name}={value}" for name, value in person.env().items() if name in ("BAILIWICK_HOME", "PYTHONPATH")]
-    return [*(word for one in kept for word in ("-e", one)), "--cwd", str(person.cwd), "--", str(BAILIWICK), "mcp"]
+    given = [word for one in kept for word in ("-e", one)]
+    return Target([], [*given, "--cwd", str(person.cwd), "--", str(BAILIWICK), "mcp"])
 
 
 def scenarios(person: Person) -> set[str]:

@@ -18,6 +18,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
+from bailiwick.secrets.service import Coverage
 
 NOT_YOURS = "BW576"
 NO_SCOPE = "BW577"
@@ -300,6 +301,7 @@ def _with_brain(go: Callable[[Brain, Config], Awaitable[int]]) -> int:
     async def run() -> int:
         config = load_config(Path.cwd(), {})
         one = Brain.open(config, SystemClock())
+        one.redact = Coverage.of(config).text
         try:
             return await go(one, config)
         finally:

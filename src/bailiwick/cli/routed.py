@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bailiwick.ids import Json
     from bailiwick.routing.cooldown import Cooldowns
     from bailiwick.routing.endpoints import Endpoints
-    from bailiwick.routing.leads import Leads
+    from bailiwick.routing.leads import Discipline, Leads
     from bailiwick.routing.models_file import Models
     from bailiwick.routing.service import Router
     from bailiwick.routing.slots import Slots
@@ -49,15 +49,21 @@ class Routed:
     def leads(self) -> Leads:
         """The chains of agent nodes."""
         from bailiwick.routing.leads import Leads
-        from bailiwick.skills.folders import find_skills
 
         if self._leads is None:
             endpoints, slots, cooldowns = self._ways()
             self._leads = Leads(
                 clock=self.clock, models=self.models, endpoints=endpoints, queue=slots, cooldowns=cooldowns,
-                discipline=lambda name: find_skills(self.config).get(name).body, environment=environment,
+                discipline=self._discipline, environment=environment,
             )  # fmt: skip
         return self._leads
+
+    def _discipline(self, name: str) -> Discipline:
+        from bailiwick.routing.leads import Discipline
+        from bailiwick.skills.folders import find_skills
+
+        skill = find_skills(self.config).get(name)
+        return Discipline(skill.body, tuple(skill.chain or ()), skill.local_only)
 
     def router(self) -> Router:
         """Where skill calls go."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bailiwick.agents.fencing import Fencing
     from bailiwick.agents.settings import Settings
     from bailiwick.cli.routed import Routed
-    from bailiwick.routing.model import Chain
     from bailiwick.skills.service import Skills
 
 
@@ -144,13 +143,10 @@ class Agents:
             self._routed = Routed(self.config, self.store, self.clock, self.desk, self.daily, clean)
         return self._routed
 
-    def chain(self, node: Work, settings: Settings) -> Chain | None:
-        """The chain that a node goes through; None for one that names neither a skill nor models."""
-        return self.routed().leads().chain(node, settings) if _is_routed(node) else None
-
-    def backends(self, node: Work, settings: Settings) -> tuple[str, ...]:
+    def backends(self, node: Work, chosen: dict[str, Json], settings: Settings) -> tuple[str, ...]:
         """Every backend that a node may ask. Raises `UsageError` where its chain can't be made."""
-        chain = self.chain(node, settings)
+        routed = bool(node.spec.get("skill") or node.spec.get("models"))
+        chain = self.routed().leads().chain(node, settings, chosen.get("model")) if routed else None
         if chain is None:
             return (settings.choose(node).backend,)
         asked = (*chain.candidates, *([chain.verifier] if chain.verifier else []))
@@ -212,19 +208,8 @@ class Agents:
             await self._brokerage.close()
 
     def ladder(self, node: Work) -> LadderPolicy:
-        """The knobs of a node. One whose chain can't be made fails when it is asked, and says why."""
-        policy = self.settings().ladder(node)
-        if not _is_routed(node):
-            return policy
-        try:
-            chain = self.chain(node, self.settings())
-        except BailiwickError:
-            return policy
-        return replace(policy, models=len(chain.candidates)) if chain else policy
-
-
-def _is_routed(node: Work) -> bool:
-    return bool(node.spec.get("skill") or node.spec.get("models"))
+        """The knobs of a node."""
+        return self.settings().ladder(node)
 
 
 def person() -> str:

@@ -40,7 +40,10 @@ FREE = frozenset({Kind.CAP, Kind.HELD, Kind.AUTH, Kind.BILLING})
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What is known of a failed turn besides its class. Times are seconds since the epoch, spans seconds."""
+    """What is known of a failed turn besides its class. Times are seconds since the epoch, spans seconds.
+
+    `models` is how many models the chain had that it was a part of; 0 where the node's knobs tell.
+    """
 
     evidence: str = ""
     resets_at: float | None = None
@@ -53,6 +56,7 @@ class Detail:
     backend: str = ""
     model: str = ""
     credential: str = ""
+    models: int = 0
 
     def to_json(self) -> dict[str, Json]:
         """Only what is said."""

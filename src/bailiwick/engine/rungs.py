@@ -89,7 +89,7 @@ def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pa
     """Choose the rung after the last of `tries`. Of a chain only the last model climbs: the others get one call."""
     last = tries[-1]
     waits = last.kind is Kind.BUDGET or (last.kind in (Kind.CAP, Kind.HELD) and policy.on_cap == "wait")
-    if last.model + 1 < policy.models and not waits:
+    if last.model + 1 < (last.detail.models or policy.models) and not waits:
         return Plan("next_model", last.model + 1, feedback=feedback_of(tries))
     step = _climb(tries, policy, key)
     match step:

@@ -224,6 +224,7 @@ def _ollama_url(url: str) -> str:
     return f"{parts.scheme}://{at}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
+@lru_cache(maxsize=256)
 def _parsed(url: str, name: str) -> SplitResult:
     try:
         parts = urlsplit(url)

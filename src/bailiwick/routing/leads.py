@@ -21,23 +21,33 @@ BY_NAME = frozenset(TABLE) - {"command", SIMULATED}
 """Backends for which a model's name tells who asks it; any other way to an agent has names of its own."""
 
 
+@dataclass(frozen=True, slots=True)
+class Discipline:
+    """What a skill says: its text, and which models it wants or allows."""
+
+    body: str
+    chain: tuple[str, ...] = ()
+    local_only: bool = False
+
+
 @dataclass(slots=True, kw_only=True)
 class Leads:
-    """Chains for nodes, and the way to their local models. `discipline` gives the text of a skill by its name."""
+    """Chains for nodes, and the way to their local models. `discipline` gives a skill by its name."""
 
     clock: Clock
     models: Callable[[], Models]
     endpoints: Endpoints
     queue: Queue
     cooldowns: Cooldowns
-    discipline: Callable[[str], str]
+    discipline: Callable[[str], Discipline]
     environment: Callable[[], Mapping[str, str]]
     _read: Models | None = field(default=None)
 
-    def chain(self, node: Work, settings: Settings) -> Chain | None:
+    def chain(self, node: Work, settings: Settings, asked: Json = None) -> Chain | None:
         """The chain of a node; None where its models are all of one backend that it, or the person, names.
 
-        Raises `UsageError` where a skill's models are named nowhere, or may not be used.
+        `asked` is the model that the run was started with; the node's own word goes before it. Raises `UsageError`
+        where a skill's models are named nowhere, or may not be used.
         """
         spec = node.spec
         skill, given = str(spec.get("skill") or ""), tuple(map(str, spec.get("models") or ()))
@@ -47,8 +57,15 @@ class Leads:
             return None
         if pinned or own not in BY_NAME:
             return _on(own, settings.choose(node).models, skill)
-        named = spec.get("model") or settings.model
-        return compose(self._models(), skill or node.id, str(named) if named else None, settings=settings, given=given)
+        named = spec.get("model") or (None if given else asked)
+        models = self._models()
+        wanted = self.discipline(skill) if skill else Discipline("")
+        in_file = models.skills.get(skill)
+        listed = () if in_file is not None and in_file.chain else wanted.chain
+        return compose(
+            models, skill or node.id, str(named) if named else None, local_only=wanted.local_only, settings=settings,
+            given=given or listed,
+        )  # fmt: skip
 
     def _models(self) -> Models:
         if self._read is None:

@@ -44,11 +44,12 @@ class RoutedKind(AgentKind):
             raise RenderFailed("not an agent node")
         made = self.rendered(node, lookup, renderer)
         leads = self.leads()
-        settings = self.desk.settings.for_run(lookup(CHOSEN))
+        chosen: dict[str, Json] = lookup(CHOSEN)
+        settings = self.desk.settings.for_run(chosen)
         skill = str(node.spec.get("skill") or "")
         try:
-            chain = leads.chain(node, settings)
-            discipline = leads.discipline(skill) if skill else ""
+            chain = leads.chain(node, settings, chosen.get("model"))
+            discipline = leads.discipline(skill).body if skill else ""
         except BailiwickError as error:
             raise RenderFailed(f"{error.what}; {error.hint}") from error
         if chain is None:
@@ -60,7 +61,14 @@ class RoutedKind(AgentKind):
         return replace(made, value={**made.value, "route": route})
 
     async def attempt(self, request: Request, io: Io) -> Done | Failed:
-        """One turn of the model whose call it is, and the verifier's word on it."""
+        """One turn of the model whose call it is, and the verifier's word on it; a failure tells the chain's length."""
+        found = await self._attempt(request, io)
+        if isinstance(found, Done):
+            return found
+        detail = {**(found.failure.detail or {}), "models": len(request.prepared["route"]["chain"])}
+        return replace(found, failure=replace(found.failure, detail=detail))
+
+    async def _attempt(self, request: Request, io: Io) -> Done | Failed:
         route: dict[str, Json] = request.prepared["route"]
         leads = self.leads()
         chain, verifier = chain_of(route)

@@ -216,7 +216,9 @@ class Router:
 
     def _forget_home(self, call: str) -> None:
         """What an agent left in the home of its call must not meet the next one."""
-        shutil.rmtree(self.config.paths.state / "homes" / call, ignore_errors=True)
+        home = self.config.paths.state / "homes" / call
+        if home.is_dir():
+            shutil.rmtree(home, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | No
     known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
     chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
     settings = read_settings(session.config, simulate).for_run(chosen)
-    names = {name for node in agents for name in session.agents.backends(node, settings)}
+    names = {name for node in agents for name in session.agents.backends(node, chosen, settings)}
     for name in sorted(names):
         require(name, settings)
     if names - SERVERS:

@@ -209,7 +209,7 @@ def _wait(state: State, scope: Scope, wait: OpenWait) -> Reason:
     choices = ", ".join(str(choice) for choice in wait.body.get("choices") or ())
     lines = tuple(line for line in (f"choices: {choices}" if choices else "", f"wait id: {wait.id}") if line)
     match wait.kind:
-        case "ask" | "unknown" | "approval":
+        case "ask" | "unknown" | "approval" | "exhausted":
             limit = f"; nobody answering by {due} decides it" if due else ""
             return Reason("waits", f"'{where}' waits for a person {since}: {asked}{limit}", lines, wait.opened_at)
         case "budget":

@@ -18,7 +18,7 @@ from bailiwick.service.tokens import Access, Scope
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-MISSING_EXTRA = "BW482"
+MISSING_EXTRA = "BW602"
 NEEDED = ("mcp", "starlette", "uvicorn")
 
 

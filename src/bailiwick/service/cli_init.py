@@ -11,12 +11,11 @@ import click
 
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotReady
+from bailiwick.gate.cli import NO_REPOSITORY, describe, introduce
 from bailiwick.gate.spec import FILE
 
 if TYPE_CHECKING:
     from bailiwick.service.setup import Change
-
-NO_REPOSITORY = "BW446"
 
 
 @click.command()
@@ -79,7 +78,6 @@ async def _gate(config: Config, root: Path, *, run: bool) -> list[Change]:
     from bailiwick.clock import SystemClock
     from bailiwick.fence.service import open_fence
     from bailiwick.fence.vault import Vault
-    from bailiwick.gate.cli import describe, introduce
     from bailiwick.gate.opening import gate_for, places_of
     from bailiwick.gate.service import Ask, run_gate
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bailiwick.cli.session import Session
     from bailiwick.skills.service import Caller
 
-OFF = "BW487"
+OFF = "BW607"
 
 
 class Calling(Protocol):

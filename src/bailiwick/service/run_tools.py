@@ -31,10 +31,10 @@ from bailiwick.workflows.service import BUNDLED, FILE, Shelf, named
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
 
-NOT_LISTED: Final = "BW483"
-NO_SANDBOX: Final = "BW484"
-INSIDE_A_RUN: Final = "BW485"
-NOT_OURS: Final = "BW486"
+NOT_LISTED: Final = "BW603"
+NO_SANDBOX: Final = "BW604"
+INSIDE_A_RUN: Final = "BW605"
+NOT_OURS: Final = "BW606"
 STARTED_BY: Final = "started_by"
 MARK: Final = "mcp:"
 LARGEST: Final = 200_000

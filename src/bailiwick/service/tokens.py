@@ -17,8 +17,8 @@ from bailiwick.ids import NAME, digest
 
 Scope = Literal["read", "run", "admin"]
 RANK: Final[Mapping[str, int]] = {"read": 0, "run": 1, "admin": 2}
-UNREADABLE = "BW480"
-NO_TOKEN = "BW481"  # noqa: S105  the code of an error
+UNREADABLE = "BW600"
+NO_TOKEN = "BW601"  # noqa: S105  the code of an error
 LONGEST = 512
 """Characters of a token that are looked at; a longer one is nobody's."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

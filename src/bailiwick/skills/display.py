@@ -40,9 +40,9 @@ def lines(told: Mapping[str, Json]) -> Iterator[str]:
     """A result for people: what came of it, where it is, what was found, who tried."""
     head = (told.get("status"), _name(told), told.get("model_used"))
     yield "  ".join(plain(str(part)) for part in head if part)
-    for key in ("message", "error"):
-        if told.get(key):
-            yield f"  {plain(str(told[key]))}"
+    for text in dict.fromkeys(told.get(key) for key in ("message", "error")):
+        if text:
+            yield f"  {plain(str(text))}"
     if told.get("file_path"):
         yield f"  file  {plain(str(told['file_path']))}"
     for finding in told.get("findings") or ():

@@ -80,6 +80,7 @@ def _outside(given: str, allowed: tuple[Path, ...]) -> UsageError:
     wanted = json.dumps([*map(str, allowed), given], ensure_ascii=False)
     return UsageError(
         f"project_root {given} is not in a directory that skills may work in (roots: {listed})",
-        hint=f"if skills may work there: bailiwick config set roots {shlex.quote(wanted)}",
+        hint="start `bailiwick mcp` in that project; for `bailiwick serve`, if skills may work there: "
+        f"bailiwick config set roots {shlex.quote(wanted)}",
         code=NOT_ALLOWED,
     )

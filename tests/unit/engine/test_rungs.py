@@ -155,6 +155,13 @@ def test_only_the_last_model_of_a_chain_climbs(kind: Kind) -> None:
     assert rungs[2:] == alone[: len(rungs) - 2]
 
 
+def test_a_failure_that_tells_the_length_of_its_chain_is_believed() -> None:
+    """The chain is made when the node begins; what a file says about it later changes nothing for this visit."""
+    short, long = (Try(Kind.CRASH, "first", 0, 0, 1, 1.0, Detail(models=count)) for count in (1, 2))
+    assert next_rung([long], LadderPolicy(), "key") == Plan("next_model", 1)
+    assert isinstance(next_rung([short], LadderPolicy(models=2), "key"), Pause)
+
+
 def test_what_a_verifier_held_against_answers_is_handed_on_and_errors_are_not() -> None:
     """The next model builds on the verdicts; an outage of the model before says nothing about the task."""
     tries = [

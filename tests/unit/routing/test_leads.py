@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.endpoints import Endpoints
-from bailiwick.routing.leads import Leads, chain_of
+from bailiwick.routing.leads import Discipline, Leads, chain_of
 from bailiwick.routing.models_file import Models, SkillModels
 from bailiwick.routing.slots import Slots
 from tests.unit.routing.records import with_store
@@ -28,18 +29,28 @@ MODELS = Models(
 )
 
 
+DISCIPLINES = {
+    "secret": Discipline("Keep it here.", local_only=True),
+    "own": Discipline("Ask these.", chain=("ollama/own", "opus")),
+    "review": Discipline("Look.", chain=("ollama/never",)),
+}
+
+
 def _node(**spec: Json) -> Work:
     return Work(id="look", next="done", type="agent", spec=spec)
 
 
-def _chain(tmp_path: Path, node: Work, settings: Settings, models: Models = MODELS) -> list[tuple[str, str]] | None:
+def _chain(
+    tmp_path: Path, node: Work, settings: Settings, models: Models = MODELS, asked: str | None = None
+) -> list[tuple[str, str]] | None:
     async def look(store: Store) -> list[tuple[str, str]] | None:
         clock = SystemClock()
         leads = Leads(
             clock=clock, models=lambda: models, endpoints=Endpoints(), queue=Slots(tmp_path),
-            cooldowns=Cooldowns(store, clock), discipline=lambda name: name, environment=dict,
+            cooldowns=Cooldowns(store, clock), environment=dict,
+            discipline=lambda name: DISCIPLINES.get(name, Discipline(name)),
         )  # fmt: skip
-        chain = leads.chain(node, settings)
+        chain = leads.chain(node, settings, asked)
         return None if chain is None else [(one.model, one.backend) for one in chain.candidates]
 
     return with_store(tmp_path, look)
@@ -62,7 +73,24 @@ def test_a_skill_goes_through_its_chain_and_a_node_s_own_models_come_first(tmp_p
 def test_a_model_that_is_named_is_a_chain_of_one(tmp_path: Path) -> None:
     """By the node or by the person who starts the run: nothing is escalated then."""
     assert _chain(tmp_path, _node(skill="review", model="haiku"), Settings()) == [("haiku", "claude")]
-    assert _chain(tmp_path, _node(skill="review"), Settings(model="ollama/x")) == [("ollama/x", "openai")]
+    assert _chain(tmp_path, _node(skill="review"), Settings(), asked="ollama/x") == [("ollama/x", "openai")]
+
+
+def test_a_node_s_own_models_go_before_the_run_s(tmp_path: Path) -> None:
+    """The most specific word wins; what is only a preference of the person does not undo a skill's chain."""
+    own = _node(models=["ollama/a", "opus"])
+    assert _chain(tmp_path, own, Settings(), asked="haiku") == [("ollama/a", "openai"), ("opus", "claude")]
+    assert len(_chain(tmp_path, _node(skill="review"), Settings(model="haiku")) or ()) == 2
+
+
+def test_what_a_skill_says_of_its_models_holds_for_nodes_too(tmp_path: Path) -> None:
+    """`local_only` above all: a node must not carry out what the skill keeps in the house."""
+    assert _chain(tmp_path, _node(skill="secret"), Settings(), replace(MODELS, verifier="")) == [
+        ("ollama/phi4", "openai")
+    ]
+    with pytest.raises(UsageError, match="local_only"):
+        _chain(tmp_path, _node(skill="secret"), Settings())
+    assert _chain(tmp_path, _node(skill="own"), Settings()) == [("ollama/own", "openai"), ("opus", "claude")]
 
 
 @pytest.mark.parametrize("settings", [Settings(backend="command"), Settings(backend="of-a-plug-in")])
@@ -90,7 +118,7 @@ def test_simulated_agents_are_simulated_whatever_is_named(tmp_path: Path) -> Non
 def test_a_skill_whose_models_nobody_names_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     """Before the run starts, and not in its third hour."""
     with pytest.raises(UsageError) as caught:
-        _chain(tmp_path, _node(skill="review"), Settings(), Models())
+        _chain(tmp_path, _node(skill="other"), Settings(), Models())
     assert "default_chain" in caught.value.hint
 
 
