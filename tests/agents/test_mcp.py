@@ -16,7 +16,7 @@ import pytest
 
 from bailiwick.runtime.children import find_children
 from bailiwick.testing.model_places import ModelPlaces, Stub
-from bailiwick.testing.model_server import Hang, Say, Scenario, Seen
+from bailiwick.testing.model_server import Hang, Say, Scenario, Seen, UseTool
 from bailiwick.testing.polling import until
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need
@@ -174,6 +174,26 @@ def test_a_review_that_claude_asks_for_is_made_by_the_cheap_model(person: Person
         ("review", "small/a", 0.0)
     ]
     assert len(_asked(places)) == len(steps)
+
+
+@pytest.mark.nightly
+def test_a_review_that_claude_asks_for_can_be_made_by_another_claude(person: Person) -> None:
+    """One claude in another: the inner one is fenced, has a key for one turn, and is not offered our tools again."""
+    review = {"project_root": str(person.cwd), "files": ["price.py"], "model": "claude-sonnet-4-6"}
+    look = UseTool("shell", "tr '\\0' '\\n' < /proc/$CLAUDE_PID/environ")
+    answer = UseTool("structured", raw=REVIEW.text)
+    steps: Scenario = [claude_calls(f"{PREFIX}review", **review), look, answer, DONE]
+    result, places = _asks(person, steps, stubs=_local(person, (REVIEW,)))
+    assert result.code == 0, result.out + result.err
+    assert [len(_offered(seen)) for seen in _asked(places)] == [len(TOOLS), 0, 0, len(TOOLS)]
+    ((review_text, failed),) = _told(places)
+    made = json.loads(review_text)
+    assert (failed, made["status"], made["model_used"], made["verified"]) == (False, "pass", "claude-sonnet-4-6", True)
+    assert made["attempts"][0]["cost"] > 0
+    inside = json.dumps(tool_results(_asked(places)[2]))
+    assert "ANTHROPIC_API_KEY=bw-turn-" in inside
+    assert "made-up" not in inside
+    assert "CLAUDE_CODE_MESSAGING_TOKEN" not in inside
 
 
 @pytest.mark.nightly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +20,19 @@ PACKAGES = CLIENTS / "node_modules" / "@modelcontextprotocol"
 INSPECTOR = PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"
 CONFORMANCE = PACKAGES / "conformance" / "dist" / "index.js"
 
-PLAYED = (
-    "server-initialize", "ping", "tools-list", "server-sse-multiple-streams", "resources-list", "prompts-list",
-    "dns-rebinding-protection",
-)  # fmt: skip
+BOTH = ("tools-list", "server-sse-multiple-streams", "resources-list", "prompts-list", "dns-rebinding-protection")
+PLAYED = {
+    "2025-11-25": (*BOTH, "server-initialize", "server-session-lifecycle", "ping"),
+    "2026-07-28": (*BOTH, "sep-2164-resource-not-found", "caching", "http-header-validation"),
+}
+"""Scenarios of each version of the protocol that have to pass."""
+STATELESS = "server-stateless"
+DIAGNOSED = {
+    "sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400",
+    "sep-2575-http-server-no-independent-requests-on-stream", "sep-2575-server-no-log-without-loglevel",
+}  # fmt: skip
+"""The checks of that scenario which call a diagnostic tool of the suite's own example server."""
+ASKS_NOTHING = "the server asks nothing of its client: questions go to the person, by `approvals_list`"
 NOT_PLAYED = {
     "logging-set-level": "the capability is not offered: progress tells what goes on, and newer versions dropped it",
     "completion-complete": "the capability is not offered: no argument has a list of values to choose from",
@@ -37,8 +47,33 @@ NOT_PLAYED = {
     ),
     **dict.fromkeys(
         ("tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"),
-        "the server asks nothing of its client: questions go to the person, by `approvals_list`",
+        ASKS_NOTHING,
     ),
+    **dict.fromkeys(
+        (
+            f"input-required-result-{name}" for name in (
+                "basic-elicitation", "basic-sampling", "basic-list-roots", "request-state", "multiple-input-requests",
+                "multi-round", "missing-input-response", "non-tool-request", "result-type", "unsupported-methods",
+                "tampered-state", "capability-check", "ignore-extra-params", "validate-input",
+            )
+        ),
+        ASKS_NOTHING,
+    ),
+    **dict.fromkeys(
+        (
+            f"tasks-{name}" for name in (
+                "lifecycle", "capability-negotiation", "wire-fields", "request-state-removal", "mrtr-input",
+                "request-headers", "dispatch-and-envelope", "status-notifications", "required-task-error",
+                "mrtr-composition",
+            )
+        ),
+        "an extension that is not offered: what takes long is a run, by `run_start`",
+    ),
+    **dict.fromkeys(
+        ("sep-2640-skills-directory", "sep-2640-skills-enumeration", "sep-2640-skills-manifest"),
+        "an extension that is not offered: disciplines are prompts and resources",
+    ),
+    "http-custom-header-server-validation": "no tool of ours takes an argument from a header",
     "server-sse-polling": "streams are not resumed: a result that was missed is in the call log and in `run_result`",
     **dict.fromkeys(
         ("resources-read-text", "resources-read-binary", "resources-templates-read"),
@@ -48,9 +83,7 @@ NOT_PLAYED = {
         ("resources-subscribe", "resources-unsubscribe"), "the capability is not offered: nothing is pushed"
     ),
     **dict.fromkeys(
-        (
-            "prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image",
-        ),
+        ("prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"),
         "gets a prompt of the suite's own example server; ours are got in tests/unit/service/test_mcp.py",
     ),
 }  # fmt: skip
@@ -142,20 +175,36 @@ def scenarios(person: Person) -> set[str]:
     return {line.split()[1] for line in told.splitlines() if line.startswith("  - ")}
 
 
+def play(person: Person, url: str, *words: str) -> str:
+    """What the suite prints of its scenarios."""
+    return node(person, CONFORMANCE, "server", "--url", f"{url}/mcp", *words).stdout
+
+
 def test_the_suite_s_scenarios_pass_and_the_inspector_lists_every_tool(person: Person) -> None:
     """What others wrote against the protocol finds what our own tests, written against our server, do not."""
     with serving(person, "--allow-anonymous-loopback") as (_, url):
-        played = node(person, CONFORMANCE, "server", "--url", f"{url}/mcp")
+        told = {one: play(person, url, "--suite", "all", "--spec-version", one) for one in PLAYED}
         listed = inspect(person, over_http(person, url), "--method", "tools/list")
-    passed = {line.split()[1].rstrip(":") for line in played.stdout.splitlines() if line.startswith("✓")}
-    assert set(PLAYED) <= passed, played.stdout[-4000:]
+    for version, wanted in PLAYED.items():
+        passed = {line.split()[1].rstrip(":") for line in told[version].splitlines() if line.startswith("✓")}
+        assert set(wanted) <= passed, told[version][-4000:]
     assert {tool["name"] for tool in listed["tools"]} == {tool.name for tool in TABLE}
+
+
+@pytest.mark.nightly
+def test_a_server_without_sessions_fails_only_what_needs_the_suite_s_own_tools(person: Person) -> None:
+    """Most checks of this scenario apply; those that don't are known by name."""
+    with serving(person, "--allow-anonymous-loopback") as (_, url):
+        told = play(person, url, "--scenario", STATELESS, "--spec-version", "2026-07-28")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", told)
+    assert set(re.findall(r"\[(\S+)\s*\] FAILURE", plain)) == DIAGNOSED
+    assert len(re.findall(r"\] SUCCESS", plain)) >= 20
 
 
 @pytest.mark.nightly
 def test_every_scenario_is_played_or_has_a_reason_why_not(person: Person) -> None:
     """A new version of the suite must not bring scenarios that nobody looked at."""
-    assert scenarios(person) == {*PLAYED, *NOT_PLAYED}
+    assert scenarios(person) == {STATELESS, *(name for names in PLAYED.values() for name in names), *NOT_PLAYED}
 
 
 @pytest.mark.nightly

@@ -37,6 +37,8 @@ FENCED: dict[str, Json] = {"skip_permissions": True, "sandboxed": True}
 """Inside the fence it may run what it likes: the fence says what that can reach."""
 CARRIED = ("CLAUDE_CODE_", "CODEX_", "COPILOT_")
 """Variables of the CLIs themselves that are carried in, unless they hold a secret."""
+_NOT_CARRIED = frozenset({"TOKEN", "KEY", "SECRET", "SOCKET", "PORT", "SESSION", "MESSAGING", "ENTRYPOINT"})
+"""Words in their names that make them a secret, or of the session that we were started in: nothing leads back there."""
 _LOGIN_FOLDERS = frozenset(name for login in LOGINS.values() for name in login.folders)
 OWN = ("BAILIWICK_RUN", "BAILIWICK_ROOT", "BAILIWICK_EFFECT_KEY", "BAILIWICK_NODE", "BAILIWICK_WORKSPACE")
 VENDOR_HOSTS: Mapping[str, tuple[str, ...]] = {
@@ -96,11 +98,8 @@ class Fencing:
         own_home = self.isolates or not access.exposed
         home = make_private(self.state / "homes" / stay.root) if own_home else Path(turn.env.get("HOME", "/"))
         scratch = make_private(self.fence.scratch / f"turn-{digest(turn.key)[:16]}")
-        wanted = (*CARRIED, *SECRET_VARIABLES) if access.exposed else CARRIED
         kept = {
-            name: value
-            for name, value in turn.env.items()
-            if name in OWN or (name.startswith(wanted) and (access.exposed or name not in SECRET_VARIABLES))
+            name: value for name, value in turn.env.items() if name in OWN or _is_carried(name, exposed=access.exposed)
         }
         carried = carry_profiles(turn.env, home) if backend == "codex" and not access.exposed else {}
         folders = LOGINS[backend].folders if access.exposed and backend in LOGINS else {}
@@ -193,6 +192,12 @@ class _Doorman:
 
     def _refused(self, host: str, why: str) -> None:
         self.show(f"the fence refused a connection to {plain_line(host.encode('utf-8', 'replace'), 200)}: {why}")
+
+
+def _is_carried(name: str, *, exposed: bool) -> bool:
+    if name in SECRET_VARIABLES:
+        return exposed
+    return name.startswith(CARRIED) and _NOT_CARRIED.isdisjoint(name.split("_"))
 
 
 def _tell_over(stay: Stay, why: str) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 INSTRUCTIONS: Final = Path(__file__).parent.parent / "bundled" / "prompts" / "mcp-instructions.md"
 PERSON: Final = Access("person", "admin")
 """Whoever started us on a pipe."""
+CALLS: Final = 64
+"""Calls that may be open at once, of all clients."""
 SESSIONS: Final = 256
 """Sessions of older clients that may be open at once."""
 IDLE: Final = 1800.0
@@ -108,6 +110,7 @@ class Handlers:
 
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
+        self._open = 0
 
     async def list_tools(self, ctx: ServerRequestContext[Any, Any], _params: Any) -> dict[str, Json]:
         """The tools that this client's token reaches."""
@@ -121,14 +124,21 @@ class Handlers:
         if tool is None:
             raise _invalid(unknown(params.name, self._offer.tools))
         arguments = params.arguments or {}
-        if why := objection(tool, arguments, access_from(ctx)):
+        why = objection(tool, arguments, access_from(ctx))
+        if not why and self._open >= CALLS:
+            why = f"{CALLS} calls are open already; try again when one of them is done"
+        if why:
             return {**_WHOLE, **refusal(why)}
 
         async def report(progress: float, line: str) -> None:
             await ctx.session.report_progress(progress, None, line)
 
         call = Call(self._offer.answer, report, self._offer.tell)
-        return {**_WHOLE, **self._offer.clean(await call.run(tool, arguments, client_of(ctx)))}
+        self._open += 1
+        try:
+            return {**_WHOLE, **self._offer.clean(await call.run(tool, arguments, client_of(ctx)))}
+        finally:
+            self._open -= 1
 
     async def list_prompts(self, _ctx: ServerRequestContext[Any, Any], _params: Any) -> dict[str, Json]:
         """One prompt per discipline."""

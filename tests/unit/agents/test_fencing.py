@@ -43,6 +43,7 @@ def asked(tmp_path: Path, fencing: Fencing, *, exposed: bool = False) -> Access:
     workspace.mkdir(parents=True, exist_ok=True)
     env = {
         "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "ANTHROPIC_API_KEY": "sk-real", "AWS_SECRET_ACCESS_KEY": "aws",
+        "CLAUDE_CODE_MESSAGING_TOKEN": "outer", "CLAUDE_CODE_SESSION_ID": "outer", "CLAUDE_CODE_SSE_PORT": "9",
         "GITHUB_TOKEN": "gh", "CLAUDE_CODE_EFFORT": "high", "BAILIWICK_RUN": "run", "BAILIWICK_WORKFLOW_DIR": "/pins",
     }  # fmt: skip
     return Access(Turn(key="k", prompt="p", model=None, cwd=workspace, env=env), "claude", exposed=exposed)
@@ -70,6 +71,7 @@ def test_none_of_the_operators_secrets_is_inside(fencing: Fencing, tmp_path: Pat
     env = json.loads(text)["env"]
     assert end.code == 0
     assert {"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "BAILIWICK_WORKFLOW_DIR"}.isdisjoint(env)
+    assert {name for name in env if name.startswith("CLAUDE_CODE_")} == {"CLAUDE_CODE_EFFORT"}
     assert (env["CLAUDE_CODE_EFFORT"], env["BAILIWICK_RUN"]) == ("high", "run")
     assert env["HOME"] == str(fencing.state / "homes" / "root")
 

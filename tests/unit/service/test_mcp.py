@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bailiwick.service import mcp
 from bailiwick.service.mcp import build_server
 from bailiwick.skills.tools import TABLE
 from tests.unit.service.desk import Office, client, mcp_part, offer, parts, running
@@ -87,6 +88,21 @@ def test_progress_arrives_in_order_before_the_result(tmp_path: Path, mode: str) 
 
     connected(tmp_path, use, mode)
     assert seen == [(1.0, "looking"), (2.0, "found one")]
+
+
+def test_more_calls_than_we_can_bear_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call may start processes; a client in a loop must not start a thousand."""
+    monkeypatch.setattr(mcp, "CALLS", 1)
+
+    async def use(one: Any, office: Office) -> None:
+        first = asyncio.ensure_future(one.call_tool("debug", {"project_root": "/x", "error": "boom"}))
+        await office.working.wait()
+        assert "1 calls are open already" in (await one.call_tool("tier", {})).content[0].text
+        office.asked[0].cancel.set()
+        await first
+        assert not (await one.call_tool("tier", {})).is_error
+
+    connected(tmp_path, use, "legacy")
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -75,8 +75,8 @@ def test_a_call_that_is_open_when_the_service_ends_is_told(tmp_path: Path, monke
     """Its children have to be ended, and it has to be put on record."""
     monkeypatch.setattr(serving, "DRAIN", 0)
     office = Office()
-    meta = {f"io.modelcontextprotocol/{name}": value for name, value in (
-        ("protocolVersion", "2026-07-28"), ("clientCapabilities", {}))}  # fmt: skip
+    prefix = "io.modelcontextprotocol"
+    meta: dict[str, object] = {f"{prefix}/protocolVersion": "2026-07-28", f"{prefix}/clientCapabilities": {}}
     params = {"name": "debug", "arguments": {"project_root": "/x", "error": "boom"}, "_meta": meta}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     lines = (
