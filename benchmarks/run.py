@@ -31,6 +31,7 @@ FIGURES = {
     "brain": "brain_query",
     "routing": "routing.run",
     "router": "router_overhead",
+    "mcp": "mcp_http",
 }
 """Which file measures what, by the name that `--only` takes."""
 

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -38,18 +39,41 @@ def prepare(person: Person) -> None:
     (person.home / "config" / "config.yaml").write_text("version: 1\nmcp: {workflows: [quick], budget: 2}\n")
 
 
+@dataclass(frozen=True)
+class Service:
+    """A service that runs: its process, its address, and what it printed."""
+
+    process: subprocess.Popen[str]
+    url: str
+    told: str
+
+    def end(self, number: signal.Signals) -> tuple[int, str]:
+        """Tell it to end; gives its exit code and what it said on standard error."""
+        self.process.send_signal(number)
+        _, err = self.process.communicate(timeout=30)
+        return self.process.returncode, err
+
+
 @contextmanager
-def serving(person: Person, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The service and its address, read off what it prints."""
+def serving(person: Person, *words: str) -> Iterator[Service]:
+    """The service, as soon as it has said everything about itself."""
     process = person.starts("serve", "--port", "0", *words)
     try:
         assert process.stdout is not None
-        first = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", first)
-        assert found, first + (process.stderr.read() if process.stderr else "")
-        yield process, found[0]
+        told = "".join(iter_until(process.stdout, "}\n"))
+        found = re.search(r"http://127\.0\.0\.1:\d+", told)
+        assert found, told + (process.stderr.read() if process.stderr else "")
+        yield Service(process, found[0], told)
     finally:
         end(process)
+
+
+def iter_until(lines: Iterable[str], last: str) -> Iterator[str]:
+    """The lines up to one that ends them."""
+    for line in lines:
+        yield line
+        if line == last:
+            return
 
 
 def status_of(url: str, token: str = "") -> int:
@@ -75,7 +99,8 @@ def calls(url: str, token: str, *asked: tuple[str, dict[str, Any]]) -> list[Any]
 def test_the_service_walks_a_run_that_a_client_starts_and_ends_when_told(person: Person) -> None:
     """The whole way: an address and a token on the terminal, a run by name, its end, SIGTERM."""
     prepare(person)
-    with serving(person) as (process, url):
+    with serving(person) as service:
+        url = service.url
         file = person.home / "state" / "token"
         token = file.read_text().strip()
         assert file.stat().st_mode & 0o777 == 0o600
@@ -83,7 +108,7 @@ def test_the_service_walks_a_run_that_a_client_starts_and_ends_when_told(person:
         assert status_of(f"{url}/mcp") == 401
         taken = person.runs("serve", "--port", url.rpartition(":")[2])
         assert taken.code == 8
-        assert f"(pid {process.pid})" in taken.err
+        assert f"(pid {service.process.pid})" in taken.err
         begun = calls(url, token, ("run_start", {"workflow": "quick"}))[0]
         assert begun["limits"]["usd"] == 2
         found: list[Any] = []
@@ -95,32 +120,29 @@ def test_the_service_walks_a_run_that_a_client_starts_and_ends_when_told(person:
         until(over, 30, "the run's end")
         assert (found[0]["status"], found[0]["context"]["text"]) == ("done", "hello")
         assert found[0]["started_by"] == "mcp:mcp@operator"
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=30)
-    assert process.returncode == 0, err
-    assert err == ""
-    snippet = json.loads(out[out.index("{") :])
+        assert service.end(signal.SIGTERM) == (0, "")
+    snippet = json.loads(service.told[service.told.index("{\n") :])
     assert snippet["mcpServers"]["bailiwick"]["url"] == f"{url}/mcp"
-    assert token not in out
+    assert token not in service.told
 
 
 @pytest.mark.nightly
 def test_reading_without_a_token_is_loud_and_reads_only(person: Person) -> None:
     """Whoever allows it has to see that they did."""
     prepare(person)
-    with serving(person, "--allow-anonymous-loopback", "--no-worker") as (process, url):
-        assert calls(url, "", ("approvals_list", {})) == [{"approvals": []}]
-        assert calls(url, "", ("run_start", {"workflow": "quick"})) == [None]
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+    with serving(person, "--allow-anonymous-loopback", "--no-worker") as service:
+        assert calls(service.url, "", ("approvals_list", {})) == [{"approvals": []}]
+        assert calls(service.url, "", ("run_start", {"workflow": "quick"})) == [None]
+        code, err = service.end(signal.SIGINT)
     assert "WARNING: --allow-anonymous-loopback" in err
-    assert process.returncode == 130
+    assert code == 130
 
 
 @pytest.mark.nightly
 def test_tokens_are_made_listed_and_removed_while_it_serves(person: Person) -> None:
     """A leaked token is stopped without stopping everybody."""
-    with serving(person) as (_, url):
+    with serving(person) as service:
+        url = service.url
         made = person.runs("serve", "token", "add", "ci", "--scope", "read").out.strip()
         assert status_of(f"{url}/mcp", made) != 401
         assert person.runs("serve", "token", "list").out.split() == ["ci", "read"]

@@ -182,9 +182,9 @@ def play(person: Person, url: str, *words: str) -> str:
 
 def test_the_suite_s_scenarios_pass_and_the_inspector_lists_every_tool(person: Person) -> None:
     """What others wrote against the protocol finds what our own tests, written against our server, do not."""
-    with serving(person, "--allow-anonymous-loopback") as (_, url):
-        told = {one: play(person, url, "--suite", "all", "--spec-version", one) for one in PLAYED}
-        listed = inspect(person, over_http(person, url), "--method", "tools/list")
+    with serving(person, "--allow-anonymous-loopback") as service:
+        told = {one: play(person, service.url, "--suite", "all", "--spec-version", one) for one in PLAYED}
+        listed = inspect(person, over_http(person, service.url), "--method", "tools/list")
     for version, wanted in PLAYED.items():
         passed = {line.split()[1].rstrip(":") for line in told[version].splitlines() if line.startswith("✓")}
         assert set(wanted) <= passed, told[version][-4000:]
@@ -194,8 +194,8 @@ def test_the_suite_s_scenarios_pass_and_the_inspector_lists_every_tool(person: P
 @pytest.mark.nightly
 def test_a_server_without_sessions_fails_only_what_needs_the_suite_s_own_tools(person: Person) -> None:
     """Most checks of this scenario apply; those that don't are known by name."""
-    with serving(person, "--allow-anonymous-loopback") as (_, url):
-        told = play(person, url, "--scenario", STATELESS, "--spec-version", "2026-07-28")
+    with serving(person, "--allow-anonymous-loopback") as service:
+        told = play(person, service.url, "--scenario", STATELESS, "--spec-version", "2026-07-28")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", told)
     assert set(re.findall(r"\[(\S+)\s*\] FAILURE", plain)) == DIAGNOSED
     assert len(re.findall(r"\] SUCCESS", plain)) >= 20
@@ -212,8 +212,8 @@ def test_every_scenario_is_played_or_has_a_reason_why_not(person: Person) -> Non
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_the_inspector_calls_every_tool(person: Person, transport: str) -> None:
     """Each gives what its schema promises, or says what is missing; none breaks the client."""
-    with serving(person) as (_, url):
-        target = over_http(person, url) if transport == "http" else over_stdio(person)
+    with serving(person) as service:
+        target = over_http(person, service.url) if transport == "http" else over_stdio(person)
         found = {tool.name: call(person, target, tool.name) for tool in TABLE}
     failed = {name for name, result in found.items() if result["isError"]}
     assert failed & ANSWERS == set(), {name: found[name]["content"] for name in failed & ANSWERS}

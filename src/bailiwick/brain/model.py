@@ -25,7 +25,7 @@ MAX_WORD: Final = 64
 MAX_TITLE: Final = 120
 MAX_SOURCE: Final = 200
 
-BAD_NOTE: Final = "BW570"
+BAD_NOTE = "BW570"
 BAD_SCOPE = "BW571"
 
 SCOPE = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")

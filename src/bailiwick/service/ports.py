@@ -10,8 +10,8 @@ from typing import Final
 
 from bailiwick.errors import NotReady, UsageError
 
-IN_USE: Final = "BW608"
-NO_ADDRESS: Final = "BW609"
+IN_USE = "BW608"
+NO_ADDRESS = "BW609"
 _LISTENING: Final = "0A"
 _PROC: Final = Path("/proc")
 

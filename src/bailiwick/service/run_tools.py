@@ -31,10 +31,10 @@ from bailiwick.workflows.service import BUNDLED, FILE, Shelf, named
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
 
-NOT_LISTED: Final = "BW603"
-NO_SANDBOX: Final = "BW604"
-INSIDE_A_RUN: Final = "BW605"
-NOT_OURS: Final = "BW606"
+NOT_LISTED = "BW603"
+NO_SANDBOX = "BW604"
+INSIDE_A_RUN = "BW605"
+NOT_OURS = "BW606"
 STARTED_BY: Final = "started_by"
 MARK: Final = "mcp:"
 LARGEST: Final = 200_000
@@ -80,7 +80,7 @@ class RunTools:
         session = self.session
         loaded = self._listed(str(asked.arguments["workflow"]))
         await self._require_sandbox()
-        check_agents(session, loaded)
+        _check_agents(session, loaded)
         limits = within(starting_limits(session.config, loaded.graph.budget), self.licence.usd)
         key = f"mcp-{secrets.token_hex(4)}"
         wish = Wish(
@@ -231,7 +231,7 @@ def doc_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def check_agents(session: Session, loaded: Loaded) -> None:
+def _check_agents(session: Session, loaded: Loaded) -> None:
     """Refuse a workflow whose agents can't be used, before anything starts."""
     from bailiwick.engine.graph import Work
 
@@ -239,10 +239,9 @@ def check_agents(session: Session, loaded: Loaded) -> None:
     if not agents:
         return
     from bailiwick.agents.registry import require
-    from bailiwick.agents.settings import read_settings
 
-    settings = read_settings(session.config, None)
-    for name in sorted({settings.choose(node).backend for node in agents}):
+    settings = session.agents.settings()
+    for name in sorted({name for node in agents for name in session.agents.backends(node, {}, settings)}):
         require(name, settings)
 
 

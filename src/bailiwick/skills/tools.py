@@ -151,7 +151,7 @@ _RUNS = (
         (_RUN,), "", "", _READS, takes_session=False, scope="read",
     ),
     Tool(
-        "run_cancel", "Cancel a run", "Stops a run at its next step.",
+        "run_cancel", "Cancel a run", "Stops a run now; a person can let it go on.",
         (_RUN,), "", "", _ENDS, takes_session=False,
     ),
     Tool(
