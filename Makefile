@@ -7,7 +7,7 @@ MAKEFLAGS += --no-builtin-rules
 BIN     := .venv/bin
 READY   := .venv/.ready
 CHECKED := $(wildcard src tests benchmarks)
-WORKERS ?= 2
+WORKERS ?= 3
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
 .PHONY: help setup agents llama clients demo test check format nightly crash bench docs lock clean

@@ -19,7 +19,10 @@ def test_every_example_is_listed() -> None:
     assert len(folders) >= 10
 
 
-@pytest.mark.parametrize(("name", "code"), ROWS)
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [pytest.param(*row, marks=() if number % 2 == 0 else pytest.mark.nightly) for number, row in enumerate(ROWS)],
+)
 def test_an_example_ends_as_it_says(person: Person, name: str, code: str) -> None:
     """The exit code is the interface; the run directory and the JSON document agree with it; nothing is done again."""
     result = person.runs("run", EXAMPLES / name, "--json")

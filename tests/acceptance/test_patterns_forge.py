@@ -78,6 +78,7 @@ def test_an_issue_of_a_forge_becomes_one_draft_pull_request(desk: Desk) -> None:
     assert (again.code, len(desk.hosted.tickets)) == (0, 2)
 
 
+@pytest.mark.nightly
 def test_without_consent_the_proposal_stays_here_and_says_how_to_send_it(desk: Desk) -> None:
     """Exit code 3, the branch only on this machine; one command later the same command is content."""
     result = desk.asks(f"{NAME}#1", "ask")

@@ -166,7 +166,8 @@ def merging(shop: Shop) -> None:
 
 @pytest.mark.parametrize(
     ("change", "pattern"),
-    [(shallow, "issue-to-pr"), (detached, "self-heal"), (dirty, "issue-to-pr"), (merging, "issue-to-pr")],
+    [(shallow, "issue-to-pr"), (dirty, "issue-to-pr"), pytest.param(detached, "self-heal", marks=pytest.mark.nightly),
+     pytest.param(merging, "issue-to-pr", marks=pytest.mark.nightly)],
 )  # fmt: skip
 def test_what_a_person_left_half_done_is_no_obstacle_and_stays_as_it_is(
     commands: Commands, tmp_path: Path, change: Change, pattern: str
@@ -180,7 +181,7 @@ def test_what_a_person_left_half_done_is_no_obstacle_and_stays_as_it_is(
         assert git(shop.root, "status", "--porcelain=v2") == status
 
 
-@pytest.mark.parametrize("pattern", ["issue-to-pr", "self-heal"])
+@pytest.mark.parametrize("pattern", ["issue-to-pr", pytest.param("self-heal", marks=pytest.mark.nightly)])
 def test_a_tool_that_is_missing_is_named_and_nothing_is_remembered_of_it(
     commands: Commands, tmp_path: Path, pattern: str
 ) -> None:

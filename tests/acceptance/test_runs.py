@@ -6,6 +6,8 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
 from bailiwick.testing.polling import until
 from tests.acceptance.command import EXAMPLES, Person, end
 
@@ -169,6 +171,7 @@ def test_rewind_goes_back_and_says_what_is_not_undone(person: Person) -> None:
     assert (person.home / "state" / "runs" / "linear-default" / "show" / "visits" / "1").is_dir()
 
 
+@pytest.mark.nightly
 def test_a_fork_shares_the_past_and_goes_its_own_way(person: Person) -> None:
     """`fork --set` is how one asks: what if."""
     flow = EXAMPLES / "set-arithmetic"
@@ -180,6 +183,7 @@ def test_a_fork_shares_the_past_and_goes_its_own_way(person: Person) -> None:
     assert person.runs("run", flow).code == 0
 
 
+@pytest.mark.nightly
 def test_reload_adopts_changed_files_or_says_why_not(person: Person) -> None:
     """A run keeps what it was pinned to until somebody says otherwise."""
     flow = _slow(person)
@@ -233,6 +237,7 @@ def test_a_worker_takes_ready_runs(person: Person) -> None:
     assert person.runs("runs", "wait", "ask-choices").code == 0
 
 
+@pytest.mark.nightly
 def test_a_run_directory_is_rebuilt_from_the_journal(person: Person) -> None:
     """Deleted by hand, made again, byte for byte."""
     assert person.runs("run", EXAMPLES / "nested-scopes").code == 0
@@ -292,6 +297,7 @@ def test_events_are_one_json_line_each(person: Person) -> None:
     assert {"EffectStarted", "EffectFinished", "RunFinished"} <= {line["type"] for line in lines}
 
 
+@pytest.mark.nightly
 def test_export_is_a_tarball_with_the_journal(person: Person) -> None:
     """Evidence to hand to somebody else."""
     assert person.runs("run", EXAMPLES / "linear").code == 0
@@ -301,6 +307,7 @@ def test_export_is_a_tarball_with_the_journal(person: Person) -> None:
     assert person.runs("runs", "export", "linear", "-o", target).code == 2
 
 
+@pytest.mark.nightly
 def test_prune_takes_only_what_is_over(person: Person) -> None:
     """What waits for a person is never pruned."""
     assert person.runs("run", EXAMPLES / "linear").code == 0
@@ -338,6 +345,7 @@ def test_stop_all_leaves_no_process_even_of_a_holder_that_hangs(person: Person) 
     assert not _scripts(person)
 
 
+@pytest.mark.nightly
 def test_a_long_wait_says_that_it_waits(person: Person) -> None:
     """Nobody should take a cap wait of hours for a hang: `AGENT_CAP_TICK_S` sets how often it speaks."""
     flow = person.workflow(

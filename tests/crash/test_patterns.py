@@ -82,7 +82,7 @@ def set_up(shop: Shop) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("pattern", "point"),
     [
-        pytest.param(pattern, point, marks=() if number % 2 == 0 else pytest.mark.nightly)
+        pytest.param(pattern, point, marks=() if number % 4 == 0 else pytest.mark.nightly)
         for pattern in NAMED
         for number, point in enumerate(NAMED[pattern])
     ],

@@ -9,7 +9,7 @@ import pytest
 from tests.security.cheats import CHEATS, Cheat
 from tests.security.gatehouse import Gatehouse, reasons
 
-OFTEN = 24
+OFTEN = 16
 """So many are tried in every run of the tests, the others by `make nightly`."""
 CASES = [
     pytest.param(cheat, id=cheat.name, marks=() if number < OFTEN else pytest.mark.nightly)

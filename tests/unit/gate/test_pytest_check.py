@@ -113,6 +113,7 @@ def test_a_new_test_that_fails_on_the_base_is_the_proof(tmp_path: Path) -> None:
     assert (result.outcome, result.proof, result.unproven) == ("passed", ("tests/test_new.py::test_ten",), "")
 
 
+@pytest.mark.nightly
 def test_a_new_test_of_something_new_is_a_proof_though_the_base_can_t_import_it(tmp_path: Path) -> None:
     """On the base the file can't be collected: it fails there."""
     new = {
@@ -153,6 +154,7 @@ def test_a_test_that_was_red_and_is_green_is_a_proof(tmp_path: Path) -> None:
     assert (result.outcome, result.proof) == ("passed", ("tests/test_ten.py::test_ten",))
 
 
+@pytest.mark.nightly
 def test_what_is_red_on_the_base_too_is_told_apart(tmp_path: Path) -> None:
     """The change did not break it; whether it may stay red is for others to say."""
     base = {**BASE, "tests/test_ten.py": NEW_TEST}

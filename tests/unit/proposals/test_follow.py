@@ -16,7 +16,7 @@ from bailiwick.testing.forge_server_state import Check, Hosted
 from tests.unit.proposals.stage import BRANCH, Stage, forge_stage, run
 
 
-@pytest.fixture(params=["github", "gitea"])
+@pytest.fixture(params=["github", pytest.param("gitea", marks=pytest.mark.nightly)])
 def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
     """A forge on which publishing is allowed."""
     with ForgeServer(tmp_path / "served", request.param) as forge:

@@ -18,7 +18,7 @@ from bailiwick.testing.forge_server_state import Ticket
 from tests.unit.proposals.stage import BRANCH, NAME, Stage, forge_stage, git, make_site, run
 
 
-@pytest.fixture(params=["github", "gitea"])
+@pytest.fixture(params=["github", pytest.param("gitea", marks=pytest.mark.nightly)])
 def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
     """A change that the gate passed, and a forge on which publishing is allowed."""
     with ForgeServer(tmp_path / "served", request.param) as forge:
