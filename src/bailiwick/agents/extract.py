@@ -6,14 +6,13 @@ A fenced block is believed before loose objects; of several the last one that sa
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from bailiwick.engine.graph import Output
 from bailiwick.ids import Json
+from bailiwick.strict_json import finite_number, is_deep, refuse_constant
 
 DEEPEST = 100
 """Levels of nesting that an answer may have."""
@@ -223,7 +222,7 @@ def _read(parts: Sequence[str]) -> Iterator[tuple[dict[str, Json], bool]]:
 
 def _loaded(text: str, *, strict: bool) -> Json:
     try:
-        value = json.loads(text, strict=strict, parse_constant=_refuse, parse_float=_finite)
+        value = json.loads(text, strict=strict, parse_constant=refuse_constant, parse_float=finite_number)
     except (ValueError, RecursionError):
         return None
     return value if _is_usable(value) else None
@@ -285,33 +284,7 @@ def _is_usable(value: Json) -> bool:
         text.encode("utf-8")
     except (ValueError, TypeError, RecursionError):
         return False
-    return text.count("{") + text.count("[") <= DEEPEST or not _is_deep(value)
-
-
-def _is_deep(value: Json) -> bool:
-    level = [value]
-    for _ in range(DEEPEST + 1):
-        level = [part for whole in level for part in _parts(whole)]
-        if not level:
-            return False
-    return True
-
-
-def _parts(value: Json) -> Sequence[Json]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else ()
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("too large for a number")
-    return number
+    return text.count("{") + text.count("[") <= DEEPEST or not is_deep(value, DEEPEST)
 
 
 def _short(text: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bailiwick.audit.model import LONGEST, Entry, Head, is_sealed, read_entry, read_head
 from bailiwick.config.paths import make_private
+from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place
 
 UNAVAILABLE = "BW490"
@@ -139,16 +140,7 @@ def replace_file(path: Path, data: bytes, *, sync: bool) -> None:
         os.close(handle)
     draft.replace(path)
     if sync:
-        sync_directory(path.parent)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make a new name in a directory last."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_folder(path.parent)
 
 
 def last_line(handle: int) -> tuple[bytes, int]:

@@ -12,6 +12,7 @@ from bailiwick.audit import file
 from bailiwick.audit.file import AuditUnavailable
 from bailiwick.audit.model import LONGEST, Entry, Finding, Head, Verdict, inspect, make_entry, read_entry, read_head
 from bailiwick.clock import Clock
+from bailiwick.durable import sync_folder
 from bailiwick.errors import BailiwickError, Place, UsageError
 from bailiwick.fence.redact import Redactor
 from bailiwick.ids import Json
@@ -44,7 +45,7 @@ def append(state: Path, kind: str, data: Json, *, actor: str, clock: Clock, reda
             after = _add(handle, state, make_entry(key, after, note)).head
         made = _add(handle, state, make_entry(key, after, {**fields, "time": _now(clock)}))
         if fresh:
-            file.sync_directory(file.chain_file(state).parent)
+            sync_folder(file.chain_file(state).parent)
     return made
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,12 +14,12 @@ from bailiwick.brain.model import GLOBAL, LIVE, MAX_BYTES, STATUSES, Found, Note
 from bailiwick.brain.service import Brain, Saved, scope_of
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.environment import Environment
+from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.secrets.service import Coverage
 
-NOT_YOURS = "BW576"
 NO_SCOPE = "BW577"
 _SHOWN = 8
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -87,14 +86,14 @@ def write(text: tuple[str, ...], title: str, kind: str, tags: tuple[str, ...], s
     """
     run = Environment().inside_run()
     if flags["approved"]:
-        _refuse_inside_a_run()
+        require_person()
     mine = run is None and (flags["approved"] or (sys.stdin.isatty() and sys.stdout.isatty()))
     said = _read() if text in ((), ("-",)) else " ".join(text)
 
     async def go(one: Brain, config: Config) -> int:
         chosen = await _scope(one, config, scope)
         status: Status = "approved" if mine else "pending"
-        source = f"run {run}" if run else f"by {_person()}"
+        source = f"run {run}" if run else f"by {person()}"
         saved = await one.file(Note("", title, said, kind, tags, chosen, source, status))
         return _tell(saved, as_json=flags["as_json"])
 
@@ -207,10 +206,10 @@ def supersede(old: str, new: str, as_json: bool) -> int:
     \b
     Example:  bailiwick brain supersede n-3f2a9c1d n-77e01b2c
     """
-    _refuse_inside_a_run()
+    require_person()
 
     async def go(one: Brain, config: Config) -> int:
-        return _tell(await one.supersede(old, new, _person()), as_json=as_json)
+        return _tell(await one.supersede(old, new, person()), as_json=as_json)
 
     return _with_brain(go)
 
@@ -251,10 +250,10 @@ def path() -> int:
 
 
 def _set(ids: tuple[str, ...], status: Status, *, as_json: bool) -> int:
-    _refuse_inside_a_run()
+    require_person()
 
     async def go(one: Brain, config: Config) -> int:
-        saved = await one.set_status(ids, status, _person())
+        saved = await one.set_status(ids, status, person())
         if not saved.notes and not as_json:
             _say(f"They are {status} already.")
         return _tell(saved, as_json=as_json)
@@ -318,22 +317,6 @@ def _read() -> str:
         raise UsageError(
             f"standard input is not UTF-8 at byte {error.start}", hint="convert it", code="BW570"
         ) from error
-
-
-def _refuse_inside_a_run() -> None:
-    if Environment().inside_run():
-        raise UsageError(
-            "this is a person's decision, and this process belongs to a run",
-            hint="do it in a terminal of your own",
-            code=NOT_YOURS,
-        )
-
-
-def _person() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
 
 
 def _say(text: str) -> None:

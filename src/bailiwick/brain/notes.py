@@ -20,6 +20,7 @@ from bailiwick.brain.model import Note
 from bailiwick.clock import iso
 from bailiwick.config.environment import Environment
 from bailiwick.config.repository import is_work_tree
+from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place
 from bailiwick.fence.git import Call, Git, GitFailed
 from bailiwick.fence.locks import held
@@ -294,11 +295,7 @@ def _put(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     _half(path).replace(path)
-    handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)
 
 
 def _unusable(path: Path, verb: str, error: OSError) -> NotReady:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from bailiwick.cli.kinds import Household, makers
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
+from bailiwick.config.person import person
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.rungs import LadderPolicy
@@ -210,11 +210,3 @@ class Agents:
     def ladder(self, node: Work) -> LadderPolicy:
         """The knobs of a node."""
         return self.settings().ladder(node)
-
-
-def person() -> str:
-    """Who acts, for the journal."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"

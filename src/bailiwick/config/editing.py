@@ -15,6 +15,7 @@ from bailiwick.config.keys import find_key
 from bailiwick.config.layers import Kind, Layer
 from bailiwick.config.service import unknown_key
 from bailiwick.config.shapes import FilePath, as_value, from_text
+from bailiwick.durable import sync_folder
 from bailiwick.errors import InputInvalid, NotReady, Place, UsageError
 from bailiwick.ids import Json
 from bailiwick.lang.fields import Findings
@@ -173,18 +174,10 @@ def write_atomically(file: Path, text: str) -> None:
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
         draft.replace(target)
-        _sync(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise _not_writable(file, error) from error
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def make_directory(directory: Path) -> None:

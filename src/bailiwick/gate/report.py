@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bailiwick.config.paths import make_private
+from bailiwick.durable import sync_folder
 from bailiwick.errors import NotFound
 from bailiwick.gate.model import CheckResult, Finding, Report, read_report
 from bailiwick.gate.run import is_blocked
@@ -44,11 +45,7 @@ def write_document(path: Path, report: Report) -> None:
     finally:
         with suppress(FileNotFoundError):
             made.unlink()
-    handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)
 
 
 def load_report(state: Path, name: str) -> Report:

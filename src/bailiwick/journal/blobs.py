@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bailiwick.crashpoints import reach
+from bailiwick.durable import sync_folder
 from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import digest as digest_of
 from bailiwick.journal.transaction import Transaction
@@ -72,7 +73,7 @@ def write_file(directory: Path, digest: str, data: bytes) -> None:
     for folder in (final.parent.parent, final.parent):
         if not folder.is_dir():
             folder.mkdir(mode=0o700, exist_ok=True)
-            _sync_directory(folder.parent)
+            sync_folder(folder.parent)
     passing = final.with_name(f"{digest}.{os.getpid()}.new")
     try:
         handle = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -85,18 +86,10 @@ def write_file(directory: Path, digest: str, data: bytes) -> None:
         with contextlib.suppress(OSError):
             passing.unlink()
         raise
-    _sync_directory(final.parent)
+    sync_folder(final.parent)
     reach("blob.written")
 
 
 def remove_file(directory: Path, digest: str) -> None:
     """Remove the file of a big blob; fine when it is gone already."""
     file_of(directory, digest).unlink(missing_ok=True)
-
-
-def _sync_directory(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,9 +12,9 @@ from pathlib import Path
 import click
 
 from bailiwick.clock import SystemClock, local
-from bailiwick.config.environment import Environment
+from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
-from bailiwick.errors import NotReady, UsageError
+from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import scope_of
 from bailiwick.proposals.desk import Desk, open_desk
@@ -109,7 +108,7 @@ def publish(proposal: str, yes: bool, as_json: bool) -> int:
     \b
     Example:  bailiwick proposals publish 3f2a --yes
     """
-    _refuse_inside_a_run()
+    require_person()
 
     async def go(desk: Desk, one: Proposal) -> int:
         consent = yes or _asked(desk)
@@ -157,7 +156,7 @@ def reject(proposal: str, because: str, rework: bool, as_json: bool) -> int:
     \b
     Example:  bailiwick proposals reject 3f2a --because "breaks the API" --rework
     """
-    _refuse_inside_a_run()
+    require_person()
 
     async def go(desk: Desk, one: Proposal) -> int:
         over, asked = await reject_now(one.id, because, desk, rework=rework)
@@ -247,7 +246,7 @@ def _with_desk(name: str, go: Callable[[Desk, Proposal], Awaitable[int]]) -> int
 
 async def _desk(one: Proposal) -> Desk:
     repository = Path(one.repository)
-    return await open_desk(_config(repository), repository, SystemClock(), by=_person())
+    return await open_desk(_config(repository), repository, SystemClock(), by=person())
 
 
 def _config(where: Path) -> Config:
@@ -262,23 +261,6 @@ def _asked(desk: Desk) -> bool:
         return False
     what = scope_of(draft=desk.settings.draft)
     return click.confirm(f"May {what} be opened at {site.full_name}, for the next 90 days?", default=False)
-
-
-def _refuse_inside_a_run() -> None:
-    run = Environment().inside_run()
-    if run:
-        raise UsageError(
-            "this is a person's decision, and this process belongs to a run",
-            hint="do it in a terminal of your own",
-            code="BW477",
-        )
-
-
-def _person() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
 
 
 def _say(text: str) -> None:

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from bailiwick.config.paths import make_private
+from bailiwick.durable import sync_folder
 from bailiwick.errors import NotFound, NotReady, Place
 from bailiwick.fence.locks import held
 from bailiwick.ids import Json
@@ -83,7 +84,7 @@ def replace_file(path: Path, data: Json) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        _sync(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise NotReady(
@@ -92,11 +93,3 @@ def replace_file(path: Path, data: Json) -> None:
             hint="free disk space or make it writable, then do the same again",
             code=UNREADABLE,
         ) from error
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

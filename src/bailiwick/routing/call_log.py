@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bailiwick.clock import iso
 from bailiwick.config.service import Config
+from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.ids import Json
 from bailiwick.routing.model import Job, Outcome
@@ -78,7 +79,7 @@ def append_call(folder: Path, entry: Mapping[str, Json]) -> None:
                 raise OSError("the disk is full")
             os.fsync(handle)
             if not size:
-                _sync(folder)
+                sync_folder(folder)
     except OSError as error:
         raise _unusable(path, error) from error
 
@@ -152,15 +153,6 @@ def _all(handle: int) -> bytes:
     while part := os.read(handle, 1 << 20):
         parts.append(part)
     return b"".join(parts)
-
-
-def _sync(folder: Path) -> None:
-    """Make a new name in a folder last."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _unusable(path: Path, error: OSError) -> NotReady:

@@ -6,16 +6,15 @@ What only we can know (`verified`, `model_used`, `attempts`, the skill and its p
 from __future__ import annotations
 
 import json
-import math
 import posixpath
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from bailiwick.agents.port import Answered
 from bailiwick.ids import Json
 from bailiwick.routing.model import FileOut, Job, Result, Status, TierName
+from bailiwick.strict_json import finite_number, is_deep, refuse_constant, unique_keys
 
 DEEPEST = 60
 """Levels of nesting that an answer may have."""
@@ -88,16 +87,16 @@ def read_object(text: str) -> dict[str, Json] | Misread:
     try:
         value = json.loads(
             fenced[2] if fenced else bare,
-            object_pairs_hook=_once,
-            parse_constant=_no_number,
-            parse_float=_finite,
+            object_pairs_hook=unique_keys,
+            parse_constant=refuse_constant,
+            parse_float=finite_number,
         )
         json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except _Wrong as wrong:
-        return Misread(str(wrong))
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError:
         return Misread("the answer is empty" if not bare else "the answer is not one JSON object and nothing else")
-    if not isinstance(value, dict) or _is_deep(value):
+    except (ValueError, RecursionError) as error:
+        return Misread(f"the answer can't be used: {one_line(str(error), MESSAGE)}")
+    if not isinstance(value, dict) or is_deep(value, DEEPEST - 1):
         return Misread("the answer is no JSON object" if not isinstance(value, dict) else "the answer nests too deep")
     return value
 
@@ -227,36 +226,3 @@ def _typed(value: dict[str, Json], key: str, kind: type[Value], absent: Value, n
     if not isinstance(found, kind):
         raise _Wrong(f"'{key}' has to be {name}")
     return found
-
-
-def _once(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise _Wrong("the answer names a key twice")
-    return value
-
-
-def _no_number(name: str) -> NoReturn:
-    raise _Wrong(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise _Wrong("a number of the answer is too large")
-    return number
-
-
-def _is_deep(value: Json) -> bool:
-    level: list[Json] = [value]
-    for _ in range(DEEPEST):
-        level = [part for whole in level for part in _parts(whole)]
-        if not level:
-            return False
-    return True
-
-
-def _parts(value: Json) -> Sequence[Json]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else ()

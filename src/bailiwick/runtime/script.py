@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import re
 import shutil
@@ -12,7 +11,6 @@ import signal
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import NoReturn
 
 from bailiwick.config.environment import Environment
 from bailiwick.config.secrets import Secrets
@@ -25,6 +23,7 @@ from bailiwick.ids import Json
 from bailiwick.lang.reading import is_plain
 from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Io, Request
 from bailiwick.runtime.proc import plain_line
+from bailiwick.strict_json import finite_number, is_deep, refuse_constant, unique_keys
 
 INTERPRETERS = {".py": "python3", ".sh": "bash", ".bash": "bash"}
 LOG_KEPT = 64 * 1024
@@ -280,47 +279,12 @@ _TYPES = {list: "list", str: "string", int: "number", float: "number", bool: "bo
 
 def _strict(text: str) -> Json:
     """JSON as the standard has it: no key twice, only finite numbers, no half characters, not too deep."""
-    data = json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_finite)
-    if text.count("[") + text.count("{") > DEEPEST and _is_deep(data):
+    data = json.loads(text, object_pairs_hook=unique_keys, parse_constant=refuse_constant, parse_float=finite_number)
+    if text.count("[") + text.count("{") > DEEPEST and is_deep(data, DEEPEST):
         raise ValueError(f"nested deeper than {DEEPEST} levels")
     if "\\ud" in text or "\\uD" in text:
         json.dumps(data, ensure_ascii=False).encode("utf-8")
     return data
-
-
-def _pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    out = dict(pairs)
-    if len(out) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {_cut(twice)!r} is there twice")
-    return out
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{_cut(text)} is too large for a number")
-    return number
-
-
-def _is_deep(data: Json) -> bool:
-    level = [data]
-    for _ in range(DEEPEST + 1):
-        level = [item for part in level for item in _parts(part)]
-        if not level:
-            return False
-    return True
-
-
-def _parts(data: Json) -> Sequence[Json]:
-    if isinstance(data, dict):
-        return list(data.values())
-    return data if isinstance(data, list) else ()
 
 
 def _check(output: Output, value: Json) -> None:

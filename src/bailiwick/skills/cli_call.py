@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import os
 import signal
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from bailiwick.config.person import person
 from bailiwick.config.service import load_config
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
@@ -88,7 +88,7 @@ async def _call(typed: Typed, arguments: Mapping[str, Json], root: Path) -> tupl
     models = typed.models_file.absolute() if typed.models_file is not None else None
     try:
         async with opener(models) as skills:
-            caller = Caller(by=_person(), origin="cli", show=_show, cancel=cancel, models_file=models, roots=(root,))
+            caller = Caller(by=person(), origin="cli", show=_show, cancel=cancel, models_file=models, roots=(root,))
             outcome = await skills.call(typed.tool.name, arguments, caller)
     finally:
         loop.remove_signal_handler(signal.SIGINT)
@@ -144,10 +144,3 @@ def _as_option(fault: str, tool: Tool) -> str:
 
 def _show(text: str) -> None:
     click.echo(f"  … {plain(text)}", err=True)
-
-
-def _person() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"

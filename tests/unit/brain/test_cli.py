@@ -110,7 +110,7 @@ def test_what_belongs_to_a_run_decides_nothing(person: Person, monkeypatch: pyte
     for args in (("approve", name), ("reject", name), ("supersede", name, name), ("write", "--approve", "x")):
         with pytest.raises(UsageError) as error:
             person.runs(*args)
-        assert error.value.code == "BW576"
+        assert error.value.code == "BW477"
     note = person.json("write", "b")["notes"][0]
     assert (note["status"], note["source"]) == ("pending", "run run-7")
 
