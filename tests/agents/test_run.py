@@ -115,7 +115,7 @@ async def _cut_off(person: Person, server: ModelServer, requests: int, kill: Kil
 @pytest.mark.parametrize("kill", [_kill_the_run, _kill_everything])
 @pytest.mark.parametrize("first", [[EDIT, Hang()], [Hang()]], ids=["second request", "first request"])
 def test_a_run_that_is_killed_goes_on_by_itself(person: Person, first: Scenario, kill: Kill) -> None:
-    """The agent of the dead run is ended, its session gone on with where claude kept one; no person is asked."""
+    """The agent ends with its run, whatever it kept of its session by then; nothing is left and no person is asked."""
     person.workflow("real", FLOW)
 
     async def go() -> tuple[Result, ModelServer]:
@@ -129,5 +129,3 @@ def test_a_run_that_is_killed_goes_on_by_itself(person: Person, first: Scenario,
     assert _left(person) == []
     sent = next(json.dumps(seen.body["messages"]) for seen in server.requests if seen.scenario == "then")
     assert "Write the poem of the lighthouse" in sent
-    if kill is _kill_the_run:  # then claude writes its session down before it ends
-        assert ("File created successfully" in sent) is (len(first) == 2)

@@ -71,7 +71,8 @@ class Commands:
             wait_until(kill_when, what="the moment to kill it")
             os.kill(self.pids[-1], signal.SIGKILL)
         code = self._traced(go, tracer) if tracer else self._timed(kill_after)
-        return Result(code, out.read_text(), err.read_text())
+        said, complained = (file.read_text() if file.exists() else "" for file in (out, err))  # killed before it began
+        return Result(code, said, complained)
 
     def _timed(self, kill_after: float | None) -> int:
         if kill_after is None:
