@@ -52,7 +52,7 @@ PLAYS: tuple[tuple[str, tuple[str, ...], int, str, tuple[str, ...]], ...] = (
     ("bad", (), 0, PASSED, ()),
     ("bad", ("--attempts", "0"), 1, "No PR proposed", ()),
     ("stuck", (), 6, "gave up after 3 fix calls, handing off to a person", ("self-heal",)),
-    ("cheat", (), 6, "; taken out: .bailiwick/gate.yaml, conftest.py", ("issue-to-pr",)),
+    ("cheat", (), 6, "; taken out: .bailiwick/gate.yaml, conftest.py", ()),
     ("cheat", ("--attempts", "0"), 1, "No PR proposed", ()),
 )
 """What is simulated, how it ends, and with which pattern it is tried in every run of the tests."""

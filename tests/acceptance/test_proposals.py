@@ -115,6 +115,7 @@ def test_a_wrong_token_is_an_error_that_says_what_to_do(desk: Desk) -> None:
     assert "wrong-token-value" not in result.out + result.err
 
 
+@pytest.mark.nightly
 def test_a_review_is_told_and_a_discard_leaves_the_forge_alone(desk: Desk) -> None:
     """`follow --json` names the round that is asked for; closing a pull request is a person's."""
     made, hosted = desk.propose(), desk.forge.forgery.repositories[NAME]

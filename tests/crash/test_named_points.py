@@ -34,7 +34,12 @@ WALKING = {
     "stop.landed": ("stop:1",),
 }
 STARTING = ("pin.written", "run.created")
-PAIRS = [(point, *place.split(":")) for point, places in WALKING.items() for place in places]
+PAIRS = [
+    pytest.param(point, *place.split(":"), marks=() if number == 0 else pytest.mark.nightly)
+    for point, places in WALKING.items()
+    for number, place in enumerate(places)
+]
+"""Each point once in every run of the tests, in all its places at night."""
 
 
 def test_every_named_point_is_tried() -> None:

@@ -97,6 +97,7 @@ def test_a_killed_command_given_again_ends_with_one_proposal(
         assert finish(commands, shop, pattern, before) == []
 
 
+@pytest.mark.nightly
 def test_a_run_that_dies_again_and_again_still_ends_with_one_proposal(commands: Commands, tmp_path: Path) -> None:
     """Each next owner dies a little later than the one before."""
     with open_shop(tmp_path, "issue-to-pr") as shop:

@@ -13,7 +13,7 @@ import pytest
 CALLS = ("pwrite64", "fdatasync", "fsync", "write", "rename", "mkdir", "unlink", "ftruncate")
 FOLLOW = ("strace", "-qq", "-f", "-b", "execve")
 SEED = 20_260_101
-SAMPLE = 60
+SAMPLE = 40
 
 
 def require_strace() -> None:

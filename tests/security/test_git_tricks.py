@@ -321,6 +321,7 @@ def test_hooks_and_filters_of_the_operator_do_not_run_either(
     trap.plain(*proof)
     assert trap.canary.exists()
     trap.canary.unlink()
+    trap.write("src/a.py", "x = 'changed by the person'\n# and once more: what their index knows is not asked about\n")
     text = scene.run(lambda vault: _use(vault, scene, scene.repo, server))
     assert not trap.canary.exists()
     assert "+x = 'changed by the person'" in text

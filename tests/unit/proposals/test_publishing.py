@@ -211,6 +211,7 @@ def test_whether_this_identity_could_merge_is_established_and_said(
     assert f"merge it alone: **{said}**" in _only_pull(stage).body
 
 
+@pytest.mark.nightly
 def test_a_huge_issue_and_a_thousand_files_fit_the_forge(stage: Stage) -> None:
     """Forges refuse longer texts: then there would be no pull request at all."""
     files = {f"src/{'d' * 80}/{number}.py": b"x = 1\n" for number in range(1000)}
