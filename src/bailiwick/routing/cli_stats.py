@@ -46,9 +46,7 @@ def models_(*, since: str | None, as_json: bool) -> int:
     \b
     Example:  bailiwick stats models --since 7d
     """
-    clock = SystemClock()
-    start = beginning(since, clock.now())
-    report = _with_store(clock, lambda store: models_report(store, clock.now(), start))
+    report = _reported(since, models_report)
     _show(report.to_json() if as_json else None, () if as_json else describe_models(report))
     return 0
 
@@ -62,9 +60,7 @@ def sessions_(*, since: str | None, as_json: bool) -> int:
     \b
     Example:  bailiwick stats sessions --since 1d
     """
-    clock = SystemClock()
-    start = beginning(since, clock.now())
-    report = _with_store(clock, lambda store: sessions_report(store, clock.now(), start))
+    report = _reported(since, sessions_report)
     _show(report.to_json() if as_json else None, () if as_json else describe_sessions(report))
     return 0
 
@@ -101,6 +97,12 @@ def _costs(since: str | None, *, as_json: bool) -> int:
     found = _with_store(clock, lambda store: costs_since(store, first, now))
     _show(found.to_json() if as_json else None, () if as_json else describe_costs(found, first))
     return 0
+
+
+def _reported(since: str | None, make: Callable[[Store, float, float | None], Awaitable[T]]) -> T:
+    clock = SystemClock()
+    start = beginning(since, clock.now())
+    return _with_store(clock, lambda store: make(store, clock.now(), start))
 
 
 def beginning(since: str | None, now: float) -> float | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bailiwick.clock import Clock
+from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Kind
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.model import Candidate
@@ -49,6 +50,13 @@ class Cooldowns:
         """Seconds for which an endpoint is still left alone; 0 where it may be asked."""
         _, until = await self.store.cooldown(key)
         return max(0.0, until - self.clock.now())
+
+    async def heard(self, key: str, failure: Failure | None) -> None:
+        """Tell what a call to an endpoint came to. Any answer, even a bad one, shows that the endpoint is well."""
+        if failure is None or failure.kind == Kind.BAD_OUTPUT:
+            await self.report(key, ok=True)
+        elif counts(failure.kind):
+            await self.report(key, ok=False, message=failure.message)
 
     async def report(self, key: str, ok: bool, message: str = "") -> None:
         """Tell how a call to an endpoint went. Calls that fail while it is left alone already count for nothing."""

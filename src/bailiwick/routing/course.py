@@ -13,7 +13,7 @@ from bailiwick.clock import Clock
 from bailiwick.engine.failures import Detail, Kind
 from bailiwick.errors import BailiwickError
 from bailiwick.routing.chains import LOCAL_BACKEND
-from bailiwick.routing.cooldown import Cooldowns, counts, key_of
+from bailiwick.routing.cooldown import Cooldowns, key_of
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.generate import Generated, Question, Reply, Stop, Stopped, Tiers, generate, question_for
 from bailiwick.routing.model import VERIFY_SECONDS, Attempt, Candidate, Checked, Job, Judging, Result
@@ -168,7 +168,7 @@ class Course:
             detail = Detail.from_json(generated.failure.detail)
             return Skipped(generated.failure.message, detail.retry_after or 1.0)
         now.generated = self._charged(generated)
-        await self._report(key, generated)
+        await self.cooldowns.heard(key, generated.failure)
         return await self._look(now, generated)
 
     async def _prepare(self, now: Trying, step: Begin) -> None:
@@ -333,14 +333,6 @@ class Course:
             return self.tiers.place(candidate.model)
         except BailiwickError:
             return None
-
-    async def _report(self, key: str, generated: Generated) -> None:
-        """Any answer, even a bad one, shows that the endpoint is well."""
-        failure = generated.failure
-        if failure is None or failure.kind == Kind.BAD_OUTPUT:
-            await self.cooldowns.report(key, ok=True)
-        elif counts(failure.kind):
-            await self.cooldowns.report(key, ok=False, message=failure.message)
 
     def _charged(self, generated: Generated) -> Generated:
         """What this attempt alone used: its part of a session that counts on, nothing where it was turned away."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from bailiwick.agents.asking import Scene, Told
 from bailiwick.agents.backends.openai import OpenaiBackend
-from bailiwick.agents.port import Backend, Emit, ProcessEnded, Turn, TurnIo, Used
+from bailiwick.agents.port import Backend, Turn, Used
 from bailiwick.agents.prompts import compose
 from bailiwick.agents.record import Ledgered
 from bailiwick.agents.settings import Settings
@@ -92,6 +92,18 @@ class Stop:
             raise Stopped
         return doing.result()
 
+    async def in_turn(self, slot: AbstractAsyncContextManager[None], work: Callable[[], Awaitable[Came]]) -> Came:
+        """Wait for a slot and do some work in it. Waiting can be ended; the work hears of a stop itself."""
+        inside = False
+
+        async def waited() -> Came:
+            nonlocal inside
+            async with slot:
+                inside = True
+                return await work()
+
+        return await self.bounded(waited(), may_end=lambda: not inside)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -164,16 +176,9 @@ class Tiers:
             return await self._by_program(candidate, question)
         place = self.place(candidate.model)
         turn = replace(self._turn(question), model=place.name_to_send, base_url=place.url, token=place.token, env={})
-        inside = False
-
-        async def in_turn() -> Reply:
-            nonlocal inside
-            async with self.queue.turn(place, place.name_to_send, question.loaded):
-                inside = True
-                backend = _Local(OpenaiBackend(place.reach, clock=self.clock), self.stop)
-                return await self._told(backend, turn, question)
-
-        return await self.stop.bounded(in_turn(), may_end=lambda: not inside)
+        backend = OpenaiBackend(place.reach, clock=self.clock)
+        slot = self.queue.turn(place, place.name_to_send, question.loaded)
+        return await self.stop.in_turn(slot, lambda: self._told(backend, turn, question))
 
     async def _by_program(self, candidate: Candidate, question: Question) -> Reply:
         backend = self.desk.backend(candidate.backend)
@@ -202,28 +207,6 @@ class Tiers:
             options={**question.options, **clocks, "rung": question.plan.rung}, node=question.node,
             attempt=question.attempt, system=question.system,
         )  # fmt: skip
-
-
-class _Local:
-    """Asks an endpoint from our own process, and hangs up when the call has to end: no program needs time for that."""
-
-    def __init__(self, asked: Backend, stop: Stop) -> None:
-        self.name = asked.name
-        self.capabilities = asked.capabilities
-        self._asked = asked
-        self._stop = stop
-
-    async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        try:
-            await self._stop.bounded(self._asked.turn(turn, io, emit))
-        except Stopped:
-            emit(ProcessEnded(-15, why="cancelled"))
-
-    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        await self._asked.compact(turn, io, emit)
-
-    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
-        return await self._asked.check(env, io)
 
 
 def question_for(job: Job, tier: TierName, task: str, plan: Plan) -> tuple[str, str]:

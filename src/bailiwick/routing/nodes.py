@@ -21,7 +21,7 @@ from bailiwick.engine.state import CHOSEN
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.routing.chains import cli_name
-from bailiwick.routing.cooldown import counts, key_of
+from bailiwick.routing.cooldown import key_of
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.generate import Stop, Stopped, Tiers
 from bailiwick.routing.leads import Leads, chain_of
@@ -88,7 +88,7 @@ class RoutedKind(AgentKind):
         call = _Call(self, leads, request, io, candidate, place)
         try:
             found = await call.ask(backend, turn)
-            await _report(leads, key, found)
+            await leads.cooldowns.heard(key, found.failure if isinstance(found, Failed) else None)
             return await call.judged(found, verifier, turn)
         except Stopped:
             return Failed(Failure("cancelled", "the attempt was ended"))
@@ -116,17 +116,9 @@ class _Call:
             found = await self.kind.ask(backend, turn, self.request, self.io)
             return self._noted(found, told)
         warm = asyncio.ensure_future(is_warm(place, self.candidate.model, self.leads.llama_swap_url))
-        inside = False
-
-        async def in_turn() -> Done | Failed:
-            nonlocal inside
-            loaded = warm.done() and warm.result()
-            async with self.leads.queue.turn(place, place.name_to_send, loaded):
-                inside = True
-                return await self.kind.ask(backend, turn, self.request, self.io)
-
+        slot = self.leads.queue.turn(place, place.name_to_send)
         try:
-            found = await _stop(self.io).bounded(in_turn(), may_end=lambda: not inside)
+            found = await _stop(self.io).in_turn(slot, lambda: self.kind.ask(backend, turn, self.request, self.io))
             told["warm_start"] = warm.done() and warm.result()
         finally:
             warm.cancel()
@@ -188,14 +180,6 @@ def _dressed(turn: Turn, candidate: Candidate, place: Place | None, discipline: 
         named = None if candidate.model == candidate.backend else cli_name(candidate)
         return replace(turn, model=named, system=discipline)
     return replace(turn, model=place.name_to_send, base_url=place.url, token=place.token, env={}, system=discipline)
-
-
-async def _report(leads: Leads, key: str, found: Done | Failed) -> None:
-    """Any answer, even a bad one, shows that the endpoint is well."""
-    if isinstance(found, Done) or found.failure.kind == Kind.BAD_OUTPUT:
-        await leads.cooldowns.report(key, ok=True)
-    elif counts(found.failure.kind):
-        await leads.cooldowns.report(key, ok=False, message=found.failure.message)
 
 
 def _together(usage: dict[str, Json], judging: Judging) -> dict[str, Json]:

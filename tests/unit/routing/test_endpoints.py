@@ -187,15 +187,15 @@ def test_what_may_leave_the_house_counts_as_cloud(model: str, entries: dict[str,
     assert endpoints.place(model).cloud is cloud
 
 
-def tell(kind: str, stub: Stub) -> tuple[AgentEvent, Seen]:
+def tell(kind: str, stub: Stub, silence: float = 20.0) -> tuple[AgentEvent, list[Seen]]:
     """Give a task to a model at a stub of one kind; how that ended, and what was asked."""
 
-    async def go() -> tuple[AgentEvent, Seen]:
+    async def go() -> tuple[AgentEvent, list[Seen]]:
         async with ModelPlaces({"stub": stub}) as places:
             place = Endpoints({kind: {"url": places.url("stub")}}, lambda _name: "sk-1").place("ollama/phi4")
-            asked = turn(model=place.name_to_send, options={"silence": 0.5, "total": 5})
+            asked = turn(model=place.name_to_send, options={"silence": silence, "total": 30})
             events = await ask(OpenaiBackend(place.reach), asked)
-            return events[-1], places.requests[-1]
+            return events[-1], places.requests
 
     return asyncio.run(go())
 
@@ -203,7 +203,7 @@ def tell(kind: str, stub: Stub) -> tuple[AgentEvent, Seen]:
 @pytest.mark.parametrize(("kind", "sent"), [("litellm", "ollama/phi4"), ("llama-swap", "phi4"), ("ollama", "phi4")])
 def test_a_task_reaches_the_model_at_its_place(kind: str, sent: str) -> None:
     """The address, the name and the key of a place are all that a call needs."""
-    ended, seen = tell(kind, Stub())
+    ended, (seen,) = tell(kind, Stub())
     assert ended == Answered("Hello from the script.", stop="stop")
     assert (seen.path, seen.body["model"]) == ("/v1/chat/completions", sent)
     assert seen.headers["authorization"] == "Bearer sk-1"
@@ -212,5 +212,5 @@ def test_a_task_reaches_the_model_at_its_place(kind: str, sent: str) -> None:
 @pytest.mark.parametrize("fault", sorted(FAULTS))
 def test_no_fault_of_a_place_looks_like_an_answer(fault: str) -> None:
     """Whatever a place does wrong has to lead to the next tier."""
-    ended, _ = tell("ollama", faulty(fault))
+    ended, _ = tell("ollama", faulty(fault), silence=0.5)
     assert not isinstance(ended, Answered)

@@ -45,11 +45,11 @@ PAID = Settings(endpoints=ENDPOINTS, policy=LadderPolicy(reserve_usd=1.0))
 def test_a_deadline_gives_the_structured_error_and_leaves_nothing(tmp_path: Path) -> None:
     """The attempt is on record with what it cost, the bench is cleared, and the project is as it was."""
     bench = PaperBench()
-    outcome, _ = play(tmp_path, {CLAUDE: [hangs]}, lambda stage: stage.call(job(seconds=0.3), bench), models(CLAUDE))
-    assert outcome.error == "the deadline of 0.3 s passed after 1 attempt(s)"
+    outcome, _ = play(tmp_path, {CLAUDE: [hangs]}, lambda stage: stage.call(job(seconds=1.5), bench), models(CLAUDE))
+    assert outcome.error == "the deadline of 1.5 s passed after 1 attempt(s)"
     assert outcome.result.status == "error"
     (attempt,) = outcome.result.attempts
-    assert (attempt.verdict, attempt.cost, attempt.feedback) == ("error", 0.25, "the deadline of 0.3 s passed")
+    assert (attempt.verdict, attempt.cost, attempt.feedback) == ("error", 0.25, "the deadline of 1.5 s passed")
     assert bench.done == ["begin", "drop"]
 
 
@@ -62,9 +62,9 @@ def test_a_check_that_hangs_ends_with_the_deadline(tmp_path: Path) -> None:
             raise AssertionError
 
     outcome, _ = play(
-        tmp_path, {CLAUDE: [passes()]}, lambda stage: stage.call(job(seconds=0.3), Slow()), models(CLAUDE)
+        tmp_path, {CLAUDE: [passes()]}, lambda stage: stage.call(job(seconds=1.5), Slow()), models(CLAUDE)
     )
-    assert outcome.error == "the deadline of 0.3 s passed after 1 attempt(s)"
+    assert outcome.error == "the deadline of 1.5 s passed after 1 attempt(s)"
 
 
 @pytest.mark.parametrize("how", ["event", "task"])
