@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bailiwick.clock import ManualClock
 from bailiwick.journal.port import Store
+from bailiwick.routing.learned import Aims
 from bailiwick.routing.model import Candidate, Chain, Job
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.starts import FRESH, OVERLAP, LearnedStarts, job_size
@@ -130,7 +131,9 @@ def test_a_router_starts_where_the_record_says_only_if_the_file_asks_for_it(tmp_
         async with stand_ins.routed(folder, script, said) as stage:
             await _failed_calls(stage.store, 0, 60)
             stage.clock.advance(3600)
-            stage.router.start = LearnedStarts(store=stage.store, clock=stage.clock)
+            stage.router.start = LearnedStarts(
+                store=stage.store, clock=stage.clock, aims=Aims(extra=0.0)
+            )  # no exploring
             outcome = await stage.call(stand_ins.job(skill="tdd", phase="green"))
             assert ("learned: starts at" in outcome.why) == (said.routing == "learned")
             return stage.desk.asked
