@@ -43,11 +43,14 @@ class Leads:
     environment: Callable[[], Mapping[str, str]]
     _read: Models | None = field(default=None)
 
-    def chain(self, node: Work, settings: Settings, asked: Json = None) -> Chain | None:
+    def chain(
+        self, node: Work, settings: Settings, asked: Json = None, discipline: Discipline | None = None
+    ) -> Chain | None:
         """The chain of a node; None where its models are all of one backend that it, or the person, names.
 
-        `asked` is the model that the run was started with; the node's own word goes before it. Raises `UsageError`
-        where a skill's models are named nowhere, or may not be used.
+        `asked` is the model that the run was started with; the node's own word goes before it. `discipline` is its
+        skill, where that is known already. Raises `UsageError` where a skill's models are named nowhere, or may not
+        be used.
         """
         spec = node.spec
         skill, given = str(spec.get("skill") or ""), tuple(map(str, spec.get("models") or ()))
@@ -59,7 +62,7 @@ class Leads:
             return _on(own, settings.choose(node).models, skill)
         named = spec.get("model") or (None if given else asked)
         models = self._models()
-        wanted = self.discipline(skill) if skill else Discipline("")
+        wanted = discipline or (self.discipline(skill) if skill else Discipline(""))
         in_file = models.skills.get(skill)
         listed = () if in_file is not None and in_file.chain else wanted.chain
         return compose(

@@ -24,7 +24,7 @@ from bailiwick.routing.chains import cli_name
 from bailiwick.routing.cooldown import key_of
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.generate import Stop, Stopped, Tiers
-from bailiwick.routing.leads import Leads, chain_of
+from bailiwick.routing.leads import Discipline, Leads, chain_of
 from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Job, Judging, Result
 from bailiwick.routing.verifier import Case, verify
 from bailiwick.routing.walk import Judged
@@ -48,15 +48,15 @@ class RoutedKind(AgentKind):
         settings = self.desk.settings.for_run(chosen)
         skill = str(node.spec.get("skill") or "")
         try:
-            chain = leads.chain(node, settings, chosen.get("model"))
-            discipline = leads.discipline(skill).body if skill else ""
+            discipline = leads.discipline(skill) if skill else Discipline("")
+            chain = leads.chain(node, settings, chosen.get("model"), discipline)
         except BailiwickError as error:
             raise RenderFailed(f"{error.what}; {error.hint}") from error
         if chain is None:
             return made
         route = {
             "chain": [asdict(one) for one in chain.candidates], "why": chain.why, "skill": skill,
-            "verifier": asdict(chain.verifier) if chain.verifier else None, "discipline": discipline,
+            "verifier": asdict(chain.verifier) if chain.verifier else None, "discipline": discipline.body,
         }  # fmt: skip
         return replace(made, value={**made.value, "route": route})
 
