@@ -12,23 +12,49 @@ Verdict = Literal["green", "red", "environment", "needs_person"]
 """`environment`: the tool, disk, network or a service failed, so nothing was found out about the change."""
 Outcome = Literal["passed", "failed", "environment", "red_on_base"]
 """How a check ended; `red_on_base`: it fails without the change too, in the same way."""
-Level = Literal["tests", "exit-code", "external"]
-"""How much a passed check proves: single outcomes with proof, an exit code, or what somebody else says."""
+Level = Literal["tests", "ids", "exit-code", "external"]
+"""How much a passed check proves: outcomes with proof, outcomes by id, an exit code, what somebody else says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a check or the reading of the diff found. `blocks` says that the gate is red because of it."""
+    """One thing that a check or the reading of the diff found. `blocks` says that the gate is red because of it.
+
+    `parks` says that a person has to look at it: without anything red the verdict is then `needs_person`. A finding
+    that does neither is a note for the reader.
+    """
 
     code: str
     what: str
     path: str = ""
     line: int = 0
     blocks: bool = True
+    parks: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {"code": self.code, "what": self.what, "path": self.path, "line": self.line, "blocks": self.blocks}
+        return {
+            "code": self.code,
+            "what": self.what,
+            "path": self.path,
+            "line": self.line,
+            "blocks": self.blocks,
+            "parks": self.parks,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A change that a person has to look at although no check is red because of it: what about it, and the hunk."""
+
+    path: str
+    what: str
+    line: int = 0
+    patch: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {"path": self.path, "what": self.what, "line": self.line, "patch": self.patch}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +76,15 @@ class CheckResult:
     """The ids of the tests that fail, where it knows them."""
     hint: str = ""
     proof: tuple[str, ...] = ()
-    """Ids of tests that fail on the base and pass here."""
+    """Ids of new tests that fail on the base and pass here."""
+    healed: tuple[str, ...] = ()
+    """Ids of tests of the base that are red there and pass here."""
     unproven: str = ""
     """Why there is no such proof, in words; empty where there is one or where the check can't give any."""
+    exercised: tuple[str, ...] = ()
+    """Ids of tests that fail when the changed functions raise: they exercise the change."""
+    unexercised: str = ""
+    """That no test exercises the change, in words; empty where one does or where the check can't know."""
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
@@ -61,7 +93,8 @@ class CheckResult:
             "command": list(self.command), "code": self.code, "seconds": round(self.seconds, 3),
             "counts": dict(self.counts), "findings": [f.to_json() for f in self.findings], "output": self.output,
             "output_digest": self.output_digest, "failing": list(self.failing), "hint": self.hint,
-            "proof": list(self.proof), "unproven": self.unproven,
+            "proof": list(self.proof), "healed": list(self.healed), "unproven": self.unproven,
+            "exercised": list(self.exercised), "unexercised": self.unexercised,
         }  # fmt: skip
 
 
@@ -98,10 +131,18 @@ class Report:
     weakening: tuple[Finding, ...] = ()
     proof: tuple[str, ...] = ()
     """Ids of new tests that fail on the base and pass here."""
+    healed: tuple[str, ...] = ()
+    """Ids of tests of the base that are red there and pass here."""
     unproven: str = ""
     """Why there is no such proof, in words; empty where there is one."""
+    exercised: tuple[str, ...] = ()
+    """Ids of tests that exercise the change: they fail when the changed functions raise."""
+    unexercised: str = ""
+    """That no test exercises the change, in words; empty where one does or where nobody can know."""
+    doubts: tuple[Doubt, ...] = ()
+    """What a person has to look at, each with its hunk."""
     wanted: tuple[str, ...] = ()
-    """Protected paths that the gate would need a person's word on to turn green."""
+    """Paths (protected ones, and those of doubts) that the gate would need a person's approval of to turn green."""
     unprotected: tuple[str, ...] = ()
     seconds: float = 0.0
     without: tuple[CheckResult, ...] = ()
@@ -117,7 +158,9 @@ class Report:
             "version": 1, "verdict": self.verdict, "tree": self.tree, "base": self.base, "asked": self.asked,
             "policy": self.policy, "environment": self.environment, "fence": self.fence,
             "checks": [c.to_json() for c in self.checks], "taken": [t.to_json() for t in self.taken],
-            "weakening": [f.to_json() for f in self.weakening], "proof": list(self.proof), "unproven": self.unproven,
+            "weakening": [f.to_json() for f in self.weakening], "proof": list(self.proof),
+            "healed": list(self.healed), "unproven": self.unproven, "exercised": list(self.exercised),
+            "unexercised": self.unexercised, "doubts": [d.to_json() for d in self.doubts],
             "wanted": list(self.wanted), "unprotected": list(self.unprotected), "seconds": round(self.seconds, 3),
             "without": [c.to_json() for c in self.without], "findings": [f.to_json() for f in self.findings],
             "reason": self.reason,
@@ -140,7 +183,9 @@ def read_report(data: dict[str, Json]) -> Report:
         verdict=data["verdict"], tree=data["tree"], base=data["base"], asked=data["asked"], policy=data["policy"],
         environment=data["environment"], fence=data["fence"],
         checks=tuple(_read_check(item) for item in data["checks"]), taken=tuple(Taken(**t) for t in data["taken"]),
-        weakening=_findings(data["weakening"]), proof=tuple(data["proof"]), unproven=data["unproven"],
+        weakening=_findings(data["weakening"]), proof=tuple(data["proof"]), healed=tuple(data.get("healed", ())),
+        unproven=data["unproven"], exercised=tuple(data.get("exercised", ())), unexercised=data.get("unexercised", ""),
+        doubts=tuple(Doubt(**item) for item in data.get("doubts", ())),
         wanted=tuple(data["wanted"]), unprotected=tuple(data["unprotected"]), seconds=data["seconds"],
         without=tuple(_read_check(item) for item in data.get("without", ())),
         findings=_findings(data.get("findings", ())), reason=data.get("reason", ""),
@@ -160,5 +205,7 @@ def _read_check(data: dict[str, Json]) -> CheckResult:
             "findings": _findings(data["findings"]),
             "failing": tuple(data["failing"]),
             "proof": tuple(data.get("proof", ())),
+            "healed": tuple(data.get("healed", ())),
+            "exercised": tuple(data.get("exercised", ())),
         }
     )
