@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from bailiwick.gate.evidence import Evidence, kept_evidence, read_evidence
 from bailiwick.ids import Json
 
 TestOutcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
@@ -23,7 +24,7 @@ _HEAD = 20
 _SEAL = 16
 _NO_FAILURES = (0, 5)
 """Exit codes of pytest without a failure: all passed, nothing to run."""
-_TOLD = ("Skipped", "SkipTest", "XFailed", "Exit", "_ShouldStop")
+_TOLD = ("Skipped", "SkipTest", "XFailed")
 """What a test raises to say something else than that it failed."""
 _COUNT = re.compile(r'\b(tests|failures|errors)="(\d+)"')
 _Rank: dict[TestOutcome, int] = {"passed": 0, "xpassed": 1, "skipped": 2, "xfailed": 3, "error": 4, "failed": 5}
@@ -71,6 +72,7 @@ class Session:
     exit: int | None = None
     slowest: float = 0.0
     """Seconds of the slowest test."""
+    evidence: Evidence = field(default_factory=Evidence)
 
     @property
     def passed(self) -> frozenset[str]:
@@ -89,7 +91,7 @@ class Session:
         return tuple((name, counted[name]) for name in _Rank if counted[name])
 
     def to_json(self) -> dict[str, Json]:
-        """As a document; what failures said is left out."""
+        """As a document; what failing tests said is left out."""
         return {
             "outcomes": dict(self.outcomes),
             "items": [[i.id, i.path, i.code_path, i.line, i.name] for i in self.items],
@@ -97,7 +99,8 @@ class Session:
             "witnessed": sorted(self.witnessed), "contradicted": sorted(self.contradicted),
             "changed": sorted(self.changed), "hooks": dict(self.hooks),
             "faults": [[fault.code, fault.what] for fault in self.faults], "exit": self.exit,
-            "slowest": round(self.slowest, 3),
+            "slowest": round(self.slowest, 3), "evidence": self.evidence.to_json(),
+            "texts": {file: self.texts.get(file, "") for file in self.uncollected[:20]},
         }  # fmt: skip
 
 
@@ -115,6 +118,8 @@ def read_session(data: dict[str, Json]) -> Session:
         faults=tuple(Fault(*fault) for fault in data["faults"]),
         exit=data["exit"],
         slowest=data["slowest"],
+        evidence=kept_evidence(data.get("evidence", {})),
+        texts=data.get("texts", {}),
     )
 
 
@@ -215,6 +220,7 @@ def _read(records: Records, code: int | None, *, collect_only: bool) -> Session:
         faults=(*([records.fault] if records.fault else ()), *found),
         exit=code,
         slowest=max((float(report.get("seconds", 0.0)) for report in reports), default=0.0),
+        evidence=read_evidence(by_type, finish),
     )
 
 

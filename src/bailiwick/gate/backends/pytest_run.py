@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bailiwick.fence.recipes import bin_folders, tool_variables
 from bailiwick.gate.backends.pytest_command import Call, find_interpreter
@@ -26,8 +26,10 @@ READ = 16 << 20
 _CHUNK = 1 << 18
 _START = (
     "import sys;sys.path[:]=[p for p in sys.path if p];r=__import__('json').loads(sys.stdin.buffer.read());"
-    "n={'__name__':'witness'};[exec(compile(t,'<witness>','exec'),n) for t in r.pop('texts')];n['main'](r)"
+    "n={'__name__':'witness'};[exec(compile(t,'<witness>','exec'),n) for t in r.pop('texts')];n[r.pop('entry')](r)"
 )
+Mode = Literal["plain", "absent", "watched"]
+"""How tests are run: as they are; with changed functions raising; asking comparisons again and failing at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class Asked:
     collect_only: bool = False
     limit: float | None = None
     timeout: float | None = None
+    mode: Mode = "plain"
+    token: str = ""
+    """The name by which instrumented files call what runs inside."""
+    calls: tuple[tuple[str, int, str], ...] = ()
+    """Functions whose calls are recorded: path, first line, qualified name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,11 @@ class Runner:
     call: Call
     bench: Bench
     timeout: float | None
+
+    @property
+    def changed(self) -> list[str]:
+        """The Python files of the proposed tree that the change touches."""
+        return [change.path for change in self.bench.changes if change.status != "D" and change.path.endswith(".py")]
 
     async def run(self, asked: Asked) -> Ran:
         """Run once and hear it to its end. Raises `OSError` where nothing can be started."""
@@ -91,6 +103,7 @@ class Runner:
         return json.dumps(
             {
                 "texts": _texts(),
+                "entry": "main",
                 "key": key.hex(),
                 "handle": handle,
                 "args": list(self.call.args),
@@ -99,6 +112,11 @@ class Runner:
                 "only": None if asked.only is None else sorted(asked.only),
                 "collect_only": asked.collect_only,
                 "limit": asked.limit,
+                "mode": asked.mode,
+                "token": asked.token or "_",
+                "calls": asked.calls,
+                "changed": self.changed if asked.which == "proposed" else [],
+                "compiled": self.changed if asked.which == "proposed" and asked.mode == "plain" else [],
             }
         ).encode()
 
@@ -160,7 +178,8 @@ class _Listening:
 def _texts() -> tuple[str, ...]:
     """What runs inside, in the order in which it is needed."""
     folder = Path(__file__).parent.parent / "plugin"
-    return tuple((folder / f"{name}.py").read_text("utf-8") for name in ("internals", "witness"))
+    names = ("wire", "internals", "auditing", "nearby", "calls", "witness")
+    return tuple((folder / f"{name}.py").read_text("utf-8") for name in names)
 
 
 def _timed(session: Session, end: Exit) -> Session:

@@ -1,56 +1,105 @@
-"""What pytest is made of at the start of a run, to notice what is exchanged later. Sent as text, before `witness`."""
+"""What pytest and the libraries that decide are made of at the start of a run, to notice what is exchanged later.
+
+Sent as text, before `witness`. A look at the core costs a fraction of a millisecond and is taken before each test;
+all of it is looked at after collection and at the end.
+"""
 
 from __future__ import annotations
 
 import operator
+import signal
 import sys
+import threading
+import types
 from typing import Any
 
-WATCHED = (
-    "builtins", "pytest", "unittest.case", "unittest.suite", "_pytest.runner", "_pytest.reports", "_pytest.main",
-    "_pytest.nodes", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.unittest", "_pytest.skipping",
-    "_pytest.outcomes", "_pytest.terminal", "_pytest.junitxml", "_pytest.config", "_pytest.assertion",
-    "_pytest.assertion.rewrite", "_pytest.assertion.util", "_pytest._code.code", "_pytest.stash",
+CORE = (
+    "builtins", "pytest", "unittest.case", "unittest.suite", "unittest.mock", "_pytest.runner", "_pytest.reports",
+    "_pytest.main", "_pytest.nodes", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.unittest",
+    "_pytest.skipping", "_pytest.outcomes", "_pytest.terminal", "_pytest.junitxml", "_pytest.config",
+    "_pytest.assertion", "_pytest.assertion.rewrite", "_pytest.assertion.util", "_pytest._code.code",
+    "_pytest.stash", "_pytest.recwarn", "_pytest.fixtures", "_pytest.doctest", "operator", "_operator", "math",
+    "re", "json", "functools",
 )  # fmt: skip
-"""Modules in which nothing may change while tests run; all of pluggy too."""
+"""Modules that are looked at before each test; all of pluggy too."""
+DECIDING = (
+    "_abc", "_ast", "_collections_abc", "_datetime", "_decimal", "_functools", "_io", "_json", "_pydecimal",
+    "_pydatetime", "_sre", "_struct", "_weakref", "abc", "ast", "asyncio.runners", "base64", "bisect", "cmath",
+    "codecs", "collections", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "dis",
+    "doctest", "enum", "fnmatch", "fractions", "glob", "hashlib", "heapq", "importlib", "importlib._bootstrap",
+    "importlib._bootstrap_external", "importlib.util", "inspect", "io", "itertools", "json.decoder", "json.encoder",
+    "json.scanner", "linecache", "logging", "numbers", "os", "pathlib", "pathlib._local", "posixpath", "pprint",
+    "random", "re._compiler", "re._parser", "reprlib", "secrets", "shutil", "sre_compile", "sre_parse",
+    "statistics", "string", "struct", "subprocess", "sys", "textwrap", "time", "tokenize", "traceback", "types",
+    "typing", "unittest", "unittest.async_case", "unittest.loader", "unittest.result", "unittest.runner",
+    "unittest.signals", "unittest.util", "uuid", "warnings", "weakref", "numpy", "numpy.testing",
+    "numpy.testing._private.utils", "numpy.core.numeric", "numpy._core.numeric", "pandas.testing",
+    "pandas._testing.asserters", "hypothesis", "hypothesis.core",
+)  # fmt: skip
+"""Modules whose functions, constants and defaults decide what a test sees; looked at now and then."""
+VOLATILE = frozenset({
+    "_", "last_type", "last_value", "last_traceback", "last_exc", "ps1", "ps2", "argv", "path", "modules", "stdin",
+    "stdout", "stderr", "tracebacklimit", "dont_write_bytecode", "lastResort", "showwarning", "_showwarnmsg_impl",
+    "_showwarning_orig", "ENCODING",
+})  # fmt: skip
+"""Names that change by themselves or are exchanged by pytest's own plugins for the time of a test."""
+PLAIN = (int, float, str, bytes, bool, tuple, frozenset, type(None))
 IS = operator.is_
-CODE = operator.attrgetter("__code__")
+PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+SIGNALS = ("SIGALRM", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGPROF", "SIGVTALRM", "SIGABRT", "SIGHUP")
+
+
+def _parts(function: Any) -> list[Any]:
+    return [function.__code__, function.__defaults__, function.__kwdefaults__]
 
 
 class Space:
-    """The names of a module or class with what they meant. A look costs microseconds while nothing has changed."""
+    """The names of a module or class with what they meant. A look is fast while nothing has changed."""
 
     def __init__(self, label: str, names: Any, *, closed: bool) -> None:
         self._label = label
         self._names = names
         self._closed = closed
-        self._parts = {key: value for key, value in names.items() if _acts(value)}
-        self._functions = [value for value in self._parts.values() if hasattr(value, "__code__")]
-        self._codes = [value.__code__ for value in self._functions]
+        self._kept = {key: value for key, value in list(names.items()) if _counts(key, value)}
+        plain = [_function_of(value) for value in self._kept.values()]
+        self._functions = [value for value in plain if value is not None]
+        self._made_of = [part for function in self._functions for part in _parts(function)]
         self._seen = list(names.values())
 
     def changed(self) -> list[str]:
         """What is no longer what it was; in a closed space also what is new there."""
         found: list[str] = []
         if len(self._names) != len(self._seen) or not all(map(IS, self._names.values(), self._seen)):
+            names = dict(self._names)
             self._seen = list(self._names.values())
-            found += [key for key, value in self._parts.items() if self._names.get(key) is not value]
+            found += [key for key, value in self._kept.items() if not _same(names.get(key), value)]
             if self._closed:
-                found += [key for key, value in self._names.items() if key not in self._parts and _acts(value)]
-        if not all(map(IS, map(CODE, self._functions), self._codes)):
-            pairs = zip(self._functions, self._codes)  # noqa: B905 - Python 3.8 has no strict
-            found += [function.__name__ for function, code in pairs if function.__code__ is not code]
+                found += [key for key, value in names.items() if key not in self._kept and _acts(value)]
+        now = [part for function in self._functions for part in _parts(function)]
+        if not all(map(IS, now, self._made_of)):
+            for index, (part, was) in enumerate(zip(now, self._made_of)):  # noqa: B905 - Python 3.8 has no strict
+                if part is not was:
+                    function = self._functions[index // 3]
+                    found.append(f"{function.__name__}.{PARTS[index % 3]}")
         return [f"{self._label}.{key}" for key in found]
 
 
-class Internals:
-    """What pytest, pluggy and unittest were made of at the start, to notice what was exchanged later."""
+class Modules:
+    """Some modules with their classes, as they were when they were first seen."""
 
-    def __init__(self) -> None:
-        names = (*WATCHED, *sorted(name for name in sys.modules if name.split(".")[0] == "pluggy"))
-        self._modules = {name: sys.modules[name] for name in names if name in sys.modules}
+    def __init__(self, names: Any) -> None:
+        self._names = tuple(names)
+        self._modules: dict[str, Any] = {}
         self._spaces: list[Space] = []
-        for name, module in self._modules.items():
+        self.add()
+
+    def add(self) -> None:
+        """Take in those that have been imported since."""
+        for name in self._names:
+            module = sys.modules.get(name)
+            if name in self._modules or not isinstance(module, types.ModuleType):
+                continue
+            self._modules[name] = module
             self._spaces.append(Space(name, vars(module), closed=False))
             for key, value in list(vars(module).items()):
                 if isinstance(value, type) and value.__module__ == name and name != "builtins":
@@ -64,5 +113,82 @@ class Internals:
         return found
 
 
+class Switches:
+    """Tracing, profiling, import hooks and signal handlers: what Python lets anybody set for the whole process."""
+
+    def __init__(self) -> None:
+        self._was = self._now()
+
+    def _now(self) -> dict[str, Any]:
+        monitoring: Any = getattr(sys, "monitoring", None)
+        told: dict[str, Any] = {
+            "sys.settrace": (sys.gettrace(),),
+            "sys.setprofile": (sys.getprofile(),),
+            "threading.settrace": (getattr(threading, "_trace_hook", None),),
+            "threading.setprofile": (getattr(threading, "_profile_hook", None),),
+            "sys.meta_path": tuple(sys.meta_path),
+            "sys.path_hooks": tuple(sys.path_hooks),
+            "sys.excepthook": (sys.excepthook,),
+            "sys.displayhook": (sys.displayhook,),
+        }
+        if monitoring is not None:
+            told["sys.monitoring"] = tuple(monitoring.get_tool(number) for number in range(6))
+        for name in SIGNALS:
+            number: Any = getattr(signal, name, None)
+            if number is not None:
+                told[f"signal.{name}"] = (signal.getsignal(number),)
+        return told
+
+    def changed(self) -> list[str]:
+        """The names of those that are set in another way than at the start, as long as nobody put them back."""
+        now = self._now()
+        return [
+            name for name, was in self._was.items() if len(now[name]) != len(was) or not all(map(_same, now[name], was))
+        ]
+
+    def settle(self) -> None:
+        """From now on this is how they have to be."""
+        self._was = self._now()
+
+
+class Internals:
+    """All of it together. `changed` looks at what decides most, `all_changed` at everything."""
+
+    def __init__(self) -> None:
+        pluggy = sorted(name for name in sys.modules if name.split(".")[0] == "pluggy")
+        self._core = Modules((*CORE, *pluggy))
+        self._rest = Modules(DECIDING)
+        self.switches = Switches()
+
+    def add(self) -> None:
+        """Take in modules that were imported by plugins: nothing of the tree has been imported yet."""
+        self._core.add()
+        self._rest.add()
+
+    def changed(self) -> list[str]:
+        """What was exchanged in the core since the last look."""
+        return [*self._core.changed(), *self.switches.changed()]
+
+    def all_changed(self) -> list[str]:
+        """What was exchanged anywhere since the last look at it."""
+        return [*self.changed(), *self._rest.changed()]
+
+
+def _function_of(value: Any) -> Any:
+    inner = getattr(value, "__func__", value) if isinstance(value, (staticmethod, classmethod)) else value
+    return inner if isinstance(inner, types.FunctionType) else None
+
+
 def _acts(value: Any) -> bool:
     return callable(value) or isinstance(value, (staticmethod, classmethod, property))
+
+
+def _counts(key: str, value: Any) -> bool:
+    """Whether it matters what a name means: functions and classes always, constants where they are public."""
+    if key in VOLATILE:
+        return False
+    return _acts(value) or (type(value) in PLAIN and not key.startswith("_") and key not in ("tempdir", "inited"))
+
+
+def _same(now: Any, was: Any) -> bool:
+    return now is was or (type(now) in PLAIN and type(now) is type(was) and now == was)

@@ -1,26 +1,30 @@
 """Runs pytest inside the sandbox and tells the gate outside what happens, one record after the other.
 
-A bare interpreter gets this file as text, behind that of `internals`. It uses nothing of ours, runs on Python 3.8 and
+A bare interpreter gets this file as text, behind those that it uses. It uses nothing of ours, runs on Python 3.8 and
 pytest 6, and takes what it relies on before any code of the tree is imported. It shares its process with the code
-under test: what it says is evidence, which the gate compares with other evidence.
+under test: what it says is evidence, which the gate compares with other evidence. There are three ways to run: plain;
+`absent`, in which changed functions raise; `watched`, in which comparisons are asked again with near values and each
+test that passes is made to fail at its end.
 """
 
 from __future__ import annotations
 
-import hashlib
+import builtins
 import importlib.metadata
 import inspect
-import json
 import os
 import signal
-import struct
 import sys
 import tempfile
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bailiwick.gate.plugin.internals import Internals  # noqa: TC004 - its text is sent before this one
+    from bailiwick.gate.plugin.auditing import Auditor, TestCode, Tree, grafts, origins  # noqa: TC004 - sent before this
+    from bailiwick.gate.plugin.calls import Recorder  # noqa: TC004 - as above
+    from bailiwick.gate.plugin.internals import PLAIN, Internals  # noqa: TC004 - as above
+    from bailiwick.gate.plugin.nearby import Nearby  # noqa: TC004 - as above
+    from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
 NO_PYTEST = 93
 """The exit code that says that this interpreter has no pytest."""
@@ -28,10 +32,13 @@ OWN_SETTINGS = "_hypothesis_internal_use_settings"
 TEXT = 6000
 CHUNK = 200
 ORDER: dict[str, dict[str, bool]] = {
+    "pytest_load_initial_conftests": {"tryfirst": True},
     "pytest_cmdline_main": {"hookwrapper": True, "tryfirst": True},
     "pytest_configure": {"tryfirst": True},
+    "pytest_ignore_collect": {"tryfirst": True},
     "pytest_collection_modifyitems": {"trylast": True},
     "pytest_runtest_protocol": {"hookwrapper": True, "tryfirst": True},
+    "pytest_runtest_setup": {"hookwrapper": True, "tryfirst": True},
     "pytest_runtest_call": {"hookwrapper": True, "tryfirst": True},
     "pytest_runtest_teardown": {"hookwrapper": True, "tryfirst": True},
     "pytest_runtest_makereport": {"hookwrapper": True, "tryfirst": True},
@@ -43,27 +50,7 @@ SETTINGS: dict[str, Any] = {
     "randomly_reorganize": False, "randomly_seed": 1, "hypothesis_seed": 0,
 }  # fmt: skip
 """Options that would leave tests out, order them by chance or move them to other processes; set where they exist."""
-
-
-def open_wire(handle: int, key: bytes) -> Any:
-    """A function that sends a record down the pipe: numbered, sealed, and only from the process that opened it."""
-    write, pack, dumps, getpid = os.write, struct.pack, json.dumps, os.getpid
-    owner, sent = getpid(), [0]
-    empty = hashlib.blake2b(key=key, digest_size=16)
-
-    def send(record: dict[str, Any]) -> None:
-        if getpid() != owner:
-            return
-        body = dumps(record).encode("ascii")
-        seal = empty.copy()
-        seal.update(pack(">Q", sent[0]) + body)
-        sent[0] += 1
-        data = pack(">I", len(body)) + seal.digest() + body
-        while data:
-            data = data[write(handle, data) :]
-
-    os.set_inheritable(handle, False)
-    return send
+PATCHING = frozenset({"monkeypatch", "mocker", "patch", "class_mocker", "module_mocker", "session_mocker"})
 
 
 class TooLong(BaseException):
@@ -93,18 +80,89 @@ class Limit:
             self._set(signal.ITIMER_REAL, 0.0)
 
 
+class Absence:
+    """What changed functions call in a run in which they must not work: during a test it raises."""
+
+    def __init__(self, token: str, failure: Any) -> None:
+        self._token = token
+        self._failure = failure
+        self.active = False
+        self.hits: set[int] = set()
+
+    def __call__(self, number: int) -> None:
+        """A changed function begins."""
+        if self.active:
+            self.hits.add(number)
+            raise self._failure("this function was taken away to see which tests notice", pytrace=False)
+
+    def switch(self, *, on: bool) -> None:
+        """In a test, also in the processes that it starts, or between tests."""
+        self.active = on
+        if on:
+            os.environ[self._token] = "1"
+        else:
+            os.environ.pop(self._token, None)
+
+
+class Tests:
+    """The tests as they were collected: code, defaults, parameters, and the constants of their modules."""
+
+    def __init__(self, code: Any) -> None:
+        self._code = code
+        self._made: dict[str, tuple[Any, ...]] = {}
+        self._constants: dict[int, dict[str, Any]] = {}
+
+    def keep(self, items: Any) -> list[str]:
+        """Remember how they are; names what is strange already."""
+        found = []
+        for item in items:
+            self._made[item.nodeid] = _made_of(item)
+            if self._code.is_strange(code_of(item)):
+                found.append(f"test {item.nodeid}")
+            module = getattr(item, "module", None)
+            if module is not None and id(module) not in self._constants:
+                kept = {key: value for key, value in vars(module).items() if type(value) in PLAIN}
+                self._constants[id(module)] = kept
+        return found
+
+    def changed(self, item: Any) -> list[str]:
+        """What is no longer as it was, before a test begins."""
+        found = []
+        kept = self._made.get(item.nodeid)
+        now = _made_of(item)
+        if kept is not None and (len(now) != len(kept) or any(a is not b for a, b in zip(now, kept))):  # noqa: B905
+            found.append(f"test {item.nodeid}")
+        module = getattr(item, "module", None)
+        if module is not None:
+            names = vars(module)
+            was = self._constants.get(id(module), {})
+            found += [f"test constant {item.nodeid.partition('::')[0]}:{k}" for k in was if names.get(k) is not was[k]]
+        return found
+
+
 class Witness:
     """The plugin. Its hooks lie around those of all others; which ones is in `ORDER`."""
 
-    def __init__(self, send: Any, request: dict[str, Any]) -> None:
+    def __init__(self, send: Any, request: dict[str, Any], failure: Any) -> None:
         self._send = send
-        self._root = request["root"]
+        self._tree = Tree(request["root"], request["environment"])
         self._only = None if request.get("only") is None else frozenset(request["only"])
+        self._files = {test.partition("::")[0] for test in self._only or ()}
+        self._mode = request["mode"]
+        self._changed_files = request["changed"]
         self._collect_only = bool(request.get("collect_only"))
         self._on_configure = request.get("on_configure")
         self.report_file = os.path.join(tempfile.mkdtemp(), "report.xml")  # noqa: PTH118 - also where pathlib is patched
+        rewriting: Any = sys.modules.get("_pytest.assertion.rewrite")
+        self._tests = Tests(TestCode(rewriting))
+        self._auditor = Auditor(self._tree)
         self._internals = Internals()
         self._limit = Limit(request.get("limit"))
+        self._nearby = Nearby()
+        self._absence = Absence(request["token"], failure)
+        self._recorder = Recorder(self._tree.relative, request["calls"])
+        if self._mode != "plain":
+            vars(builtins)[request["token"]] = self._nearby if self._mode == "watched" else self._absence
         self._changed: set[str] = set()
         self._hooks: Counter[str] = Counter()
         self._deselected: list[str] = []
@@ -112,6 +170,12 @@ class Witness:
         self._manager: Any = None
         self._count = 0
         self._relay: dict[str, Any] = {}
+
+    def pytest_load_initial_conftests(self) -> None:
+        """The last moment before code of the tree is imported."""
+        self._internals.add()
+        self._internals.switches.settle()
+        self._auditor.start()
 
     def pytest_cmdline_main(self, config: Any) -> Any:
         """Before anything starts: every test in this process, in the order of the files, all of them."""
@@ -134,10 +198,14 @@ class Witness:
             config.option.xmlpath = self.report_file
         if self._collect_only:
             config.option.collectonly = True
-        if (
-            self._limit.seconds is not None
-        ):  # all of them fail: to tell each failure well would take longer than they do
-            config.option.tbstyle, config.option.showlocals, config.option.verbose = "native", False, -1
+        if self._mode != "plain":  # all of them fail: to tell each failure well would take longer than they do
+            config.option.tbstyle, config.option.showlocals, config.option.verbose = "no", False, -1
+
+    def ignores(self, path: str) -> bool | None:
+        """Whether a file need not be collected: where only some tests are asked for, in other files there are none."""
+        inside = self._tree.relative(path)
+        skipped = self._only is not None and inside.endswith(".py") and inside not in self._files
+        return True if skipped and not inside.endswith("__init__.py") else None
 
     def pytest_collectreport(self, report: Any) -> None:
         """A file that can't be collected is told by its name."""
@@ -162,22 +230,22 @@ class Witness:
             self._send({"t": "items", "items": found[start : start + CHUNK]})
         for start in range(0, len(self._deselected), CHUNK):
             self._send({"t": "deselected", "ids": self._deselected[start : start + CHUNK]})
+        self._changed.update(self._tests.keep(session.items))
         self._look(thoroughly=True)
 
     def _item(self, item: Any) -> dict[str, Any]:
         found = {"id": item.nodeid, "path": self._relative(str(getattr(item, "path", None) or item.fspath))}
-        code = _code_of(item)
+        code = code_of(item)
         if code is not None:
             found.update(code_path=self._relative(code.co_filename), line=code.co_firstlineno, name=code.co_name)
         return found
 
     def _relative(self, path: str) -> str:
-        inside = path.startswith(self._root + os.sep)
-        return path[len(self._root) + 1 :].replace(os.sep, "/") if inside else path
+        return self._tree.relative(path) or path
 
     def _look(self, *, thoroughly: bool = False) -> None:
         """Note what was exchanged or added since the start; hooks one by one only if their number changed."""
-        self._changed.update(self._internals.changed())
+        self._changed.update(self._internals.all_changed() if thoroughly else self._internals.changed())
         if self._manager is None:
             return
         relay = vars(self._manager.hook)
@@ -194,24 +262,41 @@ class Witness:
 
     def pytest_runtest_protocol(self, item: Any) -> Any:
         """Before each test nothing may have been exchanged: what an honest test patches it has put back."""
-        self._look()
+        if self._mode == "plain":
+            self._look()
+            self._changed.update(self._tests.changed(item))
+        yield
+
+    def pytest_runtest_setup(self) -> Any:
+        """A test begins."""
+        self._absence.hits.clear()
+        self._absence.switch(on=self._mode == "absent")
         yield
 
     def pytest_runtest_call(self, item: Any) -> Any:
         """See by ourselves whether the test raises, whatever reports say later."""
         run = item.runtest
         note = self._notes.setdefault((item.nodeid, "call"), {})
+        records = self._mode == "watched" and not _patches(item)
 
         def runtest() -> None:
+            self._nearby.begin()
             try:
                 self._limit.start()
+                if records:
+                    self._recorder.start()
                 run()
             except BaseException as error:
                 note["raised"] = type(error).__name__
                 raise
             finally:
+                if records:
+                    self._recorder.stop()
                 self._limit.stop()
+                self._absence.switch(on=False)
             note["returned"] = True
+            if self._mode == "watched":
+                raise AssertionError("every test is made to fail in this run, to see that a failure is told")
 
         item.runtest = runtest
         try:
@@ -221,6 +306,11 @@ class Witness:
 
     def pytest_runtest_teardown(self, item: Any) -> Any:
         """What a test leaves behind may not hold up the others either."""
+        self._absence.switch(on=False)
+        if self._mode == "watched":
+            self._send({"t": "near", "id": item.nodeid, **self._nearby.end()})
+        elif self._absence.hits:
+            self._send({"t": "hits", "id": item.nodeid, "functions": sorted(self._absence.hits)})
         self._limit.start()
         try:
             yield
@@ -242,10 +332,15 @@ class Witness:
         sub = hasattr(report, "context")
         note = {} if sub else self._notes.pop((report.nodeid, report.when), {})
         record = {
-            "t": "report", "id": report.nodeid, "when": report.when, "outcome": str(report.outcome), "sub": sub,
-            "xfail": hasattr(report, "wasxfail"), "text": _text(report) if report.outcome == "failed" else "",
+            "t": "report",
+            "id": report.nodeid,
+            "when": report.when,
+            "outcome": str(report.outcome),
+            "sub": sub,
+            "xfail": hasattr(report, "wasxfail"),
+            "text": _text(report) if report.outcome == "failed" else "",
             "seconds": float(getattr(report, "duration", 0.0)),
-        }  # fmt: skip
+        }
         record.update(note)
         self._send(record)
 
@@ -255,15 +350,25 @@ class Witness:
         self._look(thoroughly=True)
         reporter = self._manager.get_plugin("terminalreporter") if self._manager is not None else None
         stats = getattr(reporter, "stats", {})
+        if self._recorder.calls:
+            self._send({"t": "calls", "calls": list(self._recorder.calls.values()), "path": list(sys.path)})
+        self._send({"t": "audit", **self._auditor.told()})
         record = {
-            "t": "finish", "collected": session.testscollected, "failed": session.testsfailed,
-            "status": int(session.exitstatus), "shown": {key: len(found) for key, found in stats.items() if key},
-            "terminal": reporter is not None, "changed": sorted(self._changed), "hooks": dict(self._hooks),
-        }  # fmt: skip
+            "t": "finish",
+            "collected": session.testscollected,
+            "failed": session.testsfailed,
+            "status": int(session.exitstatus),
+            "shown": {key: len(found) for key, found in stats.items() if key},
+            "terminal": reporter is not None,
+            "changed": sorted(self._changed),
+            "hooks": dict(self._hooks),
+            "grafts": grafts(self._tree),
+            "origins": origins(self._tree, self._changed_files),
+        }
         self._send(record)
 
 
-def _code_of(item: Any) -> Any:
+def code_of(item: Any) -> Any:
     """The code of the function that a person wrote as this test; None for a test that is none."""
     function: Any = getattr(item, "function", None) or getattr(item, "obj", None)
     inner = getattr(getattr(function, "hypothesis", None), "inner_test", None)
@@ -272,6 +377,21 @@ def _code_of(item: Any) -> Any:
     except (TypeError, ValueError):
         return None
     return getattr(getattr(function, "__func__", function), "__code__", None)
+
+
+def _made_of(item: Any) -> tuple[Any, ...]:
+    function: Any = getattr(item, "function", None)
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    made = (code_of(item), getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None))
+    return (*made, *parameters.values())
+
+
+def _patches(item: Any) -> bool:
+    """Whether a test exchanges parts of the product for its own time: what it sees then is not how the product is."""
+    if PATCHING.intersection(getattr(item, "fixturenames", ())):
+        return True
+    code = code_of(item)
+    return code is not None and bool(PATCHING.intersection(code.co_names))
 
 
 def _hasten(items: Any) -> None:
@@ -311,15 +431,38 @@ def _without_tree(request: dict[str, Any]) -> Any:
     return undo
 
 
-def _hide_input() -> None:
-    handle = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(handle, 0)
-    os.close(handle)
+def _compile(send: Any, paths: Any) -> None:
+    """Say which changed files are no Python: whoever never imports them would not notice."""
+    for path in paths:
+        try:
+            with open(path, "rb") as file:  # noqa: PTH123 - also where pathlib is patched
+                compile(file.read(), path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            send({"t": "syntax", "path": path, "line": getattr(error, "lineno", 0) or 0, "what": str(error)[:300]})
+        except OSError:
+            continue
+
+
+def _add_hooks(pytest: Any) -> None:
+    """Mark the hooks, and add the one whose parameter has another name in old versions."""
+    first = int(str(pytest.__version__).partition(".")[0])
+
+    def by_collection_path(self: Any, collection_path: Any) -> Any:
+        return self.ignores(str(collection_path))
+
+    def by_path(self: Any, path: Any) -> Any:
+        return self.ignores(str(path))
+
+    plugin: Any = Witness
+    plugin.pytest_ignore_collect = by_collection_path if first >= 7 else by_path
+    mark: Any = pytest.hookimpl
+    for name, options in ORDER.items():
+        setattr(plugin, name, mark(**options)(getattr(plugin, name)))
 
 
 def main(request: dict[str, Any]) -> None:
     """Run pytest as asked and end with its exit code."""
-    _hide_input()
+    hide_input()
     request["root"] = os.path.realpath(os.getcwd())  # noqa: PTH109 - also where pathlib is patched
     send = open_wire(request["handle"], bytes.fromhex(request.pop("key")))
     try:
@@ -327,15 +470,14 @@ def main(request: dict[str, Any]) -> None:
     except ImportError as error:
         print(f"{sys.executable}: {error}", file=sys.stderr)  # noqa: T201 - this process has no other way to say it
         sys.exit(NO_PYTEST)
-    mark: Any = pytest.hookimpl
-    for name, options in ORDER.items():
-        setattr(Witness, name, mark(**options)(getattr(Witness, name)))
+    _add_hooks(pytest)
     request["on_configure"] = _without_tree(request)
-    witness = Witness(send, request)
+    witness = Witness(send, request, pytest.fail.Exception)
     sys.argv = ["pytest", *request["args"]]
     if request["as_module"]:
         sys.path.insert(0, request["root"])
     send({"t": "start", "pytest": pytest.__version__, "python": sys.version.split()[0]})
+    _compile(send, request["compiled"])
     code = int(pytest.main(list(request["args"]), plugins=[witness]))
     try:
         with open(witness.report_file, encoding="utf-8", errors="replace") as report:  # noqa: PTH123 - as above

@@ -1,0 +1,89 @@
+"""What a run of pytest told besides outcomes: who acted, what was patched, which comparisons lied. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bailiwick.ids import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Lie:
+    """A comparison that also holds for a value it must not hold for. `site` is its place, see `instrument`."""
+
+    site: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All of it, by test or by file. Paths are relative to the tree."""
+
+    events: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By interpreter event and file: the line that caused it."""
+    opened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By file that was opened: the files whose code did it."""
+    grafts: frozenset[tuple[str, str]] = frozenset()
+    """A name in a module outside the tree, and the file of the tree whose function it means."""
+    origins: tuple[tuple[str, str], ...] = ()
+    """A changed module, and the file outside the tree that was imported in its place."""
+    syntax: tuple[tuple[str, int, str], ...] = ()
+    """Changed files that are no Python: path, line, what is wrong."""
+    reached: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: the places of assertions that it reached."""
+    lies: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
+    hits: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: the numbers of the changed functions that it called."""
+    calls: tuple[dict[str, Json], ...] = ()
+    """Calls of changed functions that were recorded."""
+    path: tuple[str, ...] = ()
+    """Where modules were looked for when they were."""
+
+    def to_json(self) -> dict[str, Json]:
+        """What is worth keeping of a base."""
+        return {
+            "events": [[event, path, line] for (event, path), line in self.events.items()],
+            "opened": {path: list(openers) for path, openers in self.opened.items()},
+            "grafts": sorted([name, path] for name, path in self.grafts),
+        }
+
+
+def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict[str, Json]) -> Evidence:
+    """From the records of a run, by their type."""
+    audit = (records.get("audit") or [{}])[-1]
+    calls = (records.get("calls") or [{}])[-1]
+    near = records.get("near", ())
+    return Evidence(
+        events=_events(audit.get("events", ())),
+        opened=_opened(audit.get("opened", {})),
+        grafts=_pairs(finish.get("grafts", ())),
+        origins=tuple((str(path), str(file)) for path, file in finish.get("origins", ())),
+        syntax=tuple((str(r["path"]), int(r["line"]), str(r["what"])) for r in records.get("syntax", ())),
+        reached={str(r["id"]): frozenset(map(int, r["reached"])) for r in near},
+        lies={str(r["id"]): tuple(Lie(int(s), str(w)) for s, w in r["lies"]) for r in near if r["lies"]},
+        hits={str(r["id"]): frozenset(map(int, r["functions"])) for r in records.get("hits", ())},
+        calls=tuple(calls.get("calls", ())),
+        path=tuple(map(str, calls.get("path", ()))),
+    )
+
+
+def kept_evidence(data: dict[str, Json]) -> Evidence:
+    """From what was kept of a base."""
+    return Evidence(
+        events=_events(data.get("events", ())),
+        opened=_opened(data.get("opened", {})),
+        grafts=_pairs(data.get("grafts", ())),
+    )
+
+
+def _events(items: Iterable[Sequence[Json]]) -> dict[tuple[str, str], int]:
+    return {(str(event), str(path)): int(line) for event, path, line in items}
+
+
+def _opened(data: dict[str, Json]) -> dict[str, tuple[str, ...]]:
+    return {path: tuple(map(str, openers)) for path, openers in data.items()}
+
+
+def _pairs(items: Iterable[Sequence[Json]]) -> frozenset[tuple[str, str]]:
+    return frozenset((str(first), str(second)) for first, second in items)

@@ -1,0 +1,298 @@
+"""Rewrites test files so that every assertion in them is asked again with a near value. Pure.
+
+A comparison `a == b` becomes a call that compares the same two values in the same way, gives the same result, and then
+asks once more with something near the expected one. A test does what it did, on the same lines. Each place has
+a number; which places a test surely reaches when it runs to its end is said by `Instrumented.sure`.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bailiwick.gate.inversion import Layout, Target
+
+_OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: ("==", "=="),
+    ast.NotEq: ("!=", "!="),
+    ast.Lt: ("<", r"<(?!=)"),
+    ast.LtE: ("<=", "<="),
+    ast.Gt: (">", r">(?!=)"),
+    ast.GtE: (">=", ">="),
+    ast.In: ("in", r"\bin\b"),
+    ast.NotIn: ("not in", r"\bnot\s+in\b"),
+}
+_RAISES = (
+    "raises",
+    "assertRaises",
+    "assertRaisesRegex",
+    "assertRaisesRegexp",
+    "warns",
+    "assertWarns",
+    "deprecated_call",
+)
+_KINDS = ("isinstance", "issubclass")
+_ENDING = ("skip", "xfail", "importorskip", "fail", "exit", "skipTest", "_exit")
+_SWALLOWING = ("suppress",)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The place of an assertion or comparison."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumented:
+    """A rewritten file; its places by number; and by test function the places that it surely reaches."""
+
+    source: bytes
+    sites: dict[int, Site]
+    sure: dict[Target, frozenset[int]]
+
+
+def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrumented | None:
+    """Rewrite a file; None for one that can't be read. Places are numbered from `first` on."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        text = source.decode(encoding)
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    raw = text.encode("utf-8")
+    for careful in (False, True):
+        editor = _Editor(raw, token, first, careful=careful)
+        for function in _outer_functions(module):
+            editor.function(function)
+        changed = editor.apply()
+        if _parses(changed):
+            sites = {number: Site(path, line) for number, line in editor.lines.items()}
+            return Instrumented(changed.decode("utf-8").encode(encoding), sites, editor.sure)
+    return None
+
+
+def _parses(data: bytes) -> bool:
+    try:
+        compile(data.decode("utf-8"), "<instrumented>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _outer_functions(module: ast.Module) -> Iterator[Function]:
+    """The functions of a module and the methods of its classes; functions inside of functions belong to them."""
+    todo: list[ast.stmt] = list(module.body)
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+        else:
+            todo += [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
+            todo += [
+                inner
+                for part in ast.iter_child_nodes(node)
+                if isinstance(part, ast.ExceptHandler)
+                for inner in part.body
+            ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """A text in place of some bytes. At one place ends come before starts, the inner ones first."""
+
+    place: int
+    until: int
+    order: tuple[int, int]
+    text: str
+
+
+class _Editor:
+    """Collects what has to be put into one file. `careful`: only asserts as a whole, no operands."""
+
+    def __init__(self, raw: bytes, token: str, first: int, *, careful: bool) -> None:
+        self._raw = raw
+        self._layout = Layout(raw)
+        self._token = token
+        self._next = first
+        self._careful = careful
+        self._edits: list[_Edit] = []
+        self._numbers: dict[int, int] = {}
+        self.lines: dict[int, int] = {}
+        self.sure: dict[Target, frozenset[int]] = {}
+
+    def function(self, node: Function) -> None:
+        """Rewrite one function with all that is in it."""
+        for statement in node.body:
+            self._walk(statement, 0)
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        reached = _surely_reached(node.body)
+        numbers = (self._numbers.get(id(part)) for part in reached)
+        self.sure[Target(first, node.name)] = frozenset(number for number in numbers if number is not None)
+
+    def apply(self) -> bytes:
+        """The file with everything put in."""
+        parts, last = [], 0
+        for edit in sorted(self._edits, key=lambda edit: (edit.place, edit.order)):
+            if edit.place < last:
+                continue
+            parts += [self._raw[last : edit.place], edit.text.encode("utf-8")]
+            last = edit.until
+        return b"".join([*parts, self._raw[last:]])
+
+    def _walk(self, node: ast.AST, depth: int) -> None:
+        match node:
+            case ast.JoinedStr():
+                return
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda() if self._careful:
+                return
+            case ast.Assert(test=test):
+                self._wrap(test, f"{self._token}.t({self._site(node)},(", "))", depth)
+            case ast.Compare(ops=[op], comparators=[right]) if not self._careful:
+                self._compare(node, op, right, depth)
+            case ast.Call() if not self._careful:
+                self._call(node, depth)
+            case _:
+                pass
+        for part in _parts(node):
+            self._walk(part, depth + 1)
+
+    def _site(self, node: ast.stmt | ast.expr) -> int:
+        number = self._next
+        self._next += 1
+        self._numbers[id(node)] = number
+        self.lines[number] = node.lineno
+        return number
+
+    def _wrap(self, node: ast.expr, before: str, after: str, depth: int) -> None:
+        start, end = self._layout.start(node), self._layout.end(node)
+        self._edits.append(_Edit(start, start, (1, depth), before))
+        self._edits.append(_Edit(end, end, (0, -depth), after))
+
+    def _compare(self, node: ast.Compare, op: ast.cmpop, right: ast.expr, depth: int) -> None:
+        known = _OPERATORS.get(type(op))
+        if known is None:
+            return
+        place = _find(self._raw, (self._layout.end(node.left), self._layout.start(right)), known[1])
+        if place is None:
+            return
+        side = not (_is_written_out(node.left) and not _is_written_out(right))
+        self._wrap(node, f"{self._token}.c({self._site(node)},{known[0]!r},{side},(", "))", depth)
+        self._edits.append(_Edit(place[0], place[1], (1, depth), "),("))
+
+    def _call(self, node: ast.Call, depth: int) -> None:
+        name = _called(node)
+        kind = "r" if name in _RAISES else "i" if name in _KINDS else "m" if name.startswith("assert") else ""
+        lone = any(isinstance(arg, ast.GeneratorExp) for arg in node.args)
+        if not kind or lone or (kind == "i" and (len(node.args) != 2 or node.keywords)) or _is_super(node.func):
+            return
+        end = self._layout.end(node.func)
+        place = _find(self._raw, (end, self._layout.end(node)), r"\(")
+        if place is None or self._raw[end : place[0]].strip():
+            return
+        start = self._layout.start(node)
+        self._edits.append(_Edit(start, start, (1, depth), f"{self._token}.{kind}({self._site(node)},"))
+        comma = ", " if node.args or node.keywords else ","
+        self._edits.append(_Edit(place[0], place[1], (1, depth), comma))
+
+
+def _parts(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a node and runs with it: no decorators, defaults or annotations."""
+    skipped: Sequence[str] = ("decorator_list", "args", "returns", "annotation", "type_params")
+    for name, value in ast.iter_fields(node):
+        if name in skipped and not isinstance(node, ast.Call | ast.Lambda):
+            continue
+        if isinstance(node, ast.Lambda) and name == "args":
+            continue
+        yield from (part for part in (value if isinstance(value, list) else [value]) if isinstance(part, ast.AST))
+
+
+def _find(raw: bytes, region: tuple[int, int], pattern: str) -> tuple[int, int] | None:
+    """Where a token stands between two operands; comments there are not looked at."""
+    text = raw[region[0] : region[1]]
+    bare = re.sub(rb"#[^\n]*", lambda found: b" " * len(found[0]), text)
+    found = re.search(pattern.encode(), bare)
+    return (region[0] + found.start(), region[0] + found.end()) if found else None
+
+
+def _is_super(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and _called(function.value) == "super"
+
+
+def _called(node: ast.expr) -> str:
+    match node:
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return name
+        case _:
+            return ""
+
+
+def _is_written_out(node: ast.expr) -> bool:
+    """Whether an operand is what a person expects: a constant, a display of constants, `approx` of something."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_written_out(operand)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            return all(_is_written_out(part) for part in parts)
+        case ast.Dict(keys=keys, values=values):
+            return all(key is not None and _is_written_out(key) for key in keys) and all(map(_is_written_out, values))
+        case ast.Call():
+            return _called(node) == "approx"
+        case _:
+            return False
+
+
+def _surely_reached(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """The assertions that are reached whenever the statements run to their end."""
+    for statement in body:
+        yield from _reached_in(statement)
+        if _may_leave(statement):
+            return
+
+
+def _reached_in(statement: ast.stmt) -> Iterator[ast.AST]:
+    match statement:
+        case ast.Assert():
+            yield statement
+        case ast.Expr(value=ast.Call() as call) | ast.Expr(value=ast.Await(value=ast.Call() as call)):
+            yield call
+        case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
+            contexts = [item.context_expr for item in items]
+            yield from contexts
+            if not any(_called(context) in (*_RAISES, *_SWALLOWING) for context in contexts):
+                yield from _surely_reached(body)
+        case ast.Try(handlers=[], body=body, finalbody=final):
+            yield from _surely_reached([*body, *final])
+        case ast.Try(finalbody=final):
+            yield from _surely_reached(final)
+        case _:
+            pass
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether what follows a statement may not be reached although nothing fails."""
+    for node in _own(statement):
+        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) or _called_ends(node):
+            return True
+    return False
+
+
+def _called_ends(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _called(node) in _ENDING
+
+
+def _own(node: ast.AST) -> Iterable[ast.AST]:
+    todo: list[ast.AST] = [node]
+    while todo:
+        current = todo.pop()
+        yield current
+        if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            todo += list(ast.iter_child_nodes(current))
