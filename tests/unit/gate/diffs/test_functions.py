@@ -193,7 +193,7 @@ def _results(source: bytes) -> list[object]:
     found: list[object] = []
     holders = [space, *(vars(value) for name, value in space.items() if name.startswith("Holder"))]
     for holder in holders:
-        for name, value in holder.items():
+        for name, value in list(holder.items()):
             if callable(value) and name.split("_")[0] in {"alpha", "beta", "gamma", "delta"}:
                 found += [(name, value(n)) for n in (0, 1, 7)]
     return found
