@@ -14,6 +14,8 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bailiwick.gate.diffs.layout import Edit, Layout
+
 _SWALLOWING = ("Exception", "BaseException", "AssertionError")
 _SECOND = (
     "assertEqual", "assertEquals", "assertAlmostEqual", "assertAlmostEquals", "assertIs", "assertGreater",
@@ -46,9 +48,6 @@ class Inverted:
 
     source: bytes
     done: frozenset[Target]
-
-
-Edit = tuple[int, str]
 
 
 def invert(source: bytes, targets: Iterable[Target], token: str) -> Inverted | None:
@@ -120,37 +119,6 @@ class Names:
         return (
             f"\n{self.other}, {self.held}, {self.error} = object(), [], type('{self.error}', (BaseException,), {{}})\n"
         )
-
-
-class Layout:
-    """A file as bytes with the places of its syntax tree."""
-
-    def __init__(self, raw: bytes) -> None:
-        self._raw = raw
-        self._starts = [0]
-        for line in raw.splitlines(keepends=True):
-            self._starts.append(self._starts[-1] + len(line))
-
-    def start(self, node: ast.expr | ast.stmt) -> int:
-        """Where a node begins."""
-        return self._starts[node.lineno - 1] + node.col_offset
-
-    def end(self, node: ast.expr | ast.stmt) -> int:
-        """Where a node ends."""
-        return self._starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-
-    def indent(self, node: ast.stmt) -> str:
-        """What stands before a statement on its line."""
-        begin = self._starts[node.lineno - 1]
-        return self._raw[begin : begin + node.col_offset].decode("utf-8")
-
-    def apply(self, edits: Iterable[Edit]) -> bytes:
-        """The file with every text put in at its place."""
-        parts, last = [], 0
-        for place, text in sorted(edits, key=lambda edit: edit[0]):
-            parts += [self._raw[last:place], text.encode("utf-8")]
-            last = place
-        return b"".join([*parts, self._raw[last:]])
 
 
 class Operands:

@@ -1,0 +1,1 @@
+"""What can be read from a diff before anything runs. Pure: bytes in, findings out."""
