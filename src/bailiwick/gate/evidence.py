@@ -32,11 +32,15 @@ class Evidence:
     """Changed files that are no Python: path, line, what is wrong."""
     reached: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the places of assertions that it reached."""
+    failed: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: the places of asserts that did not hold."""
     lies: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
     hits: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the numbers of the changed functions that it called."""
     calls: tuple[dict[str, Json], ...] = ()
     """Calls of changed functions that were recorded."""
+    replayed: tuple[dict[str, Json], ...] = ()
+    """What recorded calls did when they were made again in a test."""
     path: tuple[str, ...] = ()
     """Where modules were looked for when they were."""
 
@@ -61,9 +65,11 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
         origins=tuple((str(path), str(file)) for path, file in finish.get("origins", ())),
         syntax=tuple((str(r["path"]), int(r["line"]), str(r["what"])) for r in records.get("syntax", ())),
         reached={str(r["id"]): frozenset(map(int, r["reached"])) for r in near},
+        failed={str(r["id"]): frozenset(map(int, r["failed"])) for r in near if r["failed"]},
         lies={str(r["id"]): tuple(Lie(int(s), str(w)) for s, w in r["lies"]) for r in near if r["lies"]},
         hits={str(r["id"]): frozenset(map(int, r["functions"])) for r in records.get("hits", ())},
         calls=tuple(calls.get("calls", ())),
+        replayed=tuple(records.get("call", ())),
         path=tuple(map(str, calls.get("path", ()))),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from bailiwick.gate.inversion import Target
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Item, Session
 
@@ -110,50 +109,6 @@ def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def paths_of(items: Iterable[Item]) -> dict[str, str]:
     """The file of each test."""
     return {item.id: item.path for item in items}
-
-
-def targets_of(
-    items: Iterable[Item], wanted: Collection[str], changed: Collection[str]
-) -> dict[str, dict[Target, set[str]]]:
-    """By file, the functions of the wanted tests and the ids that each of them has.
-
-    A function of another file than the test's own (a shared base class) is left alone where the change touches that
-    file: putting the base's version there would take the change away.
-    """
-    found: dict[str, dict[Target, set[str]]] = {}
-    for item in items:
-        path = item.code_path
-        named = item.name and item.name == _function_name(item.id)
-        ours = not path.startswith(_OUTSIDE) and path.endswith(".py")
-        if item.id in wanted and named and ours and (path == item.path or path not in changed):
-            found.setdefault(path, {}).setdefault(Target(item.line, item.name), set()).add(item.id)
-    return found
-
-
-def _function_name(test: str) -> str:
-    return test.partition("[")[0].rpartition("::")[2]
-
-
-def judge_inverted(wanted: Collection[str], here: Session, known: Collection[str] = ()) -> list[Finding]:
-    """What the inverted run shows: each of the wanted tests had to fail. `known` are faults that the base has too."""
-    found = [
-        Finding(f"inverted-{fault.code}", f"in the inverted run: {fault.what}", blocks=fault.code not in known)
-        for fault in here.faults
-    ]
-    broken = any(fault.code in BROKEN for fault in here.faults)
-    files = paths_of(here.items)
-    for test in sorted(wanted):
-        outcome = here.outcomes.get(test)
-        if outcome in RED or (outcome is None and broken):
-            continue
-        path = files.get(test, test.partition("::")[0])
-        if outcome in ("passed", "xpassed"):
-            what = f"{test}: it passes whatever it is compared with"
-            found.append(Finding("passes-inverted", what, path))
-        else:
-            what = f"{test}: it has to fail with its expectation exchanged, and {outcome or 'has no outcome'} instead"
-            found.append(Finding("silent-inverted", what, path))
-    return found
 
 
 def proven_by(new: Mapping[str, str], there: Session) -> frozenset[str]:

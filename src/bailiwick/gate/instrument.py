@@ -14,7 +14,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bailiwick.gate.inversion import Layout, Target
+from bailiwick.gate.diffs.layout import Layout
 
 _OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Eq: ("==", "=="),
@@ -39,6 +39,14 @@ _KINDS = ("isinstance", "issubclass")
 _ENDING = ("skip", "xfail", "importorskip", "fail", "exit", "skipTest", "_exit")
 _SWALLOWING = ("suppress",)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The function of a test: its name and the line on which it or its first decorator begins."""
+
+    line: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)

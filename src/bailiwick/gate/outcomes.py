@@ -20,6 +20,8 @@ RED: frozenset[TestOutcome] = frozenset({"failed", "error"})
 LONGEST_RECORD = 4 << 20
 MOST_BYTES = 256 << 20
 """What a run may send at most; more is a fault."""
+TEXTS_KEPT, TEXT_KEPT = 40, 3000
+"""Of how many red tests of a base it is kept what they said, and how many characters."""
 _HEAD = 20
 _SEAL = 16
 _NO_FAILURES = (0, 5)
@@ -62,6 +64,8 @@ class Session:
     deselected: frozenset[str] = frozenset()
     witnessed: frozenset[str] = frozenset()
     """Tests whose function was seen to run to its end, by return or by exception."""
+    returned: frozenset[str] = frozenset()
+    """Tests whose function was seen to return."""
     contradicted: frozenset[str] = frozenset()
     """Tests that are reported as passed although they were seen to fail."""
     changed: frozenset[str] = frozenset()
@@ -91,7 +95,7 @@ class Session:
         return tuple((name, counted[name]) for name in _Rank if counted[name])
 
     def to_json(self) -> dict[str, Json]:
-        """As a document; what failing tests said is left out."""
+        """As a document, with what the first failures said."""
         return {
             "outcomes": dict(self.outcomes),
             "items": [[i.id, i.path, i.code_path, i.line, i.name] for i in self.items],
@@ -100,7 +104,7 @@ class Session:
             "changed": sorted(self.changed), "hooks": dict(self.hooks),
             "faults": [[fault.code, fault.what] for fault in self.faults], "exit": self.exit,
             "slowest": round(self.slowest, 3), "evidence": self.evidence.to_json(),
-            "texts": {file: self.texts.get(file, "") for file in self.uncollected[:20]},
+            "texts": {test: self.texts.get(test, "")[-TEXT_KEPT:] for test in self.red[:TEXTS_KEPT]},
         }  # fmt: skip
 
 
@@ -214,6 +218,7 @@ def _read(records: Records, code: int | None, *, collect_only: bool) -> Session:
         uncollected=tuple(uncollected),
         deselected=frozenset(test for record in by_type.get("deselected", []) for test in record["ids"]),
         witnessed=frozenset(r["id"] for r in reports if r["when"] == "call" and ("returned" in r or "raised" in r)),
+        returned=frozenset(r["id"] for r in reports if r["when"] == "call" and "returned" in r),
         contradicted=frozenset(report["id"] for report in reports if _contradicts(report)),
         changed=frozenset(finish.get("changed", ())),
         hooks=finish.get("hooks", {}),
@@ -254,7 +259,7 @@ def _contradicts(report: dict[str, Json]) -> bool:
     """Whether a passed report hides a failure that was seen closer to the test."""
     if report["outcome"] != "passed" or report["sub"]:
         return False
-    seen = {report.get("raised", ""), report.get("caught", "")} - {"", *_TOLD}
+    seen = {report.get("raised", ""), report.get("caught", "")} - {"", "kept", *_TOLD}
     return bool(seen) or report.get("made", "passed") == "failed"
 
 

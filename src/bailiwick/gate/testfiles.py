@@ -53,12 +53,18 @@ _TEST_TOOLS = frozenset({
     "xdist", "execnet", "coverage", "pytest_cov", "pytest_asyncio", "setuptools", "pkg_resources", "pip", "ruff",
     "mypy",
 })  # fmt: skip
+_TEST_FOLDERS = frozenset({"tests", "test", "__tests__"})
 _SOURCE_FOLDERS = ("", "src/", "lib/", "python/", "tests/", "test/")
 
 
 def is_test_file(path: str) -> bool:
     """Whether a file is a test by the naming rules of the runners we know."""
     return _TEST_FILE.fullmatch(path) is not None
+
+
+def belongs_to_tests(path: str) -> bool:
+    """Whether a file is a test, or lies in a folder of tests and so helps them."""
+    return is_test_file(path) or bool(_TEST_FOLDERS.intersection(path.split("/")[:-1]))
 
 
 def self_loading(path: str, *, new: bool) -> str:

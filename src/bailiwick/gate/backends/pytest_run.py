@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from bailiwick.fence.recipes import bin_folders, tool_variables
 from bailiwick.gate.backends.pytest_command import Call, find_interpreter
 from bailiwick.gate.outcomes import Fault, Records, Session, read_records
+from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 NO_PYTEST = 93
 """The exit code by which the text inside says that its interpreter has no pytest."""
 READ = 16 << 20
+REPLAY = 300.0
+"""Seconds that all recorded calls together may take."""
 _CHUNK = 1 << 18
 _START = (
     "import sys;sys.path[:]=[p for p in sys.path if p];r=__import__('json').loads(sys.stdin.buffer.read());"
@@ -43,6 +46,10 @@ class Asked:
     which: Which
     files: Mapping[str, bytes | None] = field(default_factory=dict)
     only: Collection[str] | None = None
+    within: Collection[str] | None = None
+    """Files in which tests are looked for; everywhere where none are given."""
+    left_out: Collection[str] = ()
+    """Ids of tests that are not run."""
     collect_only: bool = False
     limit: float | None = None
     timeout: float | None = None
@@ -51,6 +58,8 @@ class Asked:
     """The name by which instrumented files call what runs inside."""
     calls: tuple[tuple[str, int, str], ...] = ()
     """Functions whose calls are recorded: path, first line, qualified name."""
+    replayed: tuple[dict[str, Json], ...] = ()
+    """Recorded calls that are made again in the first test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +119,14 @@ class Runner:
                 "as_module": self.call.as_module,
                 "environment": list(environment),
                 "only": None if asked.only is None else sorted(asked.only),
+                "within": _within(asked),
+                "left_out": sorted(asked.left_out),
                 "collect_only": asked.collect_only,
                 "limit": asked.limit,
                 "mode": asked.mode,
                 "token": asked.token or "_",
                 "calls": asked.calls,
+                "replayed": asked.replayed,
                 "changed": self.changed if asked.which == "proposed" else [],
                 "compiled": self.changed if asked.which == "proposed" and asked.mode == "plain" else [],
             }
@@ -136,6 +148,43 @@ class Runner:
             pass_fds=(handle,),
         )
 
+    async def replay(
+        self, which: Which, files: Mapping[str, bytes | None], calls: Sequence[dict[str, Json]], path: Sequence[str]
+    ) -> list[dict[str, Json]]:
+        """Make recorded calls again in a plain process; what each of them did, empty where that can't be had."""
+        tree = await self.bench.fresh(which, files or None)
+        python = find_interpreter(self.call, self.bench, tree, await self.bench.files(which))
+        if python is None:
+            return []
+        key = secrets.token_bytes(32)
+        records = Records(key)
+        reading, writing = os.pipe()
+        try:
+            request = {
+                "texts": _texts()[:-1], "entry": "replay_main", "key": key.hex(), "handle": writing,
+                "calls": list(calls), "path": list(path),
+            }  # fmt: skip
+            with _Listening(reading, records):
+                await self._plainly(tree, python.path, json.dumps(request).encode(), writing)
+        finally:
+            os.close(writing)
+            os.close(reading)
+        return [record for record in records.all if record.get("t") == "call"]
+
+    async def _plainly(self, tree: Path, python: str, request: bytes, handle: int) -> None:
+        fence = self.bench.fence
+        hidden = ("CI", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE")
+        await fence.run(
+            fence.cage("gate", tree, environment=self.bench.environment),
+            (python, "-c", _START),
+            env={name: value for name, value in self._variables(tree).items() if name not in hidden},
+            timeout=REPLAY,
+            cancel=self.bench.cancel,
+            keep=READ,
+            stdin=request,
+            pass_fds=(handle,),
+        )
+
     def _variables(self, tree: Path) -> dict[str, str]:
         """The environment inside: the tools of the prepared environment first; a proposed tree holds no byte code."""
         fence = self.bench.fence
@@ -145,6 +194,13 @@ class Runner:
             **base, "PATH": ":".join([*map(str, folders), base.get("PATH", "")]), "CI": "true", "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
         }  # fmt: skip
+
+
+def _within(asked: Asked) -> list[str] | None:
+    """The files that have to be collected."""
+    if asked.within is not None:
+        return sorted(asked.within)
+    return None if asked.only is None else sorted({test.partition("::")[0] for test in asked.only})
 
 
 class _Listening:

@@ -12,6 +12,7 @@ import fractions
 import importlib
 import inspect
 import opcode
+import os
 import pathlib
 import signal
 import sys
@@ -183,6 +184,7 @@ class Recorder:
 
 
 def _timed(function: Any, args: Any, named: Any) -> list[Any]:
+    before = signal.signal(signal.SIGALRM, _ring)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         return freeze(function(*args, **named))
@@ -192,6 +194,7 @@ def _timed(function: Any, args: Any, named: Any) -> list[Any]:
         return ["raises", type(error).__name__]
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def repeat(call: dict[str, Any]) -> dict[str, Any]:
@@ -227,9 +230,10 @@ def replay_main(request: dict[str, Any]) -> None:
     """Make the calls in this process, in which nothing of a test tool was ever imported."""
     hide_input()
     send = open_wire(request["handle"], bytes.fromhex(request.pop("key")))
-    sys.path[:0] = [path for path in request["path"] if path not in sys.path]
+    root = os.path.realpath(os.getcwd())  # noqa: PTH109 - pathlib may be the product's own
+    wanted = [root + path[1:] if path.startswith("@") else path for path in request["path"]]
+    sys.path[:0] = [path for path in wanted if path not in sys.path]
     sys.argv = ["app"]
-    signal.signal(signal.SIGALRM, _ring)
     send({"t": "start"})
     for number, call in enumerate(request["calls"]):
         send({"t": "call", "number": number, **repeat(call)})

@@ -177,17 +177,18 @@ class Nearby:
 
     def __init__(self) -> None:
         self._reached: set[int] = set()
+        self._failed: set[int] = set()
         self._asked: Counter[int] = Counter()
         self._lies: list[list[Any]] = []
         self._busy = False
 
     def begin(self) -> None:
         """A test begins."""
-        self._reached, self._asked, self._lies = set(), Counter(), []
+        self._reached, self._failed, self._asked, self._lies = set(), set(), Counter(), []
 
     def end(self) -> dict[str, Any]:
-        """It is over: which places it reached, and what lied."""
-        return {"reached": sorted(self._reached), "lies": self._lies[:LIES], "asked": sum(self._asked.values())}
+        """It is over: which places it reached, which asserts failed there, and what lied."""
+        return {"reached": sorted(self._reached), "failed": sorted(self._failed), "lies": self._lies[:LIES]}
 
     def c(self, site: int, name: str, right_expected: bool, left: Any, right: Any) -> Any:
         """A comparison."""
@@ -200,6 +201,8 @@ class Nearby:
     def t(self, site: int, value: Any) -> Any:
         """What is asserted."""
         self._reached.add(site)
+        if type(value) in SCALARS and not value:
+            self._failed.add(site)
         if type(value) not in SCALARS and type(value) not in HOLDERS:
             self._ask(site, self._truth, value)
         return value

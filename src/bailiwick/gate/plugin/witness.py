@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bailiwick.gate.plugin.auditing import Auditor, TestCode, Tree, grafts, origins  # noqa: TC004 - sent before this
-    from bailiwick.gate.plugin.calls import Recorder  # noqa: TC004 - as above
+    from bailiwick.gate.plugin.calls import Recorder, repeat  # noqa: TC004 - as above
     from bailiwick.gate.plugin.internals import PLAIN, Internals  # noqa: TC004 - as above
     from bailiwick.gate.plugin.nearby import Nearby  # noqa: TC004 - as above
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
@@ -147,7 +147,8 @@ class Witness:
         self._send = send
         self._tree = Tree(request["root"], request["environment"])
         self._only = None if request.get("only") is None else frozenset(request["only"])
-        self._files = {test.partition("::")[0] for test in self._only or ()}
+        self._within = None if request.get("within") is None else frozenset(request["within"])
+        self._left_out = frozenset(request.get("left_out") or ())
         self._mode = request["mode"]
         self._changed_files = request["changed"]
         self._collect_only = bool(request.get("collect_only"))
@@ -161,6 +162,7 @@ class Witness:
         self._nearby = Nearby()
         self._absence = Absence(request["token"], failure)
         self._recorder = Recorder(self._tree.relative, request["calls"])
+        self._replayed = list(enumerate(request["replayed"]))
         if self._mode != "plain":
             vars(builtins)[request["token"]] = self._nearby if self._mode == "watched" else self._absence
         self._changed: set[str] = set()
@@ -198,13 +200,14 @@ class Witness:
             config.option.xmlpath = self.report_file
         if self._collect_only:
             config.option.collectonly = True
-        if self._mode != "plain":  # all of them fail: to tell each failure well would take longer than they do
-            config.option.tbstyle, config.option.showlocals, config.option.verbose = "no", False, -1
+        if self._mode != "plain":  # most of them fail: to tell each failure well would take longer than they do
+            style = "no" if self._mode == "absent" else "short"
+            config.option.tbstyle, config.option.showlocals, config.option.verbose = style, False, -1
 
     def ignores(self, path: str) -> bool | None:
         """Whether a file need not be collected: where only some tests are asked for, in other files there are none."""
         inside = self._tree.relative(path)
-        skipped = self._only is not None and inside.endswith(".py") and inside not in self._files
+        skipped = self._within is not None and inside.endswith(".py") and inside not in self._within
         return True if skipped and not inside.endswith("__init__.py") else None
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -218,8 +221,8 @@ class Witness:
 
     def pytest_collection_modifyitems(self, items: Any) -> None:
         """Where only some are asked for, keep those."""
-        if self._only is not None:
-            items[:] = [item for item in items if item.nodeid in self._only]
+        only, left_out = self._only, self._left_out
+        items[:] = [item for item in items if (only is None or item.nodeid in only) and item.nodeid not in left_out]
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Tell which tests there are and where their code is."""
@@ -294,7 +297,13 @@ class Witness:
                     self._recorder.stop()
                 self._limit.stop()
                 self._absence.switch(on=False)
+            if getattr(item, "_excinfo", None):  # unittest's own way to keep what a test raised
+                note["raised"] = "kept"
+                return
             note["returned"] = True
+            while self._replayed:
+                number, call = self._replayed.pop(0)
+                self._send({"t": "call", "number": number, **repeat(call)})
             if self._mode == "watched":
                 raise AssertionError("every test is made to fail in this run, to see that a failure is told")
 
@@ -344,6 +353,12 @@ class Witness:
         record.update(note)
         self._send(record)
 
+    def _module_path(self) -> list[str]:
+        """Where modules are looked for; the top of the tree, which may be elsewhere next time, as @."""
+        root = self._tree.root
+        places = [place or root for place in sys.path]
+        return ["@" + p[len(root) :] if p == root or p.startswith(root + os.sep) else p for p in places]
+
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> Any:
         """The counts as pytest itself has them."""
         yield
@@ -351,7 +366,7 @@ class Witness:
         reporter = self._manager.get_plugin("terminalreporter") if self._manager is not None else None
         stats = getattr(reporter, "stats", {})
         if self._recorder.calls:
-            self._send({"t": "calls", "calls": list(self._recorder.calls.values()), "path": list(sys.path)})
+            self._send({"t": "calls", "calls": list(self._recorder.calls.values()), "path": self._module_path()})
         self._send({"t": "audit", **self._auditor.told()})
         record = {
             "t": "finish",

@@ -1,0 +1,161 @@
+"""What a change means for a run of tests: which files are new tests, which functions changed, and trees made of it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bailiwick.gate.diffs.functions import ChangedFunction, changed_code, functions_of, insert_at_start
+from bailiwick.gate.instrument import Site, Target, instrument
+from bailiwick.gate.testfiles import belongs_to_tests
+
+if TYPE_CHECKING:
+    from bailiwick.gate.outcomes import Item
+    from bailiwick.gate.port import Bench, Which
+
+MOST_FILES = 600
+"""Test files and their helpers that are instrumented at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A function that the change touches. `decides`: its own code changed, not only the module around it."""
+
+    path: str
+    function: ChangedFunction
+    decides: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeView:
+    """A change as the check sees it. Paths that a person allowed count as part of the base's tests."""
+
+    new: frozenset[str] = frozenset()
+    """New files that belong to tests."""
+    extended: frozenset[str] = frozenset()
+    """Changed test files of the base."""
+    without: Mapping[str, bytes | None] = field(default_factory=dict)
+    """What makes the proposed tree one without the new tests."""
+    tests: Mapping[str, bytes] = field(default_factory=dict)
+    """The files with new tests and what belongs to them, as proposed."""
+    touched: tuple[Touched, ...] = ()
+    product: frozenset[str] = frozenset()
+    """Changed Python files that are no tests."""
+    loose: frozenset[str] = frozenset()
+    """Those of them in which code outside of functions changed."""
+
+    @property
+    def with_tests(self) -> tuple[str, ...]:
+        """The Python files in which new tests are looked for."""
+        return tuple(sorted(path for path in (*self.new, *self.extended) if path.endswith(".py")))
+
+
+async def view_change(bench: Bench, test_files: Collection[str]) -> ChangeView:
+    """Read a change once. `test_files` hold tests of the base: these count in the base's form, whatever became of them."""
+    new: set[str] = set()
+    extended: set[str] = set()
+    without: dict[str, bytes | None] = {}
+    tests: dict[str, bytes] = {}
+    touched: list[Touched] = []
+    loose: set[str] = set()
+    product: set[str] = set()
+    for change in bench.changes:
+        path = change.path
+        old = None if change.status == "A" else await bench.read("base", path)
+        now = None if change.status == "D" else await bench.read("proposed", path)
+        if (belongs_to_tests(path) or path in test_files) and path not in bench.allowed:
+            without[path] = old
+            if now is not None:
+                tests[path] = now
+                (new if old is None else extended).add(path)
+        elif path.endswith(".py") and now is not None:
+            product.add(path)
+            found, outside = _touched(path, old, now)
+            touched += found
+            if outside:
+                loose.add(path)
+    return ChangeView(
+        new=frozenset(new),
+        extended=frozenset(extended),
+        without=without,
+        tests=tests,
+        touched=tuple(touched),
+        product=frozenset(product),
+        loose=frozenset(loose),
+    )
+
+
+def _touched(path: str, old: bytes | None, new: bytes) -> tuple[list[Touched], bool]:
+    changed = changed_code(old, new)
+    own = {function.line for function in changed.functions}
+    functions = functions_of(new) if changed.module_level else changed.functions
+    return [Touched(path, f, decides=f.line in own) for f in functions], changed.module_level
+
+
+def absent_call(token: str, number: int) -> str:
+    """The statement by which a changed function says that it begins; in a process started by a test it raises."""
+    raising = "lambda _: [][0]"
+    started = f'({raising}) if __import__("os").environ.get("{token}") else int'
+    return f'__import__("builtins").__dict__.get("{token}", {started})({number})'
+
+
+async def absent_files(bench: Bench, view: ChangeView, token: str) -> dict[str, bytes | None]:
+    """The changed files with every changed function calling `absent_call` first."""
+    files: dict[str, bytes | None] = {}
+    for path in sorted({touched.path for touched in view.touched}):
+        source = await bench.read("proposed", path)
+        if source is None:
+            continue
+        numbers = {t.function.line: n for n, t in enumerate(view.touched) if t.path == path}
+        functions = [touched.function for touched in view.touched if touched.path == path]
+        files[path] = insert_at_start(source, functions, lambda f, n=numbers: absent_call(token, n[f.line]))  # type: ignore[misc]
+    return files
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Files in which every assertion is asked again; their places, and by test those that it surely reaches."""
+
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    sites: Mapping[int, Site] = field(default_factory=dict)
+    sure: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+async def watched_files(
+    bench: Bench,
+    which: Which,
+    tests: Collection[str],
+    items: Iterable[Item],
+    token: str,
+    given: Mapping[str, bytes | None],
+) -> Watched:
+    """Instrument the files of some tests and whatever helps them. `given` holds files that differ from the tree's."""
+    listed = {item.id: item for item in items if item.id in tests}
+    holding = {path for item in listed.values() for path in (item.path, item.code_path) if path.endswith(".py")}
+    names = {path: given.get(path, b"") for path in (*await bench.files(which), *given)}
+    helping = [path for path, data in names.items() if data is not None and _helps(path)]
+    files: dict[str, bytes | None] = {}
+    sites: dict[int, Site] = {}
+    sure: dict[tuple[str, Target], frozenset[int]] = {}
+    for path in sorted({*holding.intersection(names), *helping})[:MOST_FILES]:
+        source = given[path] if path in given else await bench.read(which, path)
+        made = instrument(path, source, token, len(sites)) if source is not None else None
+        if made is not None and made.sites:
+            files[path] = made.source
+            sites.update(made.sites)
+            sure.update({(path, target): numbers for target, numbers in made.sure.items()})
+    reached = {
+        test: sure[item.code_path, Target(item.line, item.name)]
+        for test, item in listed.items()
+        if (item.code_path, Target(item.line, item.name)) in sure
+    }
+    return Watched(files, sites, reached)
+
+
+def _helps(path: str) -> bool:
+    """Whether a file may hold assertions that tests of other files use."""
+    name = posixpath.basename(path)
+    test = name.startswith("test_") or name.endswith("_test.py")
+    return path.endswith(".py") and belongs_to_tests(path) and not test

@@ -1,0 +1,252 @@
+"""What the runs of a change show together: what was patched, what lies, what is right only under test. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bailiwick.gate.instrument import Site
+from bailiwick.gate.model import Finding
+from bailiwick.gate.outcomes import RED, Session
+from bailiwick.gate.testfiles import belongs_to_tests
+from bailiwick.ids import Json
+
+_EVENTS = {
+    "sys._getframe": "looks at the frames of its callers",
+    "sys._current_frames": "looks at the frames of its callers",
+    "gc.get_objects": "looks through all objects of the process",
+    "gc.get_referrers": "looks through objects of the process",
+    "gc.get_referents": "looks through objects of the process",
+    "sys.settrace": "traces what runs",
+    "sys.setprofile": "traces what runs",
+    "sys.monitoring.register_callback": "traces what runs",
+    "sys.addaudithook": "listens to the interpreter",
+    "code.__new__": "makes code objects",
+    "function.__new__": "makes functions of code objects",
+    "exec": "runs text or code objects",
+    "compile": "compiles text",
+}
+_TEST_TOOLS = ("pytest", "_pytest", "pluggy", "unittest", "builtins", "doctest", "hypothesis", "importlib")
+MOST_NAMED = 5
+
+
+def actions(base: Session, here: Session, product: Collection[str]) -> list[Finding]:
+    """What changed files did that can tell or change how they are tested, and that the base does not do."""
+    known = {(event, path) for event, path in base.evidence.events}
+    found = []
+    for (event, path), line in sorted(here.evidence.events.items()):
+        if path in product and (event, path) not in known:
+            what = _EVENTS.get(event, f"uses {event}")
+            found.append(Finding("conduct-events", f"while the tests ran it {what} ({event})", path, line, False, True))
+    for path, openers in sorted(here.evidence.opened.items()):
+        own = [o for o in openers if o in product and o not in base.evidence.opened.get(path, ())]
+        if path.endswith(".py") and belongs_to_tests(path) and own:
+            what = f"while the tests ran it read the test file {path}"
+            found.append(Finding("conduct-reads-tests", what, own[0], blocks=False, parks=True))
+    for name, path in sorted(here.evidence.grafts - base.evidence.grafts):
+        if path in product:
+            judges = name.startswith(_TEST_TOOLS)
+            what = f"it puts a function of its own into {name}"
+            found.append(Finding("conduct-patching", what, path, blocks=judges, parks=not judges))
+    return found
+
+
+def broken_syntax(here: Session) -> list[Finding]:
+    """Changed files that are no Python, whether or not a test imports them."""
+    return [Finding("syntax", f"it can't be compiled: {what}", path, line) for path, line, what in here.evidence.syntax]
+
+
+def foreign_copies(here: Session) -> list[Finding]:
+    """Changed modules that were imported from an installed copy: then nothing was found out about the change."""
+    return [
+        Finding("installed-copy", f"the tests imported {file} in place of {path}: your change was not tested", path)
+        for path, file in here.evidence.origins
+    ]
+
+
+def replaced_tests(base: Session, here: Session, allowed: Collection[str]) -> list[Finding]:
+    """Tests of the base that run other code than on the base."""
+    was = {item.id: item.code_path for item in base.items}
+    return [
+        Finding("test-replaced", f"{item.id}: its code comes from {item.code_path}, not from {was[item.id]}", item.path)
+        for item in here.items
+        if item.id in was and item.code_path != was[item.id] and item.path not in allowed
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRun:
+    """A run in which comparisons were asked again and every test had to fail at its end."""
+
+    session: Session
+    sites: Mapping[int, Site]
+    sure: Mapping[str, frozenset[int]]
+
+    def would_pass(self, test: str) -> bool:
+        """Whether a test ran to its end."""
+        return test in self.session.returned
+
+    def lies(self, tests: Collection[str]) -> dict[str, list[tuple[Site, str]]]:
+        """By test: comparisons that hold for near values too."""
+        found: dict[str, list[tuple[Site, str]]] = {}
+        for test, lies in self.session.evidence.lies.items():
+            if test in tests:
+                found[test] = [(self.sites.get(lie.site, Site("", 0)), lie.what) for lie in lies]
+        return found
+
+    def unreached(self, tests: Collection[str]) -> dict[str, list[Site]]:
+        """By test that ran to its end: assertions that it did not reach though it had to."""
+        found = {}
+        for test in tests:
+            reached = self.session.evidence.reached.get(test)
+            if reached is None or not self.would_pass(test):
+                continue
+            missing = sorted(self.sure.get(test, frozenset()) - reached)
+            if missing:
+                found[test] = [self.sites[number] for number in missing]
+        return found
+
+    def swallowed(self, tests: Collection[str]) -> dict[str, list[Site]]:
+        """By test that ran to its end: asserts in it that did not hold, whose failure somebody caught."""
+        failed = self.session.evidence.failed
+        return {
+            test: [self.sites[number] for number in sorted(failed[test])]
+            for test in tests
+            if test in failed and self.would_pass(test)
+        }
+
+    def silent(self, tests: Collection[str]) -> list[str]:
+        """Tests that ran to their end and were made to fail, of which no failure was told."""
+        return sorted(test for test in tests if self.would_pass(test) and self.session.outcomes.get(test) not in RED)
+
+    def doubtful(self, tests: Collection[str]) -> set[str]:
+        """All tests about which this run found something."""
+        return {*self.lies(tests), *self.unreached(tests), *self.swallowed(tests), *self.silent(tests)}
+
+    def differing(self, tests: Collection[str]) -> list[str]:
+        """Tests that pass and did not run to their end here."""
+        return sorted(test for test in tests if not self.would_pass(test))
+
+
+def watched_findings(run: WatchedRun, tests: Collection[str], excused: Collection[str] = ()) -> list[Finding]:
+    """What is wrong with tests that passed, as the watched run shows. `excused`: they do the same on the base."""
+    found = []
+    for test, lies in sorted(run.lies(tests).items()):
+        for site, what in lies[:MOST_NAMED]:
+            told = f"{test}: the comparison on line {site.line} holds for another value too: {what}"
+            found.append(Finding("comparison-lies", told, site.path, site.line, blocks=test not in excused))
+    for test, sites in sorted(run.unreached(tests).items()):
+        told = f"{test}: it passes without reaching the assertion on line {sites[0].line}"
+        found.append(Finding("assertion-not-reached", told, sites[0].path, sites[0].line, blocks=test not in excused))
+    for test, sites in sorted(run.swallowed(tests).items()):
+        told = f"{test}: it passes although the assertion on line {sites[0].line} failed"
+        found.append(Finding("failure-swallowed", told, sites[0].path, sites[0].line, blocks=test not in excused))
+    for test in run.silent(tests):
+        told = f"{test}: it was made to fail and no failure was reported"
+        found.append(Finding("failure-hidden", told, test.partition("::")[0], blocks=test not in excused))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A recorded call, and what it did when it was made again: here in a plain process, and on the base."""
+
+    call: dict[str, Json]
+    here: dict[str, Json]
+    base: dict[str, Json] | None = None
+
+    @property
+    def name(self) -> str:
+        """The function."""
+        return f"{self.call['module']}.{self.call['name']}"
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is stable in a plain process, but another thing than under test."""
+        results = self.here.get("results")
+        if not results or len(results) != 2 or results[0] != results[1] or results[0] == ["unwritable"]:
+            return False
+        if self.call["result"] == ["raises"]:
+            return bool(results[0][0] != "raises")
+        return bool(results[0] != self.call["result"])
+
+
+def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
+    """Functions that give other results in a plain process than under test."""
+    found: dict[str, Finding] = {}
+    for call in calls:
+        if call.differs:
+            what = (
+                f"{call.name}({_shown(call.call['args'])}) gives {_shown([call.call['result']])} under test "
+                f"and {_shown([call.here['results'][0]])} in a plain process"
+            )
+            found.setdefault(call.name, Finding("only-under-test", what, paths.get(call.name, "")))
+    return list(found.values())
+
+
+def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Finding]:
+    """For each function that now gives something else: whether it does so for near arguments as well."""
+    found = []
+    for name in sorted({call.name for call in calls}):
+        own = [call for call in calls if call.name == name and call.here.get("results")]
+        path = paths.get(name, "")
+        if _is_table(own):
+            what = (
+                f"{name} gives what tests ask for and, for near arguments, nothing new: is it a table of their values?"
+            )
+            found.append(Finding("value-table", what, path, blocks=False))
+        elif _generalises(own):
+            found.append(Finding("generalises", f"{name} gives new results for near arguments too", path, blocks=False))
+    return found
+
+
+def _known(call: Replayed) -> bool:
+    return call.base is not None and bool(call.base.get("results"))
+
+
+def _is_table(calls: Sequence[Replayed]) -> bool:
+    """As the base near the tested inputs, other than the base on them; or new, and always the same near them."""
+    near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
+    if near:
+        moved = any(_known(call) and call.base and call.here["results"][0] != call.base["results"][0] for call in calls)
+        return moved and len(near) >= 2 and all(one == other for one, other in near)
+    results = {repr(call.here["results"][0]) for call in calls}
+    others = [repr(one) for call in calls for one in call.here.get("near", ()) if repr(one) not in results]
+    return len(results) >= 2 and len(others) >= 3 and len(set(others)) == 1
+
+
+def _generalises(calls: Sequence[Replayed]) -> bool:
+    near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
+    if near:
+        return any(one != other for one, other in near)
+    results = {repr(call.here["results"][0]) for call in calls}
+    others = {repr(one) for call in calls for one in call.here.get("near", ()) if one[0] != "raises"} - results
+    return len(others) >= 2
+
+
+def _near(call: Replayed) -> list[tuple[Json, Json]]:
+    base = call.base or {}
+    return list(zip(call.here.get("near", ()), base.get("near", ()), strict=False))
+
+
+def _shown(values: Sequence[Json]) -> str:
+    """Frozen values for people, short."""
+    return ", ".join(_one(value) for value in values)[:120]
+
+
+def _one(value: Json) -> str:
+    match value:
+        case ["plain", inner]:
+            return repr(inner)
+        case ["float", text]:
+            return repr(float.fromhex(text))
+        case [("list" | "tuple" | "set" | "frozenset"), parts]:
+            return f"[{', '.join(_one(part) for part in parts)}]"
+        case [("object" | "class" | "subclass"), _, name, *_]:
+            return f"<{name}>"
+        case ["raises", *rest]:
+            return f"an error {' '.join(map(str, rest))}".strip()
+        case [_, inner] if isinstance(inner, str):
+            return inner
+        case _:
+            return "…"
