@@ -33,8 +33,8 @@ _FIXTURES = words(
     "recwarn pytestconfig cache record_property record_testsuite_property testdir pytester doctest_namespace"
 )
 _PLAIN_MODULES = words(
-    "datetime decimal fractions pathlib re collections itertools uuid string textwrap math enum dataclasses typing json "
-    "pytest hypothesis logging operator random statistics ipaddress zoneinfo contextlib abc"
+    "datetime decimal fractions pathlib re collections itertools uuid string textwrap math enum dataclasses typing "
+    "json pytest hypothesis logging operator random statistics ipaddress zoneinfo contextlib abc"
 )
 """Modules whose functions may be called while a test file is imported: they make values."""
 _PLAIN_CALLS = words(
