@@ -25,7 +25,8 @@ from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
 
 OUTPUTS = (
-    "verdict", "headline", "report", "digest", "failing", "findings", "tree_id", "wanted", "signature", "seconds",
+    "verdict", "headline", "report", "digest", "failing", "findings", "tree_id", "wanted", "doubted", "signature",
+    "seconds",
 )  # fmt: skip
 """What a `gate` node gives."""
 
@@ -119,9 +120,14 @@ def document_of(report: Report) -> dict[str, Json]:
     return {
         "verdict": report.verdict, "headline": headline(report), "report": report.to_json(), "digest": report.digest,
         "failing": failing_text(report), "findings": [finding.to_json() for finding in listed],
-        "tree_id": report.tree, "wanted": list(report.wanted), "signature": signature(report),
-        "seconds": round(report.seconds, 3),
+        "tree_id": report.tree, "wanted": list(report.wanted), "doubted": _doubted(report),
+        "signature": signature(report), "seconds": round(report.seconds, 3),
     }  # fmt: skip
+
+
+def _doubted(report: Report) -> list[Json]:
+    """What a person has to look at: the path that they would approve, and a name that stays when lines move."""
+    return [{"path": doubt.path, "name": f"{doubt.path}: {doubt.what}"} for doubt in report.doubts]
 
 
 def told_of(report: Report) -> dict[str, Json]:
