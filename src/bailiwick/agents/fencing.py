@@ -19,7 +19,7 @@ from bailiwick.agents.profiles import carry_profiles
 from bailiwick.config.paths import make_private
 from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
 from bailiwick.fence.disk import watch_disk
-from bailiwick.fence.environments import binds_of
+from bailiwick.fence.environments import bin_folders, binds_of, tool_variables
 from bailiwick.fence.ownership import give_back, uid_of
 from bailiwick.fence.port import Room
 from bailiwick.fence.service import Fence, written
@@ -149,13 +149,22 @@ class Fencing:
         turn = access.turn
         if not self.isolates:
             return turn
-        env = dict(turn.env)
+        env = {**turn.env, **self._tools(turn.env.get("PATH", ""), stay.environment)}
         if turn.options["hosts"]:
             proxy = f"http://127.0.0.1:{EGRESS_PORT}"
             env |= {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1,localhost"}
         base_url = f"http://127.0.0.1:{MODEL_PORT}" if access.grant else turn.base_url
         inner = INNER if stay.environment else turn.cwd
         return replace(turn, env=env, cwd=inner, tree=turn.cwd, base_url=base_url)
+
+    def _tools(self, path: str, environment: str) -> dict[str, str]:
+        """What makes the gate's commands work in the agent's sandbox: the tools of the prepared environment first."""
+        if not environment:
+            return {}
+        prepared = binds_of(self.cache, environment)
+        folders = map(str, bin_folders(prepared))
+        found = {"PATH": ":".join([*folders, path]), "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**tool_variables(prepared), **found}
 
     def begin(self, work: Coroutine[None, None, None]) -> None:
         """Serve on a door while the turn goes on."""

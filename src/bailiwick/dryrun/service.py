@@ -16,6 +16,7 @@ from bailiwick.dryrun.walk import Trail, Walk, with_failing
 from bailiwick.engine.graph import Ask, Branch, Graph, Map, Parallel, Set
 from bailiwick.engine.rules import Rules
 from bailiwick.ids import Json
+from bailiwick.lang.paths import SHARED
 
 if TYPE_CHECKING:
     from bailiwick.lang.load import Loaded
@@ -31,7 +32,7 @@ def dry_run(loaded: Loaded, params: dict[str, Json]) -> Report:
     from bailiwick.lang.templates import Templates
 
     graph = loaded.graph
-    templates = Templates(loaded.root, graph.strict)
+    templates = Templates(loaded.root, graph.strict, shared=True)
     texts = [templates.source(name) for name, path in loaded.files.items() if _is_text(name, path.stat().st_size)]
     children = {name: child.graph for name, child in loaded.calls.items()}
     free = frozenset(name for name in graph.params or {} if name not in params and name not in graph.vars)
@@ -41,7 +42,7 @@ def dry_run(loaded: Loaded, params: dict[str, Json]) -> Report:
 
 
 def _is_text(name: str, size: int) -> bool:
-    return name.startswith("prompts/") and size <= _TEXT_LIMIT
+    return name.startswith(("prompts/", SHARED)) and size <= _TEXT_LIMIT
 
 
 @dataclass(slots=True)

@@ -12,8 +12,10 @@ import click
 
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotReady
+from bailiwick.gate.failure_lines import reason_of
+from bailiwick.gate.headline import advice, evidence, headline
 from bailiwick.gate.model import CheckResult, Report, Verdict
-from bailiwick.gate.report import line_of
+from bailiwick.gate.report import doubt_line, line_of
 from bailiwick.gate.spec import GateSpec
 from bailiwick.runtime.proc import plain_line
 
@@ -117,7 +119,7 @@ def introduce(spec: GateSpec, base: str, fence: str) -> Iterator[str]:
 
 
 def describe(report: Report) -> Iterator[str]:
-    """A report for people: what was let through or taken out first, then every check, the verdict and what to do."""
+    """A report for people: what was allowed or reverted first, then every check, the verdict and what to do."""
     for line in _describe(report):
         yield plain_line(line.encode("utf-8", "replace"), 400) if not line.startswith(" ") else _indented(line)
 
@@ -128,7 +130,6 @@ def _indented(line: str) -> str:
 
 
 def _describe(report: Report) -> Iterator[str]:
-    out = [part.path for part in report.taken if not part.allowed]
     yield from _protected(report)
     for check in report.checks:
         yield from _about(check)
@@ -138,21 +139,35 @@ def _describe(report: Report) -> Iterator[str]:
             yield f"  {_MARKS[check.outcome]} {check.name}: {check.outcome.replace('_', ' ')}"
     for finding in (*report.findings, *report.weakening)[:_SHOWN]:
         yield f"{'✗' if finding.blocks else '!'} {line_of(finding)}"
-    if report.proof:
-        yield f"proof      {len(report.proof)} tests fail on the base and pass here: {', '.join(report.proof[:3])}"
-    elif report.unproven:
-        yield f"proof      none: {report.unproven}"
+    yield from _doubts(report)
+    yield from _evidence(report)
     for line in report.unprotected:
-        yield f"unfenced   {line}"
-    yield from _verdict(report, out)
+        yield f"not protected  {line}"
+    yield f"gate: {headline(report)}   (report {report.digest[:12]}, {report.seconds:.1f} s)"
+    for line in advice(report):
+        yield f"  {line}"
 
 
 def _protected(report: Report) -> Iterator[str]:
-    """The changes to protected paths, those first that a person let through."""
-    for part in report.taken[:_SHOWN]:
-        yield f"! {'allowed' if part.allowed else 'taken out':10} {part.path} ({part.change}; {part.rule})"
+    """The changes to protected paths, those first that a person approved."""
+    for part in sorted(report.taken, key=lambda part: not part.allowed)[:_SHOWN]:
+        yield f"! {'allowed' if part.allowed else 'reverted (protected)'}  {part.path} ({part.change}; {part.rule})"
     if len(report.taken) > _SHOWN:
         yield f"! and {len(report.taken) - _SHOWN} more changes to protected paths"
+
+
+def _doubts(report: Report) -> Iterator[str]:
+    """What a person has to look at, with the hunk, or what was approved beforehand."""
+    for doubt in report.doubts[:_SHOWN]:
+        yield f"! {'needs your approval' if report.verdict == 'needs_person' else 'look at'}  {doubt_line(doubt)}"
+        for line in doubt.patch.splitlines()[:_LINES]:
+            yield f"    {line}"
+
+
+def _evidence(report: Report) -> Iterator[str]:
+    """Which tests show the change, in the right words: new ones are called new, healed ones healed."""
+    for number, line in enumerate(evidence(report)):
+        yield f"{'' if number else 'evidence':<10} {line}"
 
 
 def _about(check: CheckResult) -> Iterator[str]:
@@ -162,24 +177,10 @@ def _about(check: CheckResult) -> Iterator[str]:
     for finding in check.findings[:_SHOWN]:
         yield f"    {line_of(finding)}"
     if check.outcome != "passed":
-        for test in check.failing[:_SHOWN]:
-            yield f"    failing: {test}"
         for line in check.output.splitlines()[-_LINES:]:
             yield f"    {line}"
+        for test in check.failing[:_SHOWN]:
+            why = reason_of(check, test)
+            yield f"    fails: {test}" + (f"  ({why})" if why else "")
     if check.hint:
         yield f"    try: {check.hint}"
-
-
-def _verdict(report: Report, out: list[str]) -> Iterator[str]:
-    words = {
-        "green": "gate: green",
-        "red": "gate: red",
-        "needs_person": f"gate: needs a person's word on {', '.join(report.wanted)}",
-        "environment": "gate: could not be run; nothing was found out about the change",
-    }
-    yield f"{words[report.verdict]}   (report {report.digest[:12]}, {report.seconds:.1f} s)"
-    wanted = list(report.wanted) or out
-    if wanted and report.verdict != "green":
-        yield f"  to let them through:  bailiwick gate {' '.join(f'--allow {path}' for path in wanted[:3])}"
-    if report.verdict != "green" and any(check.outcome == "red_on_base" for check in report.checks):
-        yield "  red on the base too:  bailiwick self-heal, or name what may stay red with --known-red"

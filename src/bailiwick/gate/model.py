@@ -74,6 +74,8 @@ class CheckResult:
     output_digest: str = ""
     failing: tuple[str, ...] = ()
     """The ids of the tests that fail, where it knows them."""
+    reasons: tuple[str, ...] = ()
+    """Why they fail, a line for each: `tests/test_a.py::test_b: tests/test_a.py:12: assert 190 == 180`."""
     hint: str = ""
     proof: tuple[str, ...] = ()
     """Ids of new tests that fail on the base and pass here."""
@@ -92,8 +94,8 @@ class CheckResult:
             "name": self.name, "kind": self.kind, "level": self.level, "outcome": self.outcome,
             "command": list(self.command), "code": self.code, "seconds": round(self.seconds, 3),
             "counts": dict(self.counts), "findings": [f.to_json() for f in self.findings], "output": self.output,
-            "output_digest": self.output_digest, "failing": list(self.failing), "hint": self.hint,
-            "proof": list(self.proof), "healed": list(self.healed), "unproven": self.unproven,
+            "output_digest": self.output_digest, "failing": list(self.failing), "reasons": list(self.reasons),
+            "hint": self.hint, "proof": list(self.proof), "healed": list(self.healed), "unproven": self.unproven,
             "exercised": list(self.exercised), "unexercised": self.unexercised,
         }  # fmt: skip
 
@@ -204,6 +206,7 @@ def _read_check(data: dict[str, Json]) -> CheckResult:
             "counts": tuple(data["counts"].items()),
             "findings": _findings(data["findings"]),
             "failing": tuple(data["failing"]),
+            "reasons": tuple(data.get("reasons", ())),
             "proof": tuple(data.get("proof", ())),
             "healed": tuple(data.get("healed", ())),
             "exercised": tuple(data.get("exercised", ())),

@@ -16,6 +16,7 @@ from bailiwick.errors import BailiwickError, NotReady
 from bailiwick.fence.environments import EnvironmentFailed
 from bailiwick.fence.service import Fence
 from bailiwick.fence.vault import Vault
+from bailiwick.gate.headline import details, headline
 from bailiwick.gate.model import Report
 from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.report import failing_text, signature
@@ -23,7 +24,10 @@ from bailiwick.gate.service import Ask, GateInterrupted, How, run_gate, try_prep
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
 
-OUTPUTS = ("verdict", "report", "digest", "failing", "findings", "tree_id", "wanted", "signature", "seconds")
+OUTPUTS = (
+    "verdict", "headline", "report", "digest", "failing", "findings", "tree_id", "wanted", "doubted", "signature",
+    "seconds",
+)  # fmt: skip
 """What a `gate` node gives."""
 
 _TEXTS = ("repository", "tree", "base", "reason", "title")
@@ -65,8 +69,8 @@ class GateKind:
             return Failed(Failure(kind, error.sentence, {"code": error.code}))
         text = failing_text(report)
         made = document_of(report)
-        io.observe({"verdict": report.verdict, "report": report.digest, "tree": report.tree})
-        io.show(f"gate: {report.verdict.replace('_', ' ')}")
+        io.observe({"verdict": report.verdict, "report": report.digest, "tree": report.tree, **told_of(report)})
+        io.show(f"gate: {headline(report)}")
         return Done(declared(request.node, made), {"stdout": text})
 
     async def _run(self, asked: dict[str, Json], io: Io) -> Report:
@@ -114,8 +118,18 @@ def document_of(report: Report) -> dict[str, Json]:
     """What a node gives: the verdict, the report with its digest, and what the next step needs of it."""
     listed = [*report.findings, *report.weakening, *(f for check in report.checks for f in check.findings)]
     return {
-        "verdict": report.verdict, "report": report.to_json(), "digest": report.digest,
+        "verdict": report.verdict, "headline": headline(report), "report": report.to_json(), "digest": report.digest,
         "failing": failing_text(report), "findings": [finding.to_json() for finding in listed],
-        "tree_id": report.tree, "wanted": list(report.wanted), "signature": signature(report),
-        "seconds": round(report.seconds, 3),
+        "tree_id": report.tree, "wanted": list(report.wanted), "doubted": _doubted(report),
+        "signature": signature(report), "seconds": round(report.seconds, 3),
     }  # fmt: skip
+
+
+def _doubted(report: Report) -> list[Json]:
+    """What a person has to look at: the path that they would approve, and a name that stays when lines move."""
+    return [{"path": doubt.path, "name": f"{doubt.path}: {doubt.what}"} for doubt in report.doubts]
+
+
+def told_of(report: Report) -> dict[str, Json]:
+    """What people are told of a gate that was run: whether it is green, one sentence, and lines that back it up."""
+    return {"told": headline(report), "good": report.verdict == "green", "lines": list(details(report))}

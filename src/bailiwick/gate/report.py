@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,8 @@ from pathlib import Path
 from bailiwick.config.paths import make_private
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotFound
-from bailiwick.gate.model import CheckResult, Finding, Report, read_report
+from bailiwick.gate.failure_lines import reason_of
+from bailiwick.gate.model import CheckResult, Doubt, Finding, Report, read_report
 from bailiwick.gate.run import is_blocked
 from bailiwick.ids import canonical, digest
 
@@ -23,6 +25,7 @@ FOR_AGENT = 24 * 1024
 """Characters of failing output that an agent is given."""
 _LISTED = 40
 _OUTPUT_OF_ONE = 8 * 1024
+_HUNK = 2_000
 
 
 def store_report(state: Path, report: Report) -> str:
@@ -89,19 +92,40 @@ def red_checks(report: Report) -> tuple[CheckResult, ...]:
 
 
 def failing_text(report: Report) -> str:
-    """What an agent is told about a red gate, bounded. Where only the environment failed: what a person has to know."""
+    """What an agent is told about a gate that is not green, bounded.
+
+    Where only the environment failed it is what a person has to know.
+    """
     if report.verdict == "environment":
         return _cut("\n".join(part for check in report.checks for part in _trouble(check)))
     parts = [part for check in red_checks(report) for part in _about(check)]
+    parts += [f"The tree: {line_of(finding)}" for finding in report.findings[:_LISTED] if finding.blocks]
     out = [t for t in report.taken if not t.allowed]
     if out:
-        parts.append("Changes to these protected paths are not part of the tree that was checked:")
+        parts.append("reverted (protected): changes to these paths are not part of the tree that was checked:")
         parts += [f"  {t.path} ({t.change}; {t.rule})" for t in out[:_LISTED]]
+    parts += _doubted(report)
     weak = [f for f in report.weakening if f.blocks]
     if weak:
         parts.append("These changes weaken what is checked; undo them:")
         parts += [f"  {line_of(finding)}" for finding in weak[:_LISTED]]
     return _cut("\n".join(parts))
+
+
+def _doubted(report: Report) -> Iterator[str]:
+    """What a person would have to approve, so that it can be taken back or explained before they are asked."""
+    if not report.doubts:
+        return
+    yield "A person has to approve these places before the change can be proposed. Take them back, or say why not:"
+    for doubt in report.doubts[:_LISTED]:
+        yield f"  {doubt_line(doubt)}"
+        if doubt.patch:
+            yield textwrap.indent(doubt.patch[:_HUNK].rstrip("\n"), "    ")
+
+
+def doubt_line(doubt: Doubt) -> str:
+    """A doubt in one line, with its place."""
+    return line_of(Finding("doubt", doubt.what, doubt.path, doubt.line))
 
 
 def _cut(text: str) -> str:
@@ -122,8 +146,9 @@ def _about(check: CheckResult) -> Iterator[str]:
     yield f"The check '{check.name}' is red{how}: {' '.join(check.command) or check.kind}"
     for finding in check.findings[:_LISTED]:
         yield f"  {line_of(finding)}"
-    for test in check.failing[:_LISTED]:
-        yield f"  failing: {test}"
+    known = {test: reason_of(check, test) for test in check.failing[:_LISTED]}
+    for test, why in known.items():
+        yield f"  fails: {test}" + (f"  ({why})" if why else "")
     more = len(check.failing) - _LISTED
     if more > 0:
         yield f"  and {more} more"

@@ -12,7 +12,7 @@ from pathlib import Path
 from bailiwick.errors import Place
 from bailiwick.lang import codes
 from bailiwick.lang.fields import Findings
-from bailiwick.lang.paths import Refused, confine, regular
+from bailiwick.lang.paths import Refused, confine, regular, regular_or_shared
 from bailiwick.lang.reading import NOTHING, Include, Reading, TemplateBroken, read_template
 
 PINNED = ("prompts", "scripts")
@@ -76,7 +76,7 @@ class Files:
         if name in self._readable:
             return self.pinned[name]
         try:
-            path = self.pinned[name] = regular(self.root, name)
+            path = self.pinned[name] = regular_or_shared(self.root, name)
         except Refused as refused:
             self.found.error(_code(refused), refused.what, place, refused.hint)
             return None
@@ -104,10 +104,11 @@ class Files:
         """The file an include takes, or misses; empty where it may. A name that leads out is never passed over."""
         for name in include.names:
             try:
-                if confine(self.root, name).exists():
+                if confine(self.root, name).exists() or regular_or_shared(self.root, name):
                     return name
-            except Refused:
-                return name
+            except Refused as refused:
+                if not refused.missing:
+                    return name
         return "" if include.optional else include.names[0]
 
     def _read(self, name: str, place: Place) -> tuple[str, Reading]:

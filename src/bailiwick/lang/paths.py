@@ -5,6 +5,10 @@ from __future__ import annotations
 import stat
 from pathlib import Path, PurePosixPath
 
+SHARED = "bailiwick/"
+"""How names of parts begin that come with Bailiwick; a file of that name in the workflow directory comes before it."""
+PARTS = Path(__file__).parent.parent / "bundled" / "shared"
+
 
 class Refused(Exception):
     """A name that can't be used: `what` is wrong and how to fix it. `outside` says it left the directory."""
@@ -48,3 +52,16 @@ def regular(root: Path, name: str) -> Path:
     if not stat.S_ISREG(mode):
         raise Refused(f"{name!r} is not a regular file", "give a regular file")
     return path
+
+
+def regular_or_shared(root: Path, name: str) -> Path:
+    """The path of a regular file under `root`, else of the part of that name that comes with Bailiwick."""
+    try:
+        return regular(root, name)
+    except Refused as refused:
+        if not refused.missing or not name.startswith(SHARED):
+            raise
+        try:
+            return regular(PARTS, name.removeprefix(SHARED))
+        except Refused:
+            raise refused from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
-from bailiwick.lang.paths import Refused, regular
+from bailiwick.lang.paths import Refused, regular, regular_or_shared
 from bailiwick.lang.reading import NoSuchFile, is_plain, read_template, simple_parts
 
 if TYPE_CHECKING:
@@ -33,10 +33,16 @@ def variables(text: str) -> set[str]:
 
 
 class Templates(Renderer):
-    """The renderer of a workflow whose files lie in `root`; with `strict` a missing name fails the rendering."""
+    """The renderer of a workflow whose files lie in `root`; with `strict` a missing name fails the rendering.
 
-    def __init__(self, root: Path | None = None, strict: bool = False, limit: int = MAX_OUTPUT) -> None:
+    With `shared`, parts that come with Bailiwick are found too: a run has them among its own files, a workflow not.
+    """
+
+    def __init__(
+        self, root: Path | None = None, strict: bool = False, limit: int = MAX_OUTPUT, *, shared: bool = False
+    ) -> None:
         self._root = root
+        self._find = regular_or_shared if shared else regular
         self._strict = strict
         self._limit = limit
         self._plans: dict[str, list[str] | None] = {}
@@ -65,7 +71,7 @@ class Templates(Renderer):
         if self._root is None:
             raise RenderFailed(f"there is no directory to read {name!r} from")
         try:
-            path = regular(self._root, name)
+            path = self._find(self._root, name)
             if path.stat().st_size > _MAX_FILE:
                 raise RenderFailed(f"the file {name!r} is larger than {_MAX_FILE:,} bytes")
             return _newlines(path.read_bytes().decode("utf-8").removeprefix("\ufeff"))

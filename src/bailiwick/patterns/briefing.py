@@ -1,18 +1,28 @@
-"""What an agent is told besides its task: approved notes about it. A brain that can't be read stops no work."""
+"""What an agent is told besides its task: the gate's commands, and approved notes.
+
+A brain that can't be read stops no work.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.errors import BailiwickError
-from bailiwick.patterns.model import Line
+from bailiwick.patterns.model import GateCommand, Line
 
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
+    from bailiwick.gate.spec import GateSpec
 
 TOKENS = 1500
+
+
+def gate_commands(spec: GateSpec) -> tuple[GateCommand, ...]:
+    """The commands among the checks of a gate; what else it looks at has none."""
+    return tuple(GateCommand(check.name, shlex.join(check.run)) for check in spec.checks if check.run)
 
 
 async def notes_about(task: str, repository: Path, session: Session, tell: Callable[[Line], None]) -> str:

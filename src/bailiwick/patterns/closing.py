@@ -19,13 +19,17 @@ Standing = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run as its journal has it: its name and workflow, its status, and what it gave: a proposal, or what is kept."""
+    """A run as its journal has it: its name and workflow, its status, and what it gave: a proposal, or what is kept.
+
+    `found` is what its last gate found, a line each: failing tests with why and where.
+    """
 
     run: str
     workflow: str
     status: str
     proposal: Json = None
     kept: Json = None
+    found: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,14 @@ def _proposed(proposal: dict[str, Json], code: int, standing: Standing) -> Closi
 
 
 def _not_proposed(ended: Ended) -> list[str]:
-    lines = [NO_PROPOSAL, f"  why      bailiwick why {ended.run}"]
+    lines = [NO_PROPOSAL, *(f"  {'' if number else 'gate':<7}  {line}" for number, line in enumerate(ended.found))]
+    lines.append(f"  why      bailiwick why {ended.run}")
     kept = ended.kept if isinstance(ended.kept, dict) else {}
     if kept.get("branch"):
-        branch = shlex.quote(str(kept["branch"]))
+        branch, base = shlex.quote(str(kept["branch"])), str(kept.get("base", ""))[:12]
         lines += [
-            f"  inspect  git diff {str(kept.get('base', ''))[:12]}..{branch}",
+            f"  inspect  git diff {base}..{branch}",
+            f"  go on    git switch {branch}, repair it, then: bailiwick gate --base {base}",
             f"  discard  git branch -D {branch}",
         ]
     return lines

@@ -52,8 +52,23 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
+class GateCommand:
+    """A command of the gate as it is typed at the top of the work tree."""
+
+    name: str
+    command: str
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {"name": self.name, "command": self.command}
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
-    """A claimed worktree as the workflow sees it. `tree` is a directory, `base_tree` the id of what it began with."""
+    """A claimed worktree as the workflow sees it. `tree` is a directory, `base_tree` the id of what it began with.
+
+    `checks` are the commands of the gate; `can_try`: they work in the agent's own sandbox too.
+    """
 
     tree: str
     base: str
@@ -64,6 +79,8 @@ class Work:
     marker: str = ""
     conventions_file: str = ""
     conventions: str = ""
+    checks: tuple[GateCommand, ...] = ()
+    can_try: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
@@ -71,6 +88,7 @@ class Work:
             "tree": self.tree, "base": self.base, "base_tree": self.base_tree, "branch": self.branch,
             "repository": self.repository, "environment": self.environment, "marker": self.marker,
             "conventions_file": self.conventions_file, "conventions": self.conventions,
+            "checks": [check.to_json() for check in self.checks], "can_try": self.can_try,
         }  # fmt: skip
 
 

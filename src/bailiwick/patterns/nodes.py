@@ -22,7 +22,9 @@ from bailiwick.errors import BailiwickError
 from bailiwick.fence.service import Fence
 from bailiwick.fence.vault import Vault
 from bailiwick.fence.worktrees import Worktree, Worktrees
+from bailiwick.gate.nodes import told_of
 from bailiwick.ids import Json
+from bailiwick.patterns.briefing import gate_commands
 from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, Work, branch_name, choose_conventions
 from bailiwick.proposals.message import UNFINISHED
 from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
@@ -93,7 +95,8 @@ class WorktreeKind:
         from bailiwick.patterns.basis import Lookout
 
         commit = await vault.resolve(asked.base or "HEAD")
-        lookout = Lookout(self.config, vault, await self.fence(), self.clock, io.cancel, io.show)
+        fence = await self.fence()
+        lookout = Lookout(self.config, vault, fence, self.clock, io.cancel, io.show)
         basis = await lookout.look(commit, await lookout.spec(commit))
         if not asked.heal:
             basis.require_green(asked.known_red)
@@ -104,9 +107,13 @@ class WorktreeKind:
         work = Work(
             tree=str(worktree.tree), base=commit, base_tree=await vault.tree_of(commit), branch=worktree.branch,
             repository=str(vault.repository), environment=basis.environment, marker=_marker(text),
-            conventions_file=name, conventions=text,
+            conventions_file=name, conventions=text, checks=gate_commands(basis.spec),
+            can_try=fence.sandbox.name != "none",
         )  # fmt: skip
-        return {"work": work.to_json(), **(basis.outputs() if asked.heal else {})}
+        if not asked.heal:
+            return {"work": work.to_json()}
+        io.observe(told_of(basis.report))
+        return {"work": work.to_json(), **basis.outputs()}
 
     async def _conventions(self, vault: Vault, commit: str) -> tuple[str, str]:
         """The conventions file of the base commit, and as much of its text as a brief may hold."""

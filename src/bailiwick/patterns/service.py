@@ -12,6 +12,8 @@ from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, Place, StoreError, UsageError
 from bailiwick.fence.repository import BARE
+from bailiwick.gate.headline import details
+from bailiwick.gate.model import read_report
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded, load
@@ -216,7 +218,10 @@ class Errand:
         if self.request.manners.detach:
             return code
         state = await self.session.assembly.library.state(row.id)
-        ended = Ended(name_of(row), row.workflow, state.status, _value(state, "proposal"), _value(state, "kept"))
+        ended = Ended(
+            name_of(row), row.workflow, state.status, _value(state, "proposal"), _value(state, "kept"),
+            _found(_value(state, "report")),
+        )  # fmt: skip
         last = closing(ended, code, self._status)
         for line in last.lines:
             self.request.say(line)
@@ -243,6 +248,14 @@ class Errand:
         outcome = await publish(last.consent, self.desk, consent=True)
         self.request.say(spoken(outcome))
         return 0
+
+
+def _found(report: Json) -> tuple[str, ...]:
+    """What the gate report of a run lists, a line each; nothing where it is no report that can be read."""
+    try:
+        return details(read_report(report)) if isinstance(report, dict) else ()
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def _value(state: State, name: str) -> Json:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Work
 from bailiwick.engine.ladder import FINAL
 from bailiwick.engine.state import State
+from bailiwick.ids import place
 from bailiwick.runs.visits import Entry, Visit
 
 LAST_LINES = 5
@@ -57,6 +59,35 @@ def attempts(entries: Sequence[Entry], visit: Visit) -> list[str]:
             case _:
                 pass
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a node said about what it found: in one sentence, with lines that back it up; `good` if all is well."""
+
+    node: str
+    where: str
+    text: str
+    good: bool
+    lines: tuple[str, ...]
+    at: float
+
+
+def told(entries: Sequence[Entry]) -> list[Told]:
+    """What the nodes of a run said they found, in order; visits that a rewind took back are among it."""
+    starts: dict[str, ev.EffectStarted] = {}
+    found: list[Told] = []
+    for _, at, event in entries:
+        if isinstance(event, ev.EffectStarted):
+            starts[event.key] = event
+        elif isinstance(event, ev.EffectObserved) and event.key in starts and isinstance(event.data.get("told"), str):
+            start, listed = starts[event.key], event.data.get("lines")
+            visit = f", visit {start.visit}" if start.visit > 1 else ""
+            lines = tuple(str(line) for line in listed) if isinstance(listed, list) else ()
+            where = f"'{place(start.scope, start.node)}'{visit}"
+            good = event.data.get("good") is not False
+            found.append(Told(start.node, where, event.data["told"], good, lines, at))
+    return found
 
 
 def last_words(entries: Sequence[Entry], state: State, visit: Visit) -> list[str]:

@@ -12,7 +12,7 @@ from bailiwick.engine.compare import holds, spellings
 from bailiwick.engine.graph import Branch, Graph, Work
 from bailiwick.engine.state import OpenWait, Scope, State
 from bailiwick.ids import Json, place
-from bailiwick.runs.tries import attempts, cause, last_words, name_of_visit, why_no_more
+from bailiwick.runs.tries import Told, attempts, cause, last_words, name_of_visit, told, why_no_more
 from bailiwick.runs.visits import Entry, Visit, standing_entries, visits
 
 E = TypeVar("E", bound=ev.Event)
@@ -41,7 +41,7 @@ class Story:
 
 def explain(story: Story) -> list[Reason]:
     """Why the run waits, stopped, failed, goes on or ended the way it did; what matters most comes first."""
-    now = [*_standing(story), *_waits(story), *_running(story), *_members(story), *_last_branch(story)]
+    now = [*_standing(story), *_waits(story), *_found(story), *_running(story), *_members(story), *_last_branch(story)]
     return [*now, *_reentries(story), *_budget(story), *_defaults(story), *_turns(story), *_rejected(story)]
 
 
@@ -59,7 +59,18 @@ def explain_node(story: Story, node: str) -> list[Reason]:
         out.append(Reason("node", f"{len(found) - LAST} earlier visits: bailiwick runs show {story.name}"))
     own = [(s, w) for s, w in story.state.waits() if s.cursor == node and w.kind != "budget"]
     out += [_wait(story.state, scope, wait) for scope, wait in own]
+    out += [_told(one) for one in told(story.entries) if one.node == node][-LAST:]
     return [*out, *_reentries(story, node), *_defaults(story, node)]
+
+
+def _found(story: Story) -> list[Reason]:
+    """What the last node that says what it finds has found, unless all was well: a gate names the failing test."""
+    said = told(story.entries)
+    return [_told(said[-1])] if said and not said[-1].good else []
+
+
+def _told(one: Told) -> Reason:
+    return Reason("found", f"{one.where} found: {one.text}", one.lines, one.at)
 
 
 def _standing(story: Story) -> list[Reason]:

@@ -46,6 +46,18 @@ def test_a_finished_step_is_one_line_with_its_time() -> None:
     assert lines(out) == ["12:00:03  ✓ build         3.2 s"]
 
 
+@pytest.mark.parametrize(("good", "mark"), [(True, "✓"), (False, "✗")])
+def test_a_step_that_found_something_says_what(good: bool, mark: str) -> None:
+    """A gate does its work and is red: that is not a tick, and the failing test is named."""
+    stage = Stage(graph(work("gate", "end")))
+    view, out = watched(stage)
+    stage.happen(view, stage.started("gate"))
+    said = {"told": "red: t.py::test_a fails: t.py:3: \x1b[2Jassert 1 == 2", "good": good}
+    stage.happen(view, ev.EffectObserved("", stage.key("gate"), said))
+    stage.happen(view, stage.finished("gate", 2), ev.StepDone("", "gate", 1, "end"), after=2)
+    assert lines(out) == [f"12:00:02  {mark} gate          red: t.py::test_a fails: t.py:3: assert 1 == 2  2 s"]
+
+
 def test_a_failed_attempt_says_why_and_when_it_is_tried_again() -> None:
     """A log that goes quiet between attempts looks hung."""
     stage = Stage(graph(work("test", "end")))

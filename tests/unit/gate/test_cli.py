@@ -63,15 +63,15 @@ def test_the_json_document_is_the_report_and_nothing_else(scene: Scene) -> None:
     assert len(data["digest"]) == 64
 
 
-def test_protected_changes_are_taken_out_for_people_too_with_the_way_to_allow_them(scene: Scene) -> None:
+def test_protected_changes_are_reverted_for_people_too_with_the_way_to_allow_them(scene: Scene) -> None:
     """The same rules for everybody, so that what a person sees is what an agent's proposal will meet."""
     scene.put({"tests/t.txt": "y\n", "app.txt": "bad\n"})
     result = _gate()
     assert result.return_value == 1
-    assert "! taken out  tests/t.txt (changed; tests/**)" in result.output
+    assert "! reverted (protected)  tests/t.txt (changed; tests/**)" in result.output
     assert "bailiwick gate --allow tests/t.txt" in result.output
     result = _gate("--allow", "tests/**")
-    assert "! allowed    tests/t.txt" in result.output
+    assert "! allowed  tests/t.txt" in result.output
     assert "without what was allowed:" in result.output
 
 
@@ -131,7 +131,8 @@ def test_an_environment_s_fault_has_its_own_exit_code(scene: Scene) -> None:
     scene.commit({".bailiwick/gate.yaml": "prepare: [[sh, -c, 'exit 3']]\n" + GATE})
     result = _gate()
     assert (result.return_value, EXITS["environment"]) == (8, 8)
-    assert "could not be run" in result.output
+    assert "gate: not run: " in result.output
+    assert "your change was not tested" in result.output
 
 
 def test_nothing_that_an_agent_wrote_acts_on_the_terminal() -> None:
@@ -147,4 +148,4 @@ def test_nothing_that_an_agent_wrote_acts_on_the_terminal() -> None:
     )  # fmt: skip
     lines = list(describe(report))
     assert not any(sign in line for line in lines for sign in "\x1b\x07\u202e")
-    assert any(line.startswith("gate: needs a person's word") for line in lines)
+    assert any(line.startswith("gate: needs your approval for") for line in lines)

@@ -108,7 +108,8 @@ def test_a_green_tree_gives_a_verdict_and_its_report(desk: Desk) -> None:
     assert (made["verdict"], made["failing"], made["wanted"]) == ("green", "", [])
     assert made["report"]["tree"] == made["tree_id"]
     assert (desk.config.paths.state / "gates" / f"{made['digest']}.json").is_file()
-    assert desk.witness.seen == [{"verdict": "green", "report": made["digest"], "tree": made["tree_id"]}]
+    told = {"told": "green", "good": True, "lines": []}
+    assert desk.witness.seen == [{"verdict": "green", "report": made["digest"], "tree": made["tree_id"], **told}]
 
 
 def test_a_red_tree_is_no_failure_of_the_node(desk: Desk) -> None:

@@ -27,7 +27,8 @@ T = TypeVar("T")
 ISSUE = {"ref": "/x.md", "stem": "x", "title": "Round to cents", "text": "Please {{ run.id }}.", "digest": "d"}
 WORK = {
     "tree": "/tree", "base": "c0", "base_tree": "t0", "branch": "agent/x-1", "repository": "/repo", "environment": "",
-    "marker": "MARK", "conventions_file": "AGENTS.md", "conventions": "Be brief.",
+    "marker": "MARK", "conventions_file": "AGENTS.md", "conventions": "Be brief.", "can_try": True,
+    "checks": [{"name": "tests", "command": "pytest -q"}],
 }  # fmt: skip
 
 
@@ -35,11 +36,19 @@ def gate(verdict: str, tree: str = "t1", **more: Json) -> dict[str, Json]:
     """What a gate node gives."""
     failed = "failed" if verdict == "red" else "environment" if verdict == "environment" else "passed"
     check = {"name": "tests", "outcome": failed, "findings": [{"what": "the disk is full"}], "hint": ""}
-    report = {"checks": [check], "taken": more.pop("taken", []), "weakening": []}
+    doubts = more.pop("doubts", [])
+    report = {"checks": [check], "taken": more.pop("taken", []), "weakening": [], "doubts": doubts}
+    doubted = [{"path": doubt["path"], "name": f"{doubt['path']}: {doubt['what']}"} for doubt in doubts]
     return {
-        "verdict": verdict, "report": report, "failing": f"{tree} fails", "signature": f"{verdict} {tree}",
-        "tree_id": tree, "wanted": [], **more,
+        "verdict": verdict, "headline": f"{verdict}: {tree}", "report": report, "failing": f"{tree} fails",
+        "signature": f"{verdict} {tree}", "tree_id": tree, "wanted": [], "doubted": doubted, **more,
     }  # fmt: skip
+
+
+def doubted(tree: str = "t1", what: str = "reads sys.modules") -> dict[str, Json]:
+    """What a gate node gives for a change that a person has to look at although nothing is red."""
+    doubt = {"path": "shop/prices.py", "what": what, "line": 3, "patch": "@@ -1 +1 @@\n+import sys"}
+    return gate("needs_person", tree, doubts=[doubt], wanted=["shop/prices.py"])
 
 
 def taken(path: str) -> dict[str, Json]:

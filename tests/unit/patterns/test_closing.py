@@ -46,9 +46,21 @@ def test_a_failure_says_that_nothing_is_proposed_and_how_to_look() -> None:
         "No PR proposed",
         "  why      bailiwick why issue-to-pr-x",
         "  inspect  git diff 0123456789ab..agent/x-1",
+        "  go on    git switch agent/x-1, repair it, then: bailiwick gate --base 0123456789ab",
         "  discard  git branch -D agent/x-1",
     )
     assert last.code == 6
+
+
+def test_a_failure_names_what_the_gate_found() -> None:
+    """The failing test, its line and what was said there, without another command."""
+    found = ("t.py::test_a fails: t.py:3: assert 1 == 2", "t.py::test_b fails")
+    last = closing(Ended("r", "issue-to-pr", "failed", None, KEPT, found), 6, lambda _: None)
+    assert last.lines[:3] == (
+        "No PR proposed",
+        "  gate     t.py::test_a fails: t.py:3: assert 1 == 2",
+        "           t.py::test_b fails",
+    )
 
 
 def test_where_nothing_is_kept_no_branch_is_named() -> None:

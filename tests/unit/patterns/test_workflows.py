@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from bailiwick.ids import Json
 from bailiwick.lang.load import load
 from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern
 from bailiwick.workflows.service import BUNDLED
-from tests.unit.patterns.graphs import End, Stand, answer, gate, taken, walk
+from tests.unit.patterns.graphs import End, Stand, answer, doubted, gate, taken, walk
 
 RED = [gate("red", f"t{number}") for number in range(1, 9)]
 WANTS = [{"path": "tests/test_x.py", "reason": "it tests the old price"}]
@@ -96,8 +97,8 @@ def test_no_change_is_a_failure_and_no_proposal(tmp_path: Path) -> None:
     assert not stand.calls("gate")
 
 
-def test_nothing_left_after_protected_changes_were_taken_out_is_a_failure(tmp_path: Path) -> None:
-    """A green gate on the base itself says nothing; what was taken out is named."""
+def test_nothing_left_after_protected_changes_were_reverted_is_a_failure(tmp_path: Path) -> None:
+    """A green gate on the base itself says nothing; what was reverted is named."""
     stand = Stand(gates=[gate("green", "t0", taken=[taken("conftest.py")])])
     end = _walk(tmp_path, ISSUE_TO_PR, stand)
     assert (end.code, end.node) == (1, "emptied")
@@ -105,12 +106,116 @@ def test_nothing_left_after_protected_changes_were_taken_out_is_a_failure(tmp_pa
     assert not stand.calls("propose")
 
 
-def test_what_was_taken_out_is_named_when_it_gives_up(tmp_path: Path) -> None:
-    """A cheat is found out, and said so."""
-    reds = [gate("red", f"t{number}", taken=[taken("conftest.py")]) for number in range(1, 5)]
-    end = _walk(tmp_path, ISSUE_TO_PR, Stand(gates=reds), attempts=1)
-    assert end.code == 6
-    assert "taken out: conftest.py" in end.reason
+@pytest.mark.parametrize("pattern", [ISSUE_TO_PR, SELF_HEAL])
+def test_a_hand_off_says_what_the_last_gate_said(tmp_path: Path, pattern: Pattern) -> None:
+    """The failing test is named where the person looks first."""
+    reds = [gate("red", f"t{number}", headline=f"red: t.py::test_{number} fails") for number in range(1, 5)]
+    end = _walk(tmp_path, pattern, Stand(gates=reds), attempts=1)
+    assert (end.code, end.node) == (6, "gave_up")
+    last = 2 if pattern == ISSUE_TO_PR else 1
+    assert end.reason == f"gave up after 1 fix calls, handing off to a person (red: t.py::test_{last} fails)"
+
+
+DOUBT_REASON = [{"path": "shop/prices.py", "reason": "the plugin is found there"}]
+
+
+@pytest.mark.parametrize("pattern", [ISSUE_TO_PR, SELF_HEAL])
+def test_a_doubt_that_the_agent_takes_back_reaches_no_person(tmp_path: Path, pattern: Pattern) -> None:
+    """It is told first, with what the gate says, and that costs one of its calls."""
+    stand = Stand(gates=[doubted("t1"), gate("green", "t2")])
+    end = _walk(tmp_path, pattern, stand)
+    before = 0 if pattern == ISSUE_TO_PR else 1
+    assert (end.code, end.questions, end.context["calls"]) == (0, [], before + 1)
+    prompt = stand.calls("fix")[-1]["prompt"]
+    assert "No check is red, but a person would have to approve" in prompt
+    assert "t1 fails" in prompt
+    assert "Fix the code" not in prompt
+    assert stand.calls("propose")[0]["tree"] == "t2"
+
+
+@pytest.mark.parametrize("pattern", [ISSUE_TO_PR, SELF_HEAL])
+def test_a_doubt_that_stays_waits_for_a_person_the_second_time(tmp_path: Path, pattern: Pattern) -> None:
+    """Exit code 3 with the finding, the hunk and that there is no reason; the agent is told only once."""
+    stand = Stand(gates=[doubted("t1"), doubted("t2")])
+    end = _walk(tmp_path, pattern, stand, attempts=9)
+    assert end.code == 3
+    assert len(stand.calls("gate")) == 2
+    assert "shop/prices.py:3: reads sys.modules" in end.questions[0]
+    assert "@@ -1 +1 @@\n+import sys" in end.questions[0]
+    assert "it gave none" in end.questions[0]
+
+
+def test_a_doubt_with_a_reason_waits_for_a_person_at_once(tmp_path: Path) -> None:
+    """Nothing more can be said to the agent; the person reads its reason."""
+    stand = Stand(agents=[answer(wants=DOUBT_REASON)], gates=[doubted()])
+    end = _walk(tmp_path, ISSUE_TO_PR, stand)
+    assert (end.code, len(stand.calls("fix"))) == (3, 0)
+    assert "the plugin is found there" in end.questions[0]
+
+
+def test_a_reason_for_another_file_is_none_for_the_doubt(tmp_path: Path) -> None:
+    """What the gate asked about is what has to be explained."""
+    stand = Stand(agents=[answer(wants=WANTS), answer(wants=DOUBT_REASON)], gates=[doubted()])
+    end = _walk(tmp_path, ISSUE_TO_PR, stand)
+    assert (end.code, len(stand.calls("fix"))) == (3, 1)
+
+
+def test_without_a_call_left_a_doubt_waits_for_a_person(tmp_path: Path) -> None:
+    """One shot is one shot."""
+    stand = Stand(gates=[doubted()])
+    end = _walk(tmp_path, ISSUE_TO_PR, stand, attempts=0)
+    assert (end.code, len(stand.calls("fix"))) == (3, 0)
+
+
+@pytest.mark.parametrize(("said", "later"), [("allow-once", []), ("allow-path", ["shop/prices.py"])])
+def test_an_approved_doubt_is_proposed(tmp_path: Path, said: str, later: list[str]) -> None:
+    """The gate is asked again with the path allowed; once is for this change only."""
+    stand = Stand(gates=[doubted("t1"), doubted("t2"), gate("red", "t2"), gate("green", "t3")])
+    end = _walk(tmp_path, ISSUE_TO_PR, stand, said)
+    assert end.code == 0
+    assert [call["allow"] for call in stand.calls("gate")] == [[], [], ["shop/prices.py"], later]
+
+
+def test_a_refused_doubt_is_to_be_taken_out_and_is_not_asked_about_again(tmp_path: Path) -> None:
+    """The agent hears of the refusal; what is still there afterwards is handed to a person, without a question."""
+    stand = Stand(gates=[doubted("t1"), doubted("t2"), doubted("t2"), doubted("t3")])
+    end = _walk(tmp_path, ISSUE_TO_PR, stand, "refuse")
+    assert (end.code, end.node, len(end.questions), len(stand.calls("fix"))) == (6, "insists", 1, 2)
+    assert "what a person refused is still there" in end.reason
+    prompt = stand.calls("fix")[1]["prompt"]
+    assert "A person refused the change to shop/prices.py. Do it without." in prompt
+    assert "Take out the places named above" in prompt
+
+
+def test_after_a_refusal_another_doubt_is_another_question(tmp_path: Path) -> None:
+    """A person's word holds for what they saw."""
+    other = doubted("t3", "replaces json.loads")
+    end = _walk(tmp_path, ISSUE_TO_PR, Stand(gates=[doubted("t1"), doubted("t2"), doubted("t2"), other]), "refuse")
+    assert (end.code, len(end.questions)) == (3, 2)
+    assert "replaces json.loads" in end.questions[1]
+
+
+@pytest.mark.parametrize("pattern", [ISSUE_TO_PR, SELF_HEAL])
+def test_the_brief_names_the_gate_s_commands_and_the_rules(tmp_path: Path, pattern: Pattern) -> None:
+    """An agent that can try the gate's commands need not guess."""
+    stand = Stand(gates=[gate("red", "t1"), gate("green", "t2")])
+    _walk(tmp_path, pattern, stand)
+    for prompt in (call["prompt"] for node in ("implement", "fix") for call in stand.calls(node)):
+        assert "They work here too, just as they stand" in prompt
+        assert "\n\n    pytest -q\n" in prompt
+        assert "appended to an existing test file" in prompt
+        assert "{%" not in prompt
+
+
+def test_the_parts_that_come_along_are_pinned_with_the_run_and_a_copy_can_have_its_own(tmp_path: Path) -> None:
+    """An upgrade changes no run that is under way; who copies a workflow changes what they like."""
+    shutil.copytree(BUNDLED / ISSUE_TO_PR, tmp_path / "mine")
+    copied = load(tmp_path / "mine", strict=True)
+    assert copied.files["bailiwick/rules.md"].is_relative_to(BUNDLED.parent)
+    own = tmp_path / "mine" / "bailiwick" / "rules.md"
+    own.parent.mkdir()
+    own.write_text("My rules.\n")
+    assert load(tmp_path / "mine").files["bailiwick/rules.md"] == own
 
 
 def _wanting(*later: dict[str, Json]) -> Stand:

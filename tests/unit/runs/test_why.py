@@ -154,3 +154,31 @@ def test_a_branch_is_explained_by_the_graph_of_its_time() -> None:
     state.graph, state.status, state.scopes = later, "running", tale.state().scopes
     reasons = explain(Story("flow-default", tale.entries, state))
     assert "which is the case 'few'" in _topic(reasons, "branch")[0].text
+
+
+def _gate(visit: int, text: str, *, good: bool) -> list[ev.Event]:
+    key = f"k{visit}"
+    said = {"told": text, "good": good, "lines": ["t.py::test_a fails: t.py:3: assert 1 == 2"]}
+    return [
+        ev.EffectStarted("", "build", visit, 1, 1, key),
+        ev.EffectObserved("", key, said),
+        ev.EffectFinished("", key, seconds=0.5),
+        ev.StepDone("", "build", visit, "check"),
+    ]
+
+
+def test_what_a_gate_found_last_is_told_with_the_failing_test() -> None:
+    """Whoever asks why after a red gate wants the test, not the path through the graph."""
+    tale = Tale().tell(*_gate(1, "red: first", good=False))
+    tale.tell(ev.StepPassed("", "check", 1, "build"), *_gate(2, "red: t.py::test_a fails", good=False))
+    (reason,) = _topic(explain(tale.story()), "found")
+    assert reason.text == "'build', visit 2 found: red: t.py::test_a fails"
+    assert reason.lines == ("t.py::test_a fails: t.py:3: assert 1 == 2",)
+    assert len(_topic(explain_node(tale.story(), "build"), "found")) == 2
+
+
+def test_a_green_gate_at_the_end_leaves_nothing_to_explain() -> None:
+    """What was red before and is green now is no answer to why."""
+    tale = Tale().tell(*_gate(1, "red: first", good=False), ev.StepPassed("", "check", 1, "build"))
+    tale.tell(*_gate(2, "green", good=True))
+    assert _topic(explain(tale.story()), "found") == []

@@ -122,7 +122,7 @@ class PlainView(Listener):
         seconds = visit.seconds(at) if not visit.live and visit.stand is not Stand.PASSED else None
         parts = [text, duration(seconds) if seconds is not None else ""]
         retried = isinstance(event, ev.WaitOpened) and event.kind == "retry"
-        symbol = Stand.FAILED if retried else visit.stand
+        symbol = Stand.FAILED if retried else visit.symbol
         self._say(at, symbol, visit.place, "  ".join(p for p in parts if p), prefix)
 
     def _run_lines(self, row: RunRow, event: ev.Event) -> Iterator[Said]:

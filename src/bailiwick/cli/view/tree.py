@@ -140,7 +140,7 @@ class Picture:
         time = duration(seconds) if seconds is not None else ""
         words = phrase(visit, self._printer, run.graph, now)
         said = short(visit.said, 200) if visit.stand is Stand.RUNS and visit.said else ""
-        mark = Styled(f"{'  ' * depth}{self._printer.symbol(visit.stand)} ", STYLE[visit.stand])
+        mark = Styled(f"{'  ' * depth}{self._printer.symbol(visit.symbol)} ", STYLE[visit.symbol])
         style = "dim" if passed else ""
         text = "  ".join(part for part in (f"{time:>7}", words) if part)
         return (

@@ -34,7 +34,10 @@ LIVE = frozenset({Stand.RUNS, Stand.WAITS, Stand.SLEEPS, Stand.CUT})
 
 @dataclass(slots=True)
 class Visit:
-    """One visit of a node. `spent` sums its attempts; `over` counts the members of a construct by how they ended."""
+    """One visit of a node. `spent` sums its attempts; `over` counts the members of a construct by how they ended.
+
+    `told` is a sentence of the node about what it found, `bad` that it found nothing good although it did its work.
+    """
 
     scope: str
     node: str
@@ -53,6 +56,8 @@ class Visit:
     writes: tuple[str, ...] = ()
     defaulted: bool = False
     said: str = ""
+    told: str = ""
+    bad: bool = False
     child: str = ""
     size: int = 0
     over: dict[str, int] = field(default_factory=dict)
@@ -62,6 +67,11 @@ class Visit:
     def live(self) -> bool:
         """Whether the visit is not over."""
         return self.stand in LIVE
+
+    @property
+    def symbol(self) -> Stand:
+        """The symbol it goes with: a step that was done and found something bad looks like a failed one."""
+        return Stand.FAILED if self.bad and self.stand is Stand.DONE else self.stand
 
     @property
     def place(self) -> str:
@@ -222,6 +232,11 @@ class Track:
         visit.attempts = max(visit.attempts, e.attempt)
         return visit
 
+    def _observed(self, e: ev.EffectObserved, at: float) -> None:
+        visit = self._lane(e.scope).last
+        if visit is not None and visit.live and isinstance(e.data.get("told"), str):
+            visit.told, visit.bad = e.data["told"], e.data.get("good") is False
+
     def _finished(self, e: ev.EffectFinished, at: float) -> Visit | None:
         visit = self._lane(e.scope).last
         if visit is not None:
@@ -319,7 +334,7 @@ class Track:
         self.lanes, self.places = {"": root}, {}
 
     _HANDLERS: ClassVar[dict[type[ev.Event], Callable[[Track, Any, float], Visit | None]]] = {
-        ev.StepPassed: _passed, ev.EffectStarted: _started, ev.EffectFinished: _finished,
+        ev.StepPassed: _passed, ev.EffectStarted: _started, ev.EffectObserved: _observed, ev.EffectFinished: _finished,
         ev.EffectLost: _lost, ev.StepDone: _done, ev.StepFailed: _failed, ev.WaitOpened: _wait,
         ev.WaitClosed: _wait_closed, ev.ScopesForked: _forked, ev.ScopeStarted: _scope_started,
         ev.ScopeEnded: _scope_ended, ev.ChildStarted: _child, ev.Rewound: _rewound,

@@ -114,7 +114,7 @@ def members(visit: Visit) -> str:
 
 
 def _done(visit: Visit) -> str:
-    parts = []
+    parts = [short(visit.told)] if visit.told else []
     if visit.answer is not None:
         parts.append(f'answered "{short(visit.answer, 80)}"' + (f" by {short(visit.by, 40)}" if visit.by else ""))
     if visit.size:
