@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.errors import Place, Problem
-from bailiwick.gate.detect import detect, wanted_files
+from bailiwick.gate.detection import detect, wanted_files
 from bailiwick.gate.spec import ALWAYS_PROTECTED, FILE, GateSpec, read_gate
 
 if TYPE_CHECKING:

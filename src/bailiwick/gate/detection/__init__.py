@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from bailiwick.errors import Problem
+from bailiwick.gate.detection.draft import Draft
+from bailiwick.gate.detection.other import MAKEFILES, go, make, node, rust
 from bailiwick.gate.spec import PROTECTED, CheckSpec, GateSpec
 from bailiwick.gate.testfiles import is_test_file
 
 NOTHING_FOUND = "BW444"
 NO_LINTER = "BW445"
 
-_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _PYTHON_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "uv.lock", "poetry.lock")
 _REQUIREMENTS = re.compile(r"requirements[A-Za-z0-9_.-]*\.txt")
 _EXTRA_REQUIREMENTS = re.compile(
     r"requirements[-_.](?:dev|test|tests|testing|ci)\.txt|(?:dev|test)[-_]requirements\.txt"
 )
 _RUFF = re.compile(rb"\bruff\b")
-_NO_TEST = "no test specified"
-
-
-@dataclass(slots=True)
-class _Draft:
-    """What has been detected so far."""
-
-    files: frozenset[str]
-    texts: Mapping[str, bytes]
-    has_tool: Callable[[str], bool]
-    prepare: list[tuple[str, ...]] = field(default_factory=list)
-    checks: list[CheckSpec] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
-
-    def first(self, *names: str) -> str:
-        """The first of some files of the top directory that is there; empty where none is."""
-        return next((name for name in names if name in self.files), "")
-
-    def add(self, name: str, *run: str, kind: str = "command") -> None:
-        """Add a check; a second one of the same name is told apart by its program."""
-        taken = any(check.name == name for check in self.checks)
-        self.checks.append(CheckSpec(f"{run[0]}-{name}" if taken else name, kind, run))
 
 
 def wanted_files(files: tuple[str, ...]) -> tuple[str, ...]:
     """Which files have to be read to detect a gate: few, and only of the top directory."""
     names = {
-        *_MAKEFILES,
+        *MAKEFILES,
         "pyproject.toml",
         "package.json",
         "ruff.toml",
@@ -61,11 +38,11 @@ def wanted_files(files: tuple[str, ...]) -> tuple[str, ...]:
 
 def detect(files: tuple[str, ...], texts: Mapping[str, bytes], has_tool: Callable[[str], bool]) -> GateSpec:
     """The gate that fits these files; `texts` holds those of `wanted_files`."""
-    draft = _Draft(frozenset(files), texts, has_tool)
-    for look in (_python, _node, _go, _rust):
+    draft = Draft(frozenset(files), texts, has_tool)
+    for look in (_python, node, go, rust):
         look(draft)
     if not draft.checks:
-        _make(draft)
+        make(draft)
     if not draft.checks:
         what = "no tests or linters were recognised here; the gate looks for secrets only"
         draft.notes.append(Problem(NOTHING_FOUND, what, hint="write .bailiwick/gate.yaml", warning=True))
@@ -79,7 +56,7 @@ def detect(files: tuple[str, ...], texts: Mapping[str, bytes], has_tool: Callabl
     )
 
 
-def _python(draft: _Draft) -> None:
+def _python(draft: Draft) -> None:
     tests = any(path.endswith(".py") and is_test_file(path) for path in draft.files)
     requirements = sorted(path for path in draft.files if _REQUIREMENTS.fullmatch(path))
     if not tests and not draft.first(*_PYTHON_PROJECT) and not requirements:
@@ -98,7 +75,7 @@ def _python(draft: _Draft) -> None:
     draft.add("tests", "pytest", "-q", kind="pytest")
 
 
-def _pip(draft: _Draft, files: list[str]) -> None:
+def _pip(draft: Draft, files: list[str]) -> None:
     hashed = all(b"--hash=" in draft.texts.get(path, b"") for path in files)
     listed = [word for path in files for word in ("-r", path)]
     draft.prepare.append(("python3", "-m", "venv", ".venv"))
@@ -106,54 +83,3 @@ def _pip(draft: _Draft, files: list[str]) -> None:
         ".venv/bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
         *(["--require-hashes"] if hashed else []), *listed,
     ))  # fmt: skip
-
-
-def _node(draft: _Draft) -> None:
-    if "package.json" not in draft.files:
-        return
-    if draft.first("package-lock.json", "npm-shrinkwrap.json"):
-        draft.prepare.append(("npm", "ci"))
-    elif "pnpm-lock.yaml" in draft.files:
-        draft.prepare.append(("pnpm", "install", "--frozen-lockfile"))
-    elif "yarn.lock" in draft.files:
-        draft.prepare.append(("yarn", "install", "--frozen-lockfile"))
-    scripts = _scripts(draft.texts.get("package.json", b""))
-    if "lint" in scripts:
-        draft.add("lint", "npm", "run", "lint")
-    if "test" in scripts and _NO_TEST not in scripts["test"]:
-        draft.add("tests", "npm", "test")
-
-
-def _scripts(data: bytes) -> dict[str, str]:
-    try:
-        scripts = json.loads(data).get("scripts", {})
-        return {str(name): str(text) for name, text in scripts.items()}
-    except (ValueError, AttributeError, RecursionError):
-        return {}
-
-
-def _go(draft: _Draft) -> None:
-    if "go.mod" not in draft.files:
-        return
-    vendored = any(path.startswith("vendor/") for path in draft.files)
-    if draft.texts.get("go.sum", b"").strip() and not vendored:
-        draft.prepare.append(("go", "mod", "vendor"))
-    draft.add("lint", "go", "vet", "./...")
-    draft.add("tests", "go", "test", "./...")
-
-
-def _rust(draft: _Draft) -> None:
-    if "Cargo.toml" not in draft.files:
-        return
-    if "Cargo.lock" in draft.files:
-        draft.prepare.append(("cargo", "fetch", "--locked"))
-    draft.add("tests", "cargo", "test", "--offline")
-
-
-def _make(draft: _Draft) -> None:
-    name = draft.first(*_MAKEFILES)
-    text = draft.texts.get(name, b"").decode("utf-8", "replace")
-    for target in ("test", "check"):
-        if re.search(rf"(?m)^{target}\s*::?(?!=)", text):
-            draft.add("tests", "make", target)
-            return
