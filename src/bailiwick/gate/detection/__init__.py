@@ -3,49 +3,61 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from bailiwick.errors import Problem
-from bailiwick.gate.detection.draft import Draft
+from bailiwick.gate.detection.draft import Draft, Wish
 from bailiwick.gate.detection.other import MAKEFILES, go, make, node, rust
+from bailiwick.gate.detection.python import python
+from bailiwick.gate.detection.sources import is_requirements_file
+from bailiwick.gate.detection.versions import CHANGE_LOG
 from bailiwick.gate.spec import PROTECTED, CheckSpec, GateSpec
 from bailiwick.gate.testfiles import is_test_file
 
+__all__ = ["Wish", "detect", "wanted_files"]
+
 NOTHING_FOUND = "BW444"
-NO_LINTER = "BW445"
-
-_PYTHON_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "uv.lock", "poetry.lock")
-_REQUIREMENTS = re.compile(r"requirements[A-Za-z0-9_.-]*\.txt")
-_EXTRA_REQUIREMENTS = re.compile(
-    r"requirements[-_.](?:dev|test|tests|testing|ci)\.txt|(?:dev|test)[-_]requirements\.txt"
-)
-_RUFF = re.compile(rb"\bruff\b")
-
-
-def wanted_files(files: tuple[str, ...]) -> tuple[str, ...]:
-    """Which files have to be read to detect a gate: few, and only of the top directory."""
-    names = {
+_MOST_TESTS = 120
+"""Files with tests that are looked into for the plugins they use."""
+_NAMES = frozenset(
+    (
         *MAKEFILES,
-        "pyproject.toml",
-        "package.json",
-        "ruff.toml",
-        ".ruff.toml",
-        ".pre-commit-config.yaml",
-        "go.sum",
-    }
-    return tuple(path for path in files if path in names or _REQUIREMENTS.fullmatch(path))
+        *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "tox.toml", "noxfile.py", "hatch.toml", "Pipfile"),
+        *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".python-version", "PKG-INFO", ".flake8"),
+        *("ruff.toml", ".ruff.toml", ".gitlab-ci.yml", "package.json", ".pre-commit-config.yaml", "go.sum"),
+    )
+)
+_WORKFLOW = re.compile(r"\.github/workflows/[^/]+\.ya?ml")
 
 
-def detect(files: tuple[str, ...], texts: Mapping[str, bytes], has_tool: Callable[[str], bool]) -> GateSpec:
-    """The gate that fits these files; `texts` holds those of `wanted_files`."""
-    draft = Draft(frozenset(files), texts, has_tool)
-    for look in (_python, node, go, rust):
+def wanted_files(files: Iterable[str]) -> tuple[str, ...]:
+    """Which files have to be read to detect a gate: manifests, settings, runners, and some tests."""
+    listed = tuple(files)
+    manifests = [
+        path
+        for path in listed
+        if path in _NAMES or is_requirements_file(path) or _WORKFLOW.fullmatch(path) or CHANGE_LOG.fullmatch(path)
+    ]
+    tests = [path for path in listed if path.endswith("conftest.py") or (path.endswith(".py") and is_test_file(path))]
+    return tuple(dict.fromkeys((*manifests, *tests[:_MOST_TESTS])))
+
+
+def detect(
+    files: Iterable[str],
+    texts: Mapping[str, bytes],
+    has_tool: Callable[[str], bool],
+    *,
+    tags: tuple[str, ...] = (),
+    wish: Wish | None = None,
+) -> GateSpec:
+    """The gate that fits these files; `texts` holds those of `wanted_files`, `tags` those that lead to the base."""
+    draft = Draft(frozenset(files), texts, has_tool, tags, wish or Wish())
+    for look in (python, node, go, rust):
         look(draft)
     if not draft.checks:
         make(draft)
     if not draft.checks:
         what = "no tests or linters were recognised here; the gate looks for secrets only"
-        draft.notes.append(Problem(NOTHING_FOUND, what, hint="write .bailiwick/gate.yaml", warning=True))
+        draft.note(NOTHING_FOUND, what, "write .bailiwick/gate.yaml")
     draft.checks.append(CheckSpec("secrets", "secret-scan"))
     return GateSpec(
         prepare=tuple(draft.prepare),
@@ -54,32 +66,3 @@ def detect(files: tuple[str, ...], texts: Mapping[str, bytes], has_tool: Callabl
         origin="detected",
         notes=tuple(draft.notes),
     )
-
-
-def _python(draft: Draft) -> None:
-    tests = any(path.endswith(".py") and is_test_file(path) for path in draft.files)
-    requirements = sorted(path for path in draft.files if _REQUIREMENTS.fullmatch(path))
-    if not tests and not draft.first(*_PYTHON_PROJECT) and not requirements:
-        return
-    if "uv.lock" in draft.files:
-        draft.prepare.append(("uv", "sync", "--frozen"))
-    elif "poetry.lock" in draft.files:
-        draft.prepare.append(("poetry", "install", "--no-interaction"))
-    elif chosen := [path for path in requirements if path == "requirements.txt" or _EXTRA_REQUIREMENTS.fullmatch(path)]:
-        _pip(draft, chosen)
-    if draft.first("ruff.toml", ".ruff.toml") or any(map(_RUFF.search, draft.texts.values())) or draft.has_tool("ruff"):
-        draft.add("lint", "ruff", "check", ".")
-    else:
-        what = "ruff is not installed and nothing here names it: the detected gate has no linter"
-        draft.notes.append(Problem(NO_LINTER, what, hint="install it, or write .bailiwick/gate.yaml", warning=True))
-    draft.add("tests", "pytest", "-q", kind="pytest")
-
-
-def _pip(draft: Draft, files: list[str]) -> None:
-    hashed = all(b"--hash=" in draft.texts.get(path, b"") for path in files)
-    listed = [word for path in files for word in ("-r", path)]
-    draft.prepare.append(("python3", "-m", "venv", ".venv"))
-    draft.prepare.append((
-        ".venv/bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-        *(["--require-hashes"] if hashed else []), *listed,
-    ))  # fmt: skip
