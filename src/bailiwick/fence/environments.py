@@ -1,8 +1,9 @@
 """Environments: what `prepare` makes of the base's lock files, once; afterwards it is only mounted, read-only.
 
 An environment is made in a fresh checkout of the base, in a sandbox that reaches package registries and nothing else.
-What is new at the end (`.venv`, `node_modules`) is the environment. It lies at the same path inside every sandbox, so
-that what was written into it fits wherever it is mounted. It is known by the digest of lock files, commands and tools.
+What is new at the end (`.venv`, `node_modules`, generated files) is the environment. It lies at the same path inside
+every sandbox, so that what was written into it fits wherever it is mounted. It is known by the digest of lock files,
+commands and tools.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 from bailiwick.config.paths import make_private
 from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.failures import EnvironmentFailed
+from bailiwick.fence.generated import copy_into
 from bailiwick.fence.locks import held
-from bailiwick.fence.preparing import NONE, bring, identify, make, read_made, remove, run_all
+from bailiwick.fence.preparing import NONE, Made, bring, identify, make, read_made, remove, run_all
 from bailiwick.fence.recipes import (
     VENVS,
     Environment,
@@ -43,6 +45,8 @@ __all__ = [
 ]
 
 FOLDER = "environments"
+MOST_BINDS = 200
+"""Generated files that are mounted one by one where they can't be copied."""
 _KEY = re.compile(r"[0-9a-f]{40}")
 _NEW = re.compile(r"\.new-([0-9a-f]{40})-[0-9a-f]+")
 
@@ -65,22 +69,43 @@ async def prepare_environment(recipe: Recipe, base: str, shop: Workshop) -> Envi
     if in_place:
         names = (*VENVS, "node_modules", *recipe.copy) if recipe.prepare else recipe.copy
         return Environment(key, names=names, in_place=recipe if recipe.prepare or recipe.copy else None)
-    binds = binds_of(shop.cache, key)
-    names = tuple(str(bind.target.relative_to(INNER)) for bind in binds)
-    return Environment(key, binds, names, modules=await asyncio.to_thread(_modules, ready / "made"))
+    held_by = _complete(shop.cache, key)
+    made = ready / "made"
+    return Environment(
+        key,
+        tuple(Bind(made / name, INNER / name) for name in held_by.names),
+        (*held_by.names, *held_by.copied),
+        modules=await asyncio.to_thread(_modules, made),
+        made=made,
+        copied=held_by.copied,
+        packages=held_by.packages,
+    )
 
 
 def binds_of(cache: Path, key: str) -> tuple[Bind, ...]:
-    """What has to be bound for an environment that was prepared; raises `EnvironmentFailed` where it is gone."""
-    ready = cache / FOLDER / key
-    names = read_made(ready) if _KEY.fullmatch(key) else None
-    if names is None:
+    """What has to be bound for an environment that was prepared; raises `EnvironmentFailed` where it is gone.
+
+    Generated files are among them: this is for trees that nothing is copied into.
+    """
+    held_by = _complete(cache, key)
+    made = cache / FOLDER / key / "made"
+    return tuple(Bind(made / name, INNER / name) for name in (*held_by.names, *held_by.copied[:MOST_BINDS]))
+
+
+def _complete(cache: Path, key: str) -> Made:
+    found = read_made(cache / FOLDER / key) if _KEY.fullmatch(key) else None
+    if found is None:
         raise EnvironmentFailed(f"the prepared environment {key[:12]} is gone", hint="run it again: it is made anew")
-    return tuple(Bind(ready / "made" / name, INNER / name) for name in names)
+    return found
 
 
 async def furnish(environment: Environment, tree: Path, shop: Workshop) -> None:
-    """Without a sandbox: make the environment in the tree itself, with the network as it is. Else there is no need."""
+    """Put the generated files of an environment into a checkout.
+
+    Without a sandbox the environment is made in the tree itself, with the network as it is.
+    """
+    if environment.made is not None and environment.copied:
+        await asyncio.to_thread(copy_into, environment.made, environment.copied, tree)
     recipe = environment.in_place
     if recipe is None:
         return

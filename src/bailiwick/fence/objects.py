@@ -74,6 +74,23 @@ class Objects:
             return None
         return await self.git.out("cat-file", "blob", found[0].id, call=self.call(keep=limit))
 
+    async def blobs(self, treeish: str, paths: Iterable[str], limit: int) -> dict[str, bytes]:
+        """The bytes of some files of a tree, all of them by one process; what is larger than `limit` is left out."""
+        wanted = set(paths)
+        listed = [entry for entry in await self.entries(treeish) if entry.path in wanted]
+        found = [entry for entry in listed if entry.mode in (FILE, PROGRAM)]
+        asked = "".join(f"{entry.id}\n" for entry in found).encode()
+        raw = await self.git.out("cat-file", "--batch", call=self.call(stdin=asked, keep=1 << 28))
+        out: dict[str, bytes] = {}
+        at = 0
+        for entry in found:
+            end = raw.index(b"\n", at)
+            size = int(raw[at:end].rpartition(b" ")[2])
+            if size <= limit:
+                out[entry.path] = raw[end + 1 : end + 1 + size]
+            at = end + size + 2
+        return out
+
     async def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """What differs between two trees, by path; a moved file is one that went and one that came."""
         options = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-abbrev")

@@ -9,17 +9,18 @@ import platform
 import re
 import secrets
 import shutil
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bailiwick.fence import generated
 from bailiwick.fence.cage import EGRESS_PORT, INNER
 from bailiwick.fence.egress import Egress
 from bailiwick.fence.egress_hosts import AllowList, BadHost
 from bailiwick.fence.egress_registries import REGISTRIES
 from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.recipes import CARGO_HOME, MISSING_COPY, VENVS, Recipe, Workshop
+from bailiwick.fence.recipes import CARGO_HOME, MISSING_COPY, VENVS, Recipe, Workshop, bin_folders
 from bailiwick.fence.toolchains import install_hint, resolve_program
 from bailiwick.ids import canonical, digest
 from bailiwick.runtime.proc import plain_line
@@ -44,8 +45,11 @@ _INPUTS = frozenset({
 })  # fmt: skip
 """Files that say what an environment holds, wherever they are in the tree."""
 _REQUIREMENTS = re.compile(r"(?:.*/)?(?:requirements|constraints)[^/]*\.(?:txt|in)|(?:.*/)?requirements/[^/]+\.txt")
-_NESTED = ("node_modules", *VENVS)
-"""Of what is new below the top directory, what belongs to the environment."""
+_SOURCES = re.compile(
+    r".*\.(?:c|cc|cpp|cxx|h|hh|hpp|pyx|pxd|pxi|rs|f|f90|po|proto|cmake|in|jinja2?|tmpl|asdl|g4)"
+    r"|(?:.*/)?(?:meson\.build|meson_options\.txt|meson\.options|CMakeLists\.txt|MANIFEST\.in)"
+)
+"""Files that extensions and other generated files are built from."""
 _TOOLS = ("python3", "node")
 
 
@@ -55,6 +59,8 @@ async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop
     inputs = {path: name for path, name in files.items() if _is_input(path)}
     words = {word.removeprefix("./") for command in recipe.prepare for word in command}
     inputs |= {path: files[path] for path in words if path in files}
+    if any("-e" in command or "--editable" in command for command in recipe.prepare):
+        inputs |= {path: name for path, name in files.items() if _SOURCES.fullmatch(path)}
     if _installs_a_copy(recipe):
         inputs = files
     known = {
@@ -91,13 +97,21 @@ def _installs_a_copy(recipe: Recipe) -> bool:
 def _tools(recipe: Recipe, fence: Fence) -> dict[str, list[str | int]]:
     """Which programs are used, told apart by where they really are and by what they are made of."""
     found: dict[str, list[str | int]] = {}
-    for name in sorted({*_TOOLS, *(command[0] for command in recipe.prepare)}):
+    for name in sorted({*_TOOLS, *map(program_of, recipe.prepare)}):
         program = resolve_program(name, fence.toolchains)
         if program is not None:
             real = program.resolve()
             info = real.stat()
             found[name] = [str(real), info.st_size, info.st_mtime_ns]
     return found
+
+
+def program_of(command: tuple[str, ...]) -> str:
+    """The program that a command starts, behind the variables that `env` sets for it."""
+    words = command
+    if words[0] == "env":
+        words = tuple(word for word in command[1:] if "=" not in word.partition("/")[0]) or command
+    return words[0]
 
 
 def bring(recipe: Recipe, person: Path) -> dict[str, bytes]:
@@ -126,15 +140,24 @@ async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: Wo
     kept.mkdir(parents=True, mode=0o755)
     try:
         names = [_keep_file(kept, path, data) for path, data in brought.items()]
+        new = generated.Generated()
         if recipe.prepare:
             await shop.vault.checkout(base, tree)
-            before = await asyncio.to_thread(_listing, tree)
+            before = await asyncio.to_thread(generated.listing, tree)
+            await asyncio.to_thread(generated.set_times, tree)
             await run_all(recipe, tree, shop, work)
-            names += await asyncio.to_thread(_keep_new, tree, kept, before)
+            new = await asyncio.to_thread(generated.keep_new, tree, kept, before)
+            names += new.mounted
             _check_interpreters(kept, names, shop.fence)
         for folder in (tree, work / "home"):
             await asyncio.to_thread(remove, folder)
-        said = {"names": names, "prepare": [list(c) for c in recipe.prepare], "at": shop.clock.now()}
+        said = {
+            "names": names,
+            "copied": list(new.copied),
+            "packages": await asyncio.to_thread(installed_packages, kept),
+            "prepare": [list(command) for command in recipe.prepare],
+            "at": shop.clock.now(),
+        }
         await asyncio.to_thread(_write_durably, work / MADE, canonical(said).encode())
         work.rename(ready)
     finally:
@@ -173,8 +196,11 @@ def _allowed(shop: Workshop) -> AllowList:
 
 def _cage(tree: Path, shop: Workshop, work: Path | None) -> tuple[Cage, dict[str, str]]:
     said = {**_PREPARING, **shop.registries.variables}
+    made = bin_folders((), tree)
     if shop.fence.sandbox.name == NONE or work is None:
+        said["PATH"] = ":".join([*map(str, made), shop.fence.toolchains.path])
         return shop.fence.cage("prepare", tree), shop.fence.env(said)
+    said["PATH"] = ":".join([*(str(INNER / path.relative_to(tree)) for path in made), shop.fence.toolchains.path])
     home = work / "home"
     home.mkdir(exist_ok=True, mode=0o755)
     proxy = f"http://127.0.0.1:{EGRESS_PORT}"
@@ -190,7 +216,7 @@ _PREPARING = {
     "UV_COMPILE_BYTECODE": "1", "UV_NO_PROGRESS": "1", "POETRY_VIRTUALENVS_IN_PROJECT": "true", "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONNOUSERSITE": "1", "NPM_CONFIG_UPDATE_NOTIFIER": "false",
     "NPM_CONFIG_AUDIT": "false", "NPM_CONFIG_FUND": "false", "GOTOOLCHAIN": "local", "GOFLAGS": "-modcacherw",
-    "CI": "true",
+    "CI": "true", "PIPENV_VENV_IN_PROJECT": "1",
 }  # fmt: skip
 """What tools are told while they prepare: interpreters are those of the operator, and nothing is linked to a cache."""
 
@@ -212,59 +238,12 @@ def _missing(program: str) -> EnvironmentFailed:
     return EnvironmentFailed(f"'{program}', which prepares the environment, is not here", hint=install_hint(program))
 
 
-def _listing(tree: Path) -> dict[str, set[str]]:
-    """What is in each directory of a tree, by its path; links are not followed."""
-    return {os.path.relpath(at, tree): {*folders, *files} for at, folders, files in os.walk(tree)}
-
-
-def _keep_new(tree: Path, kept: Path, before: Mapping[str, set[str]]) -> list[str]:
-    """Move what is new into `kept`: everything at the top, below it only directories of packages."""
-    names = []
-    for folder, old in sorted(before.items()):
-        here = tree / folder
-        if here.is_symlink() or not here.is_dir():
-            continue
-        for name in sorted(set(os.listdir(here)) - old):  # noqa: PTH208  names are compared, not paths
-            source = here / name
-            if (folder == "." or name in _NESTED) and name != ".git" and not source.is_symlink():
-                path = name if folder == "." else f"{folder}/{name}"
-                target = kept / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                source.rename(target)
-                _take_over(target)
-                names.append(path)
-    return names
-
-
 def _keep_file(kept: Path, path: str, data: bytes) -> str:
     target = kept / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
     target.chmod(0o644)
     return path
-
-
-def _take_over(top: Path) -> None:
-    """Make what a sandbox has written ours: readable for all, without special bits and special files."""
-    root = os.geteuid() == 0
-    for path in _everything(top):
-        info = path.lstat()
-        if root:
-            os.chown(path, 0, 0, follow_symlinks=False)
-        if stat.S_ISDIR(info.st_mode):
-            path.chmod(0o755)
-        elif stat.S_ISREG(info.st_mode):
-            path.chmod(0o755 if info.st_mode & 0o111 else 0o644)
-        elif not stat.S_ISLNK(info.st_mode):
-            path.unlink()
-
-
-def _everything(top: Path) -> Iterator[Path]:
-    yield top
-    if top.is_dir() and not top.is_symlink():
-        for at, folders, files in os.walk(top):
-            for name in (*folders, *files):
-                yield Path(at) / name
 
 
 def _check_interpreters(kept: Path, names: list[str], fence: Fence) -> None:
@@ -307,10 +286,29 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, onerror=open_up)
 
 
-def read_made(ready: Path) -> list[str] | None:
-    """The names in an environment that is complete; None where there is none."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a complete environment holds: paths that are mounted, paths that are copied, and installed packages."""
+
+    names: tuple[str, ...]
+    copied: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+def read_made(ready: Path) -> Made | None:
+    """What is in an environment that is complete; None where there is none."""
     try:
         data = json.loads((ready / MADE).read_bytes())
-        return [str(name) for name in data["names"]]
+        return Made(*(tuple(map(str, data[key])) for key in ("names", "copied", "packages")))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def installed_packages(made: Path) -> list[str]:
+    """The packages of the virtual environments with their versions: the record of what was resolved."""
+    found = []
+    for name in VENVS:
+        for entry in (made / name).glob("lib/python*/site-packages/*.dist-info"):
+            package, _, version = entry.name.removesuffix(".dist-info").rpartition("-")
+            found.append(f"{package}=={version}")
+    return sorted(found, key=str.casefold)

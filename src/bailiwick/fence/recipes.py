@@ -34,6 +34,8 @@ class Recipe:
 class Environment:
     """A prepared environment. `binds` go into every cage; `names` are paths below the tree that are not the tree's.
 
+    `copied` are generated files of `made`, a directory of the host, that `furnish` puts into each checkout.
+
     Without a sandbox nothing can be mounted: then `in_place` says what has to be done in each tree by itself.
     """
 
@@ -43,6 +45,10 @@ class Environment:
     in_place: Recipe | None = None
     modules: frozenset[str] = frozenset()
     """Names of the Python modules in it."""
+    made: Path | None = None
+    copied: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """What was resolved: each installed Python package with its version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,10 @@ def uv_pythons(home: Path) -> Chosen:
 
 
 def _versions(root: Path, variables: Mapping[str, str]) -> Chosen:
-    """The way of pyenv and its kin: the variable, else the global file, else the newest version there is."""
+    """The way of pyenv and its kin: the variable, else the global file, else the newest version there is.
+
+    Of pyenv the other Pythons come after it, so that `python3.12` is found where a project needs exactly that.
+    """
     name = root.name.lstrip(".")
     asked = variables.get(f"{name.upper()}_VERSION", "").split(":")
     wanted = [version for version in asked if version] or _read(root / "version").split()
@@ -54,7 +57,14 @@ def _versions(root: Path, variables: Mapping[str, str]) -> Chosen:
     trees = [_pick(available, version) for version in wanted if version != "system"]
     real = [Path(os.path.realpath(tree)) for tree in trees if tree is not None]
     bases = [tree.parent.parent for tree in real if tree.parent.name == "envs"]  # a virtual environment and its Python
-    return Chosen((*real, *bases), tuple(tree / "bin" for tree in real if (tree / "bin").is_dir()))
+    others = [tree for tree in map(Path, map(os.path.realpath, available)) if name == "pyenv" and _is_python(tree)]
+    folders = dict.fromkeys(tree / "bin" for tree in (*real, *others))
+    return Chosen((*real, *bases, *others), tuple(folder for folder in folders if folder.is_dir()))
+
+
+def _is_python(tree: Path) -> bool:
+    """Whether a tree is a plain installation of Python 3, which a project may ask for by its version."""
+    return re.fullmatch(r"3\.\d+\.\d+", tree.name) is not None and tree.parent.name == "versions"
 
 
 def _installs(root: Path, home: Path) -> Chosen:

@@ -11,7 +11,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NotRequired, TypedDict, Unpack
@@ -26,7 +26,16 @@ from bailiwick.fence.loose import adopt
 from bailiwick.fence.names import is_text, shown
 from bailiwick.fence.objects import FILE, PROGRAM, SUBMODULE, Change, Entry, Objects
 from bailiwick.fence.person import known_of
-from bailiwick.fence.repository import LFS, SUBMODULES, Source, find_commit, find_source, is_object_id, unreadable
+from bailiwick.fence.repository import (
+    LFS,
+    SUBMODULES,
+    UNBORN,
+    Source,
+    find_commit,
+    find_source,
+    is_object_id,
+    unreadable,
+)
 from bailiwick.fence.settings import signing
 from bailiwick.fence.snapshot import Bounds, Known, Snapshot, take
 from bailiwick.ids import digest
@@ -190,6 +199,26 @@ class Vault:
     async def blob(self, treeish: str, path: str, limit: int = BLOB_LIMIT) -> bytes | None:
         """The bytes of a file, of a link its target; None where the tree has no such file."""
         return await self.objects.blob(treeish, path, limit)
+
+    async def blobs(self, treeish: str, paths: Iterable[str], limit: int = 1 << 20) -> dict[str, bytes]:
+        """The bytes of some files by their paths; those that are not there or too large are left out."""
+        return await self.objects.blobs(treeish, paths, limit)
+
+    async def tags_of(self, commit: str) -> tuple[str, ...]:
+        """The tags of the operator's repository that lead to a commit, the nearest first."""
+        options = ("--format=%(refname:lstrip=2)", "--sort=-creatordate", f"--merged={commit}")
+        done = await self.git.run("for-each-ref", *options, "refs/tags", call=self.source.call())
+        return tuple(os.fsdecode(done.stdout).splitlines()) if done.code == 0 else ()
+
+    async def is_unborn(self) -> bool:
+        """Whether the operator's repository has no commit yet."""
+        try:
+            await find_commit(self.git, self.source, "HEAD")
+        except NotReady as error:
+            return error.code == UNBORN
+        except NotFound:
+            return False
+        return False
 
     async def entries(self, treeish: str) -> tuple[Entry, ...]:
         """All files of a tree with their modes."""

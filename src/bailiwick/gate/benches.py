@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.fence.environments import Environment, Workshop, furnish
+from bailiwick.fence.generated import set_times
 from bailiwick.fence.objects import Change
 from bailiwick.fence.preparing import remove
 from bailiwick.gate.port import Bench, Which
@@ -33,6 +34,9 @@ class Trees:
         self._made += 1
         path = self.folder / f"{self._made:03}-{secrets.token_hex(4)}"
         await self.shop.vault.checkout(tree, path)
+        if self.environment.copied:
+            changed = {change.path for change in await self.shop.vault.changes(self.base, tree)}
+            await asyncio.to_thread(set_times, path, changed)
         await furnish(self.environment, path, self.shop)
         return path
 

@@ -21,6 +21,7 @@ from bailiwick.runtime.proc import plain_line
 
 EXITS: dict[Verdict, int] = {"green": 0, "red": 1, "needs_person": 1, "environment": 8}
 NO_REPOSITORY = "BW446"
+UNBORN = "the work tree itself, as there is no commit yet"
 _MARKS = {"passed": "✓", "failed": "✗", "environment": "!", "red_on_base": "✗"}
 _SHOWN = 20
 _LINES = 40
@@ -61,7 +62,7 @@ async def _run(
     from bailiwick.clock import SystemClock
     from bailiwick.fence.service import open_fence
     from bailiwick.fence.vault import Vault
-    from bailiwick.gate.opening import gate_for, places_of
+    from bailiwick.gate.opening import gate_for, look_at_tree, places_of
     from bailiwick.gate.service import Ask, run_gate
     from bailiwick.gate.tree import check_allowed
 
@@ -69,12 +70,12 @@ async def _run(
     check_allowed(allow)
     fence = await open_fence(config, attended=sys.stdin.isatty())
     vault = await Vault.open(config.paths.make_state(), root)
-    base = await vault.resolve(ref or config.get("base") or "HEAD")
+    stands = await look_at_tree(config, vault, root, ref)
+    base, taken = stands.base, stands.taken
     spec = await gate_for(config, vault, base, fence)
-    taken = await vault.survey(root)
-    progress = _progress(quiet=quiet)
     if not quiet:
-        for line in (*introduce(spec, base, fence.sandbox.name), *(f"left out: {note}" for note in taken.notes)):
+        notes = (*introduce(spec, UNBORN if stands.unborn else base[:12], fence.sandbox.name),)
+        for line in (*notes, *(f"left out: {note}" for note in taken.notes)):
             click.echo(plain_line(line.encode()))
     report = await run_gate(
         Ask(base, taken.tree, allow, known_red),
@@ -83,18 +84,17 @@ async def _run(
         fence,
         places_of(config),
         cancel=asyncio.Event(),
-        show=progress,
+        show=shown_progress(quiet=quiet),
         clock=SystemClock(),
     )
     return spec, report
 
 
-def _progress(*, quiet: bool) -> Callable[[str], None]:
-    """Shows what goes on, where somebody looks."""
-    watched = not quiet and sys.stderr.isatty()
+def shown_progress(*, quiet: bool) -> Callable[[str], None]:
+    """Says what goes on, one plain line for each phase, on standard error; also where that is no terminal."""
 
     def show(text: str) -> None:
-        if watched:
+        if not quiet:
             click.echo(f"  … {plain_line(text.encode())}", err=True)
 
     return show
@@ -108,7 +108,7 @@ def introduce(spec: GateSpec, base: str, fence: str) -> Iterator[str]:
         "detected": "detected, as there is none",
     }
     yield f"gate     {source[spec.origin]}"
-    yield f"base     {base[:12]}"
+    yield f"base     {base}"
     yield f"sandbox  {fence}"
     if spec.prepare:
         yield f"prepare  {'; '.join(' '.join(command) for command in spec.prepare)}"

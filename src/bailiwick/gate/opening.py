@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bailiwick.config.environment import Environment
 from bailiwick.config.policy import policy_digest
@@ -10,11 +11,14 @@ from bailiwick.config.service import Config
 from bailiwick.fence.egress import Parent
 from bailiwick.fence.egress_registries import configured_registries
 from bailiwick.fence.service import Fence
+from bailiwick.fence.snapshot import Snapshot
 from bailiwick.fence.toolchains import resolve_program
 from bailiwick.fence.vault import Vault
 from bailiwick.gate.service import GatePlaces
 from bailiwick.gate.spec import GateSpec
 from bailiwick.gate.whereabouts import Whereabouts, find_spec
+
+AUTHOR = "bailiwick <bailiwick@localhost>"
 
 
 def places_of(config: Config, environment: Environment | None = None) -> GatePlaces:
@@ -36,10 +40,37 @@ def places_of(config: Config, environment: Environment | None = None) -> GatePla
 
 async def gate_for(config: Config, vault: Vault, base: str, fence: Fence) -> GateSpec:
     """The gate for changes on a base commit, with what the configuration protects besides."""
-    where = Whereabouts(
+    return await find_spec(vault, base, whereabouts(config, vault, fence))
+
+
+def whereabouts(config: Config, vault: Vault, fence: Fence) -> Whereabouts:
+    """Where a gate may be said for this repository, and which tools the sandbox has."""
+    return Whereabouts(
         paths=config.paths,
         repository=vault.repository,
         protected=tuple(config.get("protected") or ()),
         has_tool=lambda name: resolve_program(name, fence.toolchains) is not None,
     )
-    return await find_spec(vault, base, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A work tree as it is, and the commit that it is compared with.
+
+    Where the repository has no commit yet, `unborn` is set and the base is the work tree itself.
+    """
+
+    base: str
+    taken: Snapshot
+    unborn: bool = False
+
+
+async def look_at_tree(config: Config, vault: Vault, root: Path, ref: str | None = None) -> Standing:
+    """The work tree and its base; a repository without any commit is its own base, as its files are now."""
+    asked = ref or config.get("base")
+    if asked or not await vault.is_unborn():
+        base = await vault.resolve(str(asked or "HEAD"))
+        return Standing(base, await vault.survey(root))
+    taken = await vault.survey(root)
+    base = await vault.commit(taken.tree, (), "the work tree before its first commit", AUTHOR, when=0.0)
+    return Standing(base, taken, unborn=True)

@@ -23,6 +23,7 @@ from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.weakening import find_weakening
 from bailiwick.gate.benches import Trees
 from bailiwick.gate.model import CheckResult, Finding, Report, Verdict
+from bailiwick.gate.optional import excuse
 from bailiwick.gate.port import Bench
 from bailiwick.gate.reading import read_all
 from bailiwick.gate.report import store_report, without_tool
@@ -255,7 +256,7 @@ class _Gate:
         async with self.slots:
             self.shop.show(f"{spec.name}: {' '.join(spec.run) or spec.kind}")
             try:
-                result = settled(await find_check(spec.kind).run(spec, bench))
+                result = excuse(spec, settled(await find_check(spec.kind).run(spec, bench)))
             except (OSError, BailiwickError) as error:
                 result = trouble(spec.name, error, kind=spec.kind)
         self.shop.show(f"{spec.name}: {result.outcome.replace('_', ' ')}, {result.seconds:.1f} s")

@@ -50,13 +50,13 @@ class CheckSpec:
     run: tuple[str, ...] = ()
     timeout: float | None = TIMEOUT
     options: Mapping[str, Json] = field(default_factory=dict)
+    optional: bool = False
+    """A linter that was only detected: where it is red or missing on the base too it is left out, with a note."""
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {
-            "name": self.name, "kind": self.kind, "run": list(self.run), "timeout": self.timeout,
-            "options": dict(self.options),
-        }  # fmt: skip
+        told: dict[str, Json] = {"name": self.name, "kind": self.kind, "run": list(self.run), "timeout": self.timeout}
+        return {**told, "options": dict(self.options), **({"optional": True} if self.optional else {})}
 
 
 @dataclass(frozen=True, slots=True)

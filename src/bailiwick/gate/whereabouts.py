@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.errors import Place, Problem
-from bailiwick.gate.detect import detect, wanted_files
+from bailiwick.config.editing import write_atomically
+from bailiwick.config.paths import make_private
+from bailiwick.errors import InputInvalid, Place, Problem
+from bailiwick.gate.detection import Wish, detect, wanted_files
 from bailiwick.gate.spec import ALWAYS_PROTECTED, FILE, GateSpec, read_gate
+from bailiwick.ids import canonical, digest
 
 if TYPE_CHECKING:
     from bailiwick.config.paths import Paths
@@ -45,12 +48,42 @@ async def find_spec(vault: Vault, base: str, where: Whereabouts) -> GateSpec:
     elif committed is not None:
         spec = read_gate(committed, FILE, "base")
     else:
-        files = await vault.files(base)
-        texts = {path: await vault.blob(base, path) or b"" for path in wanted_files(files)}
-        spec = detect(files, texts, where.has_tool)
+        spec = proven(where.paths.state, where.repository, await detect_spec(vault, base, where))
     notes = spec.notes if operators is not None else (*spec.notes, *_uncommitted(where.repository, committed))
-    patterns = dict.fromkeys((*ALWAYS_PROTECTED, *spec.protected, *where.protected))
-    return replace(spec, protected=tuple(patterns), notes=notes)
+    return replace(spec, protected=protected_by(spec, where), notes=notes)
+
+
+def protected_by(spec: GateSpec, where: Whereabouts) -> tuple[str, ...]:
+    """The patterns of protected paths: of the gate, of the configuration, and those that always hold."""
+    return tuple(dict.fromkeys((*ALWAYS_PROTECTED, *spec.protected, *where.protected)))
+
+
+async def detect_spec(vault: Vault, base: str, where: Whereabouts, wish: Wish | None = None) -> GateSpec:
+    """The gate that the files of a base suggest."""
+    files = await vault.files(base)
+    texts = await vault.blobs(base, wanted_files(files))
+    return detect(files, texts, where.has_tool, tags=await vault.tags_of(base), wish=wish)
+
+
+def proven(state: Path, repository: Path, detected: GateSpec) -> GateSpec:
+    """What `init` found to be green in place of what is detected; the detected gate itself where it found nothing."""
+    try:
+        data = _proven_file(state, repository, detected).read_bytes()
+        return replace(read_gate(data, FILE, "detected"), file="", notes=detected.notes)
+    except (OSError, InputInvalid):
+        return detected
+
+
+def keep_proven(state: Path, repository: Path, detected: GateSpec, text: str) -> None:
+    """Remember that the gate in `text` is green where `detected` is what the files suggest."""
+    file = _proven_file(state, repository, detected)
+    make_private(file.parent)
+    write_atomically(file, text)
+
+
+def _proven_file(state: Path, repository: Path, detected: GateSpec) -> Path:
+    plan = [[list(command) for command in detected.prepare], [check.to_json() for check in detected.checks]]
+    return state / "gates" / f"{digest(canonical([str(repository), *plan]))[:32]}.yaml"
 
 
 def _operator_file(where: Whereabouts) -> Path | None:

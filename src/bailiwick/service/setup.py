@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,8 @@ NOT_JSON = "BW170"
 NOT_SERVERS = "BW171"
 LARGEST: Final = 1_000_000
 MODE: Final = 0o644
+_PLAIN = re.compile(r"(?:--?)?[A-Za-z_./][A-Za-z0-9_./=+-]*")
+_NOT_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", ".nan", ".inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,31 +117,45 @@ def _indent(text: str) -> int | str | None:
     return found[1] if "\t" in found[1] else len(found[1])
 
 
-def gate_change(root: Path, spec: GateSpec, file: str) -> Change:
+def gate_change(root: Path, spec: GateSpec, file: str, remarks: Iterable[str] = ()) -> Change:
     """A `gate.yaml` that says what was detected, to be read and changed by people."""
     path = root / file
     before = path.read_text("utf-8") if path.is_file() else ""
     if before:
         return Change(path, before, before)
-    after = gate_text(spec)
+    after = gate_text(spec, remarks)
     read_gate(after.encode(), file, "base")
     return Change(path, "", after)
 
 
-def gate_text(spec: GateSpec) -> str:
-    """A gate as a file."""
+def gate_text(spec: GateSpec, remarks: Iterable[str] = ()) -> str:
+    """A gate as a file; `remarks` are comments at its top, such as what was tried."""
     lines = [
         "# What a change has to pass before it is proposed. Detected; change it as you like, then commit it:",
         "# the gate of the base commit counts. All of it: bailiwick schema gate",
+        *(f"# {_printable(remark)}" for remark in remarks),
         "version: 1",
     ]
     if spec.prepare:
-        lines += ["prepare:                 # makes the environment from the base's lock files"]
-        lines += [f"  - {json.dumps(list(command))}" for command in spec.prepare]
+        lines += ["prepare:                 # makes the environment, once; nothing here is run again until it changes"]
+        lines += [f"  - {flow(command)}" for command in spec.prepare]
     lines += ["checks:", *(line for check in spec.checks for line in _check_lines(check))]
     lines += ["protected:               # changes to these paths need a person"]
     lines += [f"  - {json.dumps(pattern)}" for pattern in spec.protected]
     return "\n".join(lines) + "\n"
+
+
+def flow(words: Iterable[str]) -> str:
+    """A command as a YAML list on one line, quoted only where it has to be."""
+    return f"[{', '.join(word if _is_plain(word) else json.dumps(word, ensure_ascii=False) for word in words)}]"
+
+
+def _is_plain(word: str) -> bool:
+    return _PLAIN.fullmatch(word) is not None and word.lower() not in _NOT_TEXT
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def _check_lines(check: CheckSpec) -> Iterator[str]:
@@ -147,4 +163,4 @@ def _check_lines(check: CheckSpec) -> Iterator[str]:
     if check.kind != "command":
         yield f"    kind: {check.kind}"
     if check.run:
-        yield f"    run: {json.dumps(list(check.run))}"
+        yield f"    run: {flow(check.run)}"

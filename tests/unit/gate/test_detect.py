@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.detect import detect, wanted_files
+from bailiwick.gate.detection import detect, wanted_files
 from bailiwick.gate.spec import GateSpec
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import InputInvalid
-from bailiwick.gate.detect import detect
+from bailiwick.gate.detection import detect
 from bailiwick.gate.spec import FILE, read_gate
 from bailiwick.service.setup import ENTRY, gate_change, gate_text, mcp_change
 

@@ -1,0 +1,208 @@
+"""Python: one plan for the environment, with the project installed editable, and for how its tests are run. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bailiwick.gate.detection import interpreters
+from bailiwick.gate.detection.commands import pytest_words, test_places, unittest_words
+from bailiwick.gate.detection.draft import Draft
+from bailiwick.gate.detection.locks import lock_commands
+from bailiwick.gate.detection.plugins import plugins_of
+from bailiwick.gate.detection.project import Project, read_project
+from bailiwick.gate.detection.reading import ini_of, name_of, sections, text_of, toml_of, unique
+from bailiwick.gate.detection.runners import read_steps
+from bailiwick.gate.detection.sources import Sources, choose, is_requirements_file
+from bailiwick.gate.detection.versions import version_of, version_variables
+from bailiwick.gate.spec import CheckSpec
+from bailiwick.gate.testfiles import is_test_file
+
+NO_LINTER = "BW445"
+NO_PYTHON = "BW456"
+GUESSED_VERSION = "BW457"
+NO_LOCK_TOOL = "BW458"
+VENV = ".venv"
+PYTHON = f"{VENV}/bin/python"
+_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "Pipfile", "uv.lock", "poetry.lock")
+_EDITABLE = re.compile(r"(?m)^\s*(?:-e|--editable)?\s*\.(?:\[[^\]]*\])?\s*$")
+
+
+def python(draft: Draft) -> None:
+    """A virtual environment that holds the project and what its tests need; pytest; linters that are configured."""
+    tests = any(path.endswith(".py") and is_test_file(path) for path in draft.files)
+    listed = any(is_requirements_file(path) for path in draft.texts)
+    if not tests and not listed and not draft.first(*_MANIFESTS):
+        return
+    project = read_project(draft.texts, draft.files)
+    plan = _Plan(draft, project)
+    plan.prepare()
+    plan.lint()
+    plan.check()
+
+
+class _Plan:
+    """The plan for one project."""
+
+    def __init__(self, draft: Draft, project: Project) -> None:
+        self.draft = draft
+        self.project = project
+        texts = draft.texts
+        steps = read_steps(texts)
+        self.sources = _without(choose(project, texts, steps, draft.wish.level), draft.wish.without)
+        tests = {path: data for path, data in texts.items() if is_test_file(path) or path.endswith("conftest.py")}
+        own = name_of(project.name)
+        self.plugins = tuple(name for name in plugins_of(project.pytest, tests) if name_of(name) != own)
+        self.uv = draft.has_tool("uv")
+
+    def prepare(self) -> None:
+        """How the environment is made; nothing where the operator's own pytest is all that is needed."""
+        draft, project = self.draft, self.project
+        bare = not project.installable and self.sources.empty and not self.plugins and not draft.wish.add
+        if bare and draft.has_tool("pytest"):
+            return
+        locked = lock_commands(draft.files, project, draft.has_tool)
+        if locked.commands:
+            draft.prepare += locked.commands
+            missing = () if locked.has_pytest else ("pytest",)
+            if wanted := (*missing, *draft.wish.add):
+                draft.prepare.append(self._install(*wanted))
+            return
+        if locked.refused:
+            draft.note(NO_LOCK_TOOL, locked.refused, locked.hint)
+        draft.prepare.append(self._environment())
+        draft.prepare += self._installs()
+
+    def _environment(self) -> tuple[str, ...]:
+        draft = self.draft
+        there = interpreters.installed(draft.has_tool)
+        asked = text_of(draft.texts, ".python-version")
+        version = interpreters.choose(asked, self.project.requires_python, self.project.pythons, there)
+        if not version and there:
+            what = f"requires-python is {self.project.requires_python}, and installed are {', '.join(there)}"
+            draft.note(NO_PYTHON, what, "install a Python that fits, or write .bailiwick/gate.yaml")
+        if self.uv:
+            return ("uv", "venv", *(("--python", version) if version else ()), VENV)
+        return (f"python{version or '3'}", "-m", "venv", VENV)
+
+    def _install(self, *words: str) -> tuple[str, ...]:
+        return ("uv", "pip", "install", *words) if self.uv else (PYTHON, "-m", "pip", "install", *words)
+
+    def _installs(self) -> Iterator[tuple[str, ...]]:
+        """The installs, in one resolve where that is possible."""
+        draft, sources = self.draft, self.sources
+        texts = draft.texts
+        hashed = [path for path in sources.files if b"--hash=" in texts.get(path, b"")]
+        circular = [path for path in sources.files if _EDITABLE.search(text_of(texts, path)) and path not in hashed]
+        plain = [path for path in sources.files if path not in hashed and path not in circular]
+        listed = [*sources.requirements, *self.plugins, *draft.wish.add]
+        wanted = unique((*(["pytest"] if "pytest" not in map(name_of, listed) else []), *listed))
+        own, how = self._own(), self._isolation()
+        if how:
+            yield self._install(*self._build_tools())
+        if hashed:
+            yield self._install("--require-hashes", *_files(hashed))
+        if draft.wish.split:
+            yield from (self._install(word) for word in wanted)
+            yield from (self._install("-r", path) for path in plain)
+            if own:
+                yield self._told(*self._install(*how, *own))
+        else:
+            yield self._told(*self._install(*how, *own, *wanted, *_files(plain)))
+        for path in circular:
+            yield self._told(*self._install(*how, "-r", path))
+        if own and (draft.wish.split or circular):
+            yield self._told(*self._install(*how, "--no-deps", "-e", "."))
+
+    def _own(self) -> tuple[str, ...]:
+        """The project itself, editable, with the extras that were chosen."""
+        if not self.project.installable:
+            return ()
+        extras = ",".join(self.sources.extras)
+        return ("-e", f".[{extras}]" if extras else ".")
+
+    def _isolation(self) -> tuple[str, ...]:
+        return ("--no-build-isolation",) if self.project.compiled else ()
+
+    def _build_tools(self) -> tuple[str, ...]:
+        """What a build at import time needs in the environment."""
+        needed = [text for text in self.project.build_requires if name_of(text)]
+        return unique((*needed, "ninja", *(("cmake",) if "mesonpy" not in self.project.backend else ())))
+
+    def _told(self, *command: str) -> tuple[str, ...]:
+        """A command that builds the project, told the version that it would ask git for."""
+        if not self.project.version_from or not self.project.installable:
+            return command
+        version, source = version_of(self.project, self.draft.texts, self.draft.tags)
+        if source.startswith("a guess") and not any(note.code == GUESSED_VERSION for note in self.draft.notes):
+            what = f"the version comes from git, and nothing here says it: {version} is used"
+            self.draft.note(GUESSED_VERSION, what, "fetch the tags: git fetch --tags")
+        if self.project.version_from == "tag":
+            self._tag(version)
+        variables = version_variables(self.project, version)
+        return ("env", *variables, *command) if variables else command
+
+    def _tag(self, version: str) -> None:
+        """A repository with a tag, for builds that ask git itself; it is not part of the environment."""
+        commit = ("git", "-c", "user.name=prepare", "-c", "user.email=prepare@localhost", "commit", "--quiet")
+        steps = (
+            ("git", "init", "--quiet"),
+            (*commit, "--allow-empty", "--message=base"),
+            ("git", "tag", version),
+        )
+        if self.draft.has_tool("git"):
+            self.draft.prepare += [step for step in steps if step not in self.draft.prepare]
+
+    def check(self) -> None:
+        """The tests."""
+        draft = self.draft
+        program = ("python", "-m") if draft.prepare else ()
+        if draft.wish.unittest:
+            draft.add("tests", "python", "-m", "unittest", *unittest_words(draft.files))
+            return
+        names = {name_of(text) for text in (*self.sources.requirements, *self.plugins, *self._extra_names())}
+        if not draft.prepare:
+            draft.add("tests", "pytest", "-q", kind="pytest")
+            return
+        words = pytest_words(self.project.pytest, sorted(draft.files), names)
+        draft.add("tests", *program, "pytest", *words, kind="pytest")
+
+    def _extra_names(self) -> Iterator[str]:
+        for extra in self.sources.extras:
+            yield from self.project.extras.get(extra, ())
+
+    def lint(self) -> None:
+        """Linters that are configured, where they are installed; whether they are green is seen on the base."""
+        for name, words in _configured(self.draft):
+            if self.draft.has_tool(name):
+                taken = any(check.name == "lint" for check in self.draft.checks)
+                spec = CheckSpec(name if taken else "lint", "command", (name, *words), optional=True)
+                self.draft.checks.append(spec)
+            else:
+                what = f"{name} is configured here and not installed: the detected gate leaves it out"
+                self.draft.note(NO_LINTER, what, f"uv tool install {name}, or write .bailiwick/gate.yaml")
+
+
+def _configured(draft: Draft) -> Iterator[tuple[str, tuple[str, ...]]]:
+    tools = toml_of(draft.texts, "pyproject.toml").get("tool")
+    if draft.first("ruff.toml", ".ruff.toml") or (isinstance(tools, dict) and "ruff" in tools):
+        yield "ruff", ("check", ".")
+    listed = [sections(ini_of(draft.texts, path)) for path in ("setup.cfg", "tox.ini", ".flake8")]
+    if any("flake8" in known for known in listed):
+        yield "flake8", ()
+
+
+def _files(paths: list[str]) -> tuple[str, ...]:
+    return tuple(word for path in paths for word in ("-r", path))
+
+
+def _without(sources: Sources, dropped: tuple[str, ...]) -> Sources:
+    """What is left when some sources could not be installed."""
+    return Sources(
+        tuple(extra for extra in sources.extras if f"extra {extra}" not in dropped),
+        tuple(text for text in sources.requirements if text not in dropped),
+        tuple(path for path in sources.files if path not in dropped),
+    )
+
+
+__all__ = ["python", "test_places"]
