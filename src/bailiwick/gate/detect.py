@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bailiwick.errors import Problem
+from bailiwick.gate.detect_runners import runner_checks
 from bailiwick.gate.spec import PROTECTED, CheckSpec, GateSpec
 from bailiwick.gate.testfiles import is_test_file
 
@@ -21,7 +21,6 @@ _EXTRA_REQUIREMENTS = re.compile(
     r"requirements[-_.](?:dev|test|tests|testing|ci)\.txt|(?:dev|test)[-_]requirements\.txt"
 )
 _RUFF = re.compile(rb"\bruff\b")
-_NO_TEST = "no test specified"
 
 
 @dataclass(slots=True)
@@ -62,7 +61,7 @@ def wanted_files(files: tuple[str, ...]) -> tuple[str, ...]:
 def detect(files: tuple[str, ...], texts: Mapping[str, bytes], has_tool: Callable[[str], bool]) -> GateSpec:
     """The gate that fits these files; `texts` holds those of `wanted_files`."""
     draft = _Draft(frozenset(files), texts, has_tool)
-    for look in (_python, _node, _go, _rust):
+    for look in (_python, _runners):
         look(draft)
     if not draft.checks:
         _make(draft)
@@ -108,46 +107,11 @@ def _pip(draft: _Draft, files: list[str]) -> None:
     ))  # fmt: skip
 
 
-def _node(draft: _Draft) -> None:
-    if "package.json" not in draft.files:
-        return
-    if draft.first("package-lock.json", "npm-shrinkwrap.json"):
-        draft.prepare.append(("npm", "ci"))
-    elif "pnpm-lock.yaml" in draft.files:
-        draft.prepare.append(("pnpm", "install", "--frozen-lockfile"))
-    elif "yarn.lock" in draft.files:
-        draft.prepare.append(("yarn", "install", "--frozen-lockfile"))
-    scripts = _scripts(draft.texts.get("package.json", b""))
-    if "lint" in scripts:
-        draft.add("lint", "npm", "run", "lint")
-    if "test" in scripts and _NO_TEST not in scripts["test"]:
-        draft.add("tests", "npm", "test")
-
-
-def _scripts(data: bytes) -> dict[str, str]:
-    try:
-        scripts = json.loads(data).get("scripts", {})
-        return {str(name): str(text) for name, text in scripts.items()}
-    except (ValueError, AttributeError, RecursionError):
-        return {}
-
-
-def _go(draft: _Draft) -> None:
-    if "go.mod" not in draft.files:
-        return
-    vendored = any(path.startswith("vendor/") for path in draft.files)
-    if draft.texts.get("go.sum", b"").strip() and not vendored:
-        draft.prepare.append(("go", "mod", "vendor"))
-    draft.add("lint", "go", "vet", "./...")
-    draft.add("tests", "go", "test", "./...")
-
-
-def _rust(draft: _Draft) -> None:
-    if "Cargo.toml" not in draft.files:
-        return
-    if "Cargo.lock" in draft.files:
-        draft.prepare.append(("cargo", "fetch", "--locked"))
-    draft.add("tests", "cargo", "test", "--offline")
+def _runners(draft: _Draft) -> None:
+    plan = runner_checks(draft.files, draft.texts, draft.has_tool)
+    draft.prepare += plan.prepare
+    for check in plan.checks:
+        draft.add(check.name, *check.run, kind=check.kind)
 
 
 def _make(draft: _Draft) -> None:

@@ -18,6 +18,7 @@ _MANAGERS = ("npm", "pnpm", "yarn")
 _EXEC = ("npx", "pnpx", "bunx")
 _COVERAGE = ("c8", "nyc")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_AND = "&&"
 _SHELL_SIGNS = frozenset({"|", "||", ";", "&", "<", ">", ">>", "(", ")", ";;", "|&", "&>"})
 _NODE_VALUES = (
     "-r", "--require", "--import", "--loader", "--experimental-loader", "--env-file", "-C", "--conditions",
@@ -120,15 +121,12 @@ def _segments(text: str) -> list[list[str] | None]:
         return [None]
     if _SHELL_SIGNS.intersection(tokens):
         return [None]
-    found: list[list[str] | None] = [[]]
-    for token in tokens:
-        if token == "&&":
-            found.append([])
-        else:
-            last = found[-1]
-            assert last is not None
-            last.append(token)
-    return [segment for segment in found if segment]
+    found: list[list[str] | None] = []
+    while tokens:
+        at = tokens.index(_AND) if _AND in tokens else len(tokens)
+        found += [tokens[:at]] if at else []
+        tokens = tokens[at + 1 :]
+    return found
 
 
 def _assignments(words: list[str], env: dict[str, str]) -> tuple[list[str], dict[str, str]]:

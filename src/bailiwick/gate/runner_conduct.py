@@ -32,8 +32,10 @@ _JS = _rules(
     ("exchanges an assertion", r"\b(?:assert|expect|chai|should)(?:\.\w+|\[[^\]\n]{1,80}\])+\s*=(?![=>])", True),
     (
         "reaches for the globals of a test run",
-        r"\bglobal(?:This)?\s*(?:\.|\[\s*['\"`])(?:expect|test|it|describe|assert|jest|vi|before\w*|after\w*)\b"
-        r"|Symbol\.for\(\s*['\"`](?:expect-global|\$\$jest|jest\.)",
+        (
+            r"\bglobal(?:This)?\s*(?:\.|\[\s*['\"`])(?:expect|test|it|describe|assert|jest|vi|before\w*|after\w*)\b"
+            r"|Symbol\.for\(\s*['\"`](?:expect-global|\$\$jest|jest\.)"
+        ),
         True,
     ),
     (
@@ -44,14 +46,18 @@ _JS = _rules(
     ("answers for a matcher", r"\basymmetricMatch\b|\$\$typeof", True),
     (
         "reaches into Node itself",
-        r"\bprocess\.(?:binding|_linkedBinding|reallyExit|dlopen)\b|\bModule\._\w+|\brequire\.cache\b"
-        r"|\bsyncBuiltinESMExports\b|/proc/(?:self|\d)|['\"](?:node:)?(?:inspector|vm|module|v8)['\"]",
+        (
+            r"\bprocess\.(?:binding|_linkedBinding|reallyExit|dlopen)\b|\bModule\._\w+|\brequire\.cache\b"
+            r"|\bsyncBuiltinESMExports\b|/proc/(?:self|\d)|['\"](?:node:)?(?:inspector|vm|module|v8)['\"]"
+        ),
         True,
     ),
     (
         "exchanges a part of the language",
-        r"\b(?:Object|Array|String|Number|Function|Promise|RegExp|Map|Set|Error|JSON|Reflect)(?:\.prototype)?\.\w+\s*=(?![=>])"
-        r"|\bObject\.defineProperty\(\s*(?:Object|Array|String|Number|Function|Promise|global|globalThis|assert|process)\b",
+        (
+            r"\b(?:Object|Array|String|Number|Function|Promise|RegExp|Map|Set|Error|JSON|Reflect)(?:\.prototype)?\.\w+\s*=(?![=>])"
+            r"|\bObject\.defineProperty\(\s*(?:Object|Array|String|Number|Function|Promise|global|globalThis|assert|process)\b"
+        ),
         True,
     ),
     ("makes code from text", r"\beval\(|\bnew\s+Function\(", True),

@@ -33,10 +33,11 @@ class Lines:
         if self.fault is not None:
             return
         self._rest += data
-        while self.fault is None and (end := self._rest.find(b"\n")) >= 0:
-            line = bytes(self._rest[:end])
-            del self._rest[: end + 1]
-            self._take(line.decode("utf-8", "replace"))
+        *lines, rest = bytes(self._rest).split(b"\n")
+        self._rest = bytearray(rest)
+        for line in lines:
+            if not self._failed():
+                self._take(line.decode("utf-8", "replace"))
         if self._size > MOST_BYTES or len(self._rest) > LONGEST_LINE:
             self._fail("the run sends more than any honest one")
 
@@ -47,6 +48,9 @@ class Lines:
 
     def _take(self, line: str) -> None:
         raise NotImplementedError
+
+    def _failed(self) -> bool:
+        return self.fault is not None
 
     def _fail(self, what: str) -> None:
         self.fault = self.fault or Fault("forged-record", f"somebody else wrote into the pipe of outcomes: {what}")

@@ -15,12 +15,17 @@ _NODE_OUTCOMES: dict[str, TestOutcome] = {"passed": "passed", "failed": "failed"
 _GO_OUTCOMES: dict[str, TestOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 _CARGO_OUTCOMES: dict[str, TestOutcome] = {"ok": "passed", "failed": "failed", "ignored": "skipped"}
 _GO_TEST = re.compile(r"(?m)^func\s+((?:Test|Fuzz|Example)\w*)\s*\(")
+_NOT_BUILT = re.compile(r"FAIL\s+(\S+) \[(?:build|setup) failed\]")
 _RUNNING = re.compile(r"(?m)^\s*Running (?:unittests )?(?P<source>\S+) \((?P<program>[^)\n]+)\)")
 _RESULT = re.compile(r"(?m)^test result: (?:ok|FAILED)\. \d+ passed; \d+ failed; \d+ ignored")
 _DOC = re.compile(
     r"(?m)^test (?P<file>\S+\.\w+) - (?P<name>.*?) ?\(line \d+\)(?: - [a-z ]+)? \.\.\. (?P<how>ok|FAILED|ignored)"
 )
 _DOC_OUTCOMES: dict[str, TestOutcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+
+
+_TEXT = 4000
+"""Characters that are kept of what a failure said."""
 
 
 @dataclass(slots=True)
@@ -137,37 +142,53 @@ class GoTree:
         return next(found, folder)
 
 
+@dataclass(slots=True)
+class _Package:
+    """What `go test` said about a package."""
+
+    action: str = ""
+    started: set[str] = field(default_factory=set)
+    ended: dict[str, TestOutcome] = field(default_factory=dict)
+    text: str = ""
+
+    def take(self, event: Mapping[str, Json]) -> None:
+        """Take one event."""
+        test, action = event.get("Test", ""), event["Action"]
+        if action == "output":
+            self.text = (self.text + str(event.get("Output", "")))[-_TEXT:]
+        elif test and action == "run":
+            self.started.add(test)
+        elif test and action in _GO_OUTCOMES:
+            _worst(self.ended, test, _GO_OUTCOMES[action])
+        elif not test and action in _GO_OUTCOMES:
+            self.action = action
+
+    def faults(self, name: str, canary: str) -> Iterator[Fault]:
+        """What does not fit together; the test of ours is no longer among the outcomes afterwards."""
+        told = self.ended.pop(canary, "") == "passed"
+        if canary and not told and self.action != "fail" and self.ended:
+            yield Fault("forged-record", f"{name}: what it printed was not printed by its tests")
+        silent = self.started - self.ended.keys() - {canary}
+        if silent and self.action != "fail":
+            yield Fault("cut-short", f"{name}: {len(silent)} tests began and did not end")
+
+
 def read_go(stdout: bytes, code: int | None, tree: GoTree) -> Session:
     """A run of `go test -json`."""
+    packages: dict[str, _Package] = {}
+    for event in _go_events(stdout):
+        packages.setdefault(str(event.get("Package", "")), _Package()).take(event)
+    packages = {name: package for name, package in packages.items() if package.action}
     tests = _Tests()
     faults: list[Fault] = []
-    started: dict[str, set[str]] = {}
-    ended: dict[str, dict[str, TestOutcome]] = {}
-    packages: dict[str, str] = {}
-    said: dict[str, str] = {}
-    for event in _go_events(stdout):
-        package, test, action = event.get("Package", ""), event.get("Test", ""), event["Action"]
-        if action == "output":
-            said[package] = (said.get(package, "") + str(event.get("Output", "")))[-4000:]
-        elif test and action == "run":
-            started.setdefault(package, set()).add(test)
-        elif test and action in _GO_OUTCOMES:
-            _worst(ended.setdefault(package, {}), test, _GO_OUTCOMES[action])
-        elif not test and action in _GO_OUTCOMES:
-            packages[package] = action
     uncollected: dict[str, str] = {}
-    for package, action in packages.items():
-        folder, found = tree.folder(package), ended.get(package, {})
-        canary = tree.canaries.get(folder, "")
-        if canary and found.pop(canary, "") != "passed" and action != "fail" and found:
-            faults.append(Fault("forged-record", f"{package}: what it printed was not printed by its tests"))
-        silent = started.get(package, set()) - found.keys() - {canary}
-        if silent and action != "fail":
-            faults.append(Fault("cut-short", f"{package}: {len(silent)} tests began and did not end"))
-        for test, outcome in found.items():
-            tests.add(tree.file_of(folder, test), test, outcome, said.get(package, "") if outcome == "failed" else "")
-        if action == "fail" and "failed" not in found.values():
-            uncollected |= dict.fromkeys(tree.files(folder) or [folder], said.get(package, ""))
+    for name, package in packages.items():
+        folder = tree.folder(name)
+        faults += package.faults(name, tree.canaries.get(folder, ""))
+        for test, outcome in package.ended.items():
+            tests.add(tree.file_of(folder, test), test, outcome, package.text if outcome == "failed" else "")
+        if package.action == "fail" and "failed" not in package.ended.values():
+            uncollected |= dict.fromkeys(tree.files(folder) or [folder], package.text)
     if not packages:
         faults.append(Fault("no-records", f"nothing came from go test; the process ended with {code}"))
     red = any(outcome == "failed" for outcome in tests.outcomes.values()) or uncollected
@@ -180,6 +201,9 @@ def read_go(stdout: bytes, code: int | None, tree: GoTree) -> Session:
 
 def _go_events(stdout: bytes) -> Iterator[dict[str, Json]]:
     for line in stdout.decode("utf-8", "replace").splitlines():
+        if found := _NOT_BUILT.match(line):  # older versions say so beside the events
+            yield {"Action": "output", "Package": found[1], "Output": line}
+            yield {"Action": "fail", "Package": found[1]}
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
@@ -206,16 +230,19 @@ def read_cargo(
     sources = {m["program"].rpartition("/")[2]: m["source"] for m in reversed(list(_RUNNING.finditer(stderr)))}
     tests = _Tests()
     faults = [fault] if fault else []
-    programs = list(_programs(records))
+    programs = _programs(records)
     for program in programs:
         path = sources.get(program.name.rpartition("/")[2], program.name.rpartition("/")[2])
         for name, outcome in program.outcomes.items():
-            tests.add(path, name, outcome, stdout[-4000:] if outcome == "failed" else "")
+            tests.add(path, name, outcome, stdout[-_TEXT:] if outcome == "failed" else "")
         faults += program.faults(path)
     for doc in _DOC.finditer(stdout):
         tests.add(doc["file"], f"doc {doc['name']}".strip(), _DOC_OUTCOMES[doc["how"]])
     if not programs and not tests.outcomes and code != 0:
         faults.append(Fault("no-records", f"no test program was started; cargo ended with {code}"))
+    if len(sources) > len(programs) and not faults:
+        what = f"{len(sources)} test programs were started, {len(programs)} told how they ended"
+        faults.append(Fault("cut-short", what))
     harnessed = sum(not program.single for program in programs)
     if len(_RESULT.findall(stdout)) < harnessed and not faults:
         faults.append(Fault("cut-short", "not every test program printed its result"))
@@ -235,6 +262,20 @@ class _Program:
     single: bool = False
     code: int | None = None
 
+    def take(self, word: str, said: str) -> None:
+        """Take one line."""
+        if word == "list" and said.endswith(": test"):
+            self.listed.append(said.removesuffix(": test"))
+        elif word == "log":
+            how, _, name = said.partition(" ")
+            if how in _CARGO_OUTCOMES:
+                self.outcomes[name.partition(",")[0] if how == "ignored" else name] = _CARGO_OUTCOMES[how]
+        elif word == "single":
+            self.single = True
+            self.outcomes["program"] = "passed" if said == "0" else "failed"
+        elif word == "end":
+            self.code = int(said)
+
     def faults(self, path: str) -> Iterator[Fault]:
         """What does not fit together."""
         if self.code is None:
@@ -249,31 +290,14 @@ class _Program:
             yield Fault("reports-disagree", f"{path}: {len(red)} tests failed, the program ended with {self.code}")
 
 
-def _programs(records: Iterable[Mapping[str, Json]]) -> Iterator[_Program]:
-    now: _Program | None = None
+def _programs(records: Iterable[Mapping[str, Json]]) -> list[_Program]:
+    found: list[_Program] = []
     for record in records:
-        word, said = record["t"], str(record["said"])
-        if word == "begin":
-            if now is not None:
-                yield now
-            now = _Program(said)
-        elif now is None:
-            continue
-        elif word == "list" and said.endswith(": test"):
-            now.listed.append(said.removesuffix(": test"))
-        elif word == "log":
-            how, _, name = said.partition(" ")
-            if how in _CARGO_OUTCOMES:
-                now.outcomes[name.partition(",")[0] if how == "ignored" else name] = _CARGO_OUTCOMES[how]
-        elif word == "single":
-            now.single = True
-            now.outcomes["program"] = "passed" if said == "0" else "failed"
-        elif word == "end":
-            now.code = int(said) if said.lstrip("-").isdigit() else None
-            yield now
-            now = None
-    if now is not None:
-        yield now
+        if record["t"] == "begin":
+            found.append(_Program(str(record["said"])))
+        elif found:
+            found[-1].take(str(record["t"]), str(record["said"]))
+    return found
 
 
 def merged(sessions: Sequence[Session]) -> Session:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from bailiwick.config.environment import Environment
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.model import CheckResult
-from bailiwick.gate.port import Which
+from bailiwick.gate.port import Bench, Which
 from bailiwick.gate.spec import CheckSpec
-from tests.unit.gate.pytest_stage import Stage
+from tests.unit.gate.pytest_stage import OpenFence, Stage
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "node-test": ("npm", "test"), "vitest": ("npx", "vitest", "run"), "jest": ("npx", "jest"),
@@ -32,6 +35,13 @@ def need(program: str) -> None:
     pytest.skip(f"{program.upper()} IS NOT INSTALLED: its runner is not tried")
 
 
+@cache
+def rust_programs() -> Path:
+    """Where the Rust toolchain itself is."""
+    said = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True)
+    return Path(said.stdout.strip()) / "bin"
+
+
 @dataclass(slots=True)
 class RunnerStage(Stage):
     """Two trees of another language. `modules` is a node_modules that every checkout gets."""
@@ -44,6 +54,13 @@ class RunnerStage(Stage):
         if self.modules is not None:
             (top / "node_modules").symlink_to(self.modules)
         return top
+
+    def bench(self) -> Bench:
+        bench = Stage.bench(self)
+        if self.kind == "cargo-test":  # the home inside is another, in which rustup would find no toolchain
+            fence = cast("OpenFence", bench.fence)
+            fence.toolchains = replace(fence.toolchains, path=f"{rust_programs()}:{fence.toolchains.path}")
+        return bench
 
     def check(self, *run: str, timeout: float = 100.0) -> CheckResult:
         """Run the check to its end; the checkouts are removed."""

@@ -79,6 +79,7 @@ class Place:
     ) -> Exit:
         """Run a command whose outcomes come over a pipe; `mark` gives the variables that tell it the handle."""
         reading, writing = os.pipe()
+        os.fchmod(writing, 0o622)  # a script inside opens it by its number, as another user
         try:
             with _Listening(reading, lines):
                 return await self.start(tree, argv, mark(writing), stdin=stdin, handles=(writing,))

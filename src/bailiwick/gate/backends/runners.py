@@ -15,7 +15,7 @@ from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.backends.runner_native import run_cargo, run_go
 from bailiwick.gate.backends.runner_node import run_node
 from bailiwick.gate.backends.runner_start import Asked, NotUnderstoodError, Place, Ran, both
-from bailiwick.gate.ids import BROKEN, bounded, compare, paths_of, proven_by
+from bailiwick.gate.ids import BROKEN, bounded, compare, missing_ids, paths_of, proven_by
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import Session, read_session
 from bailiwick.gate.runner_conduct import conduct
@@ -36,7 +36,7 @@ _COMMANDS = {
 _ABSENT = re.compile(
     r"Cannot find (?:module|package) '(?P<node>(?:@[\w.-]+/)?[A-Za-z][\w.-]*)(?:/[^']*)?'"
     r"|Failed to (?:load|resolve) (?:url|import) \"?(?P<vite>(?:@[\w.-]+/)?[A-Za-z][\w.-]*)"
-    r"|(?:no required module provides package|cannot find module providing package|cannot find package) \"?(?P<go>[\w./-]+)"
+    r"|(?:no required module provides|cannot find module providing|cannot find) package \"?(?P<go>[\w./-]+)"
     r"|no matching package named `(?P<cargo>[\w-]+)` found|failed to (?:get|download) `(?P<crate>[\w-]+)"
 )
 
@@ -165,7 +165,7 @@ class _Study:
         """Ids that are red on the base too, and ids that the base itself does not have each time."""
         red = frozenset(base.red)
         suspects = [test for test in here.red if test in base.passed]
-        missing = base.outcomes.keys() - here.outcomes.keys()
+        missing = missing_ids(base, here)
         if not suspects and not missing:
             return red, frozenset()
         self.bench.show(

@@ -28,6 +28,7 @@ tell begin "$program"
 while IFS= read -r line; do tell list "$line"; done <"$folder/list"
 "$program" "$@" --logfile "$folder/log"
 code=$?
+echo >&2 # what cargo says next begins a line of its own
 [ -f "$folder/log" ] && while IFS= read -r line; do tell log "$line"; done <"$folder/log"
 tell end "$code"
 rm -rf "$folder"
