@@ -47,7 +47,7 @@ _JS = _rules(
     (
         "reaches into Node itself",
         (
-            r"\bprocess\.(?:binding|_linkedBinding|reallyExit|dlopen)\b|\bModule\._\w+|\brequire\.cache\b"
+            r"\bprocess\.(?:binding|_linkedBinding|reallyExit|dlopen|send)\b|\bModule\._\w+|\brequire\.cache\b"
             r"|\bsyncBuiltinESMExports\b|/proc/(?:self|\d)|['\"](?:node:)?(?:inspector|vm|module|v8)['\"]"
         ),
         True,

@@ -81,9 +81,18 @@ def _read_node(
     changed = frozenset(str(name) for r in records if r["t"] in ("judges", "bye") for name in r["changed"])
     slowest = max((float(r.get("ms") or 0) / 1000 for r in records if r["t"] == "test"), default=0.0)
     return tests.session(
-        texts={**tests.texts, **unloaded}, uncollected=tuple(unloaded), changed=changed, faults=tuple(faults),
+        witnessed=_witnessed(records), texts={**tests.texts, **unloaded}, uncollected=tuple(unloaded), changed=changed, faults=tuple(faults),
         exit=code, slowest=slowest,
     )  # fmt: skip
+
+
+def _witnessed(records: Iterable[Mapping[str, Json]]) -> frozenset[str]:
+    """Tests that were seen to run in the process of their file."""
+    ran = _Tests()
+    for record in records:
+        for name in record.get("ran", ()):
+            ran.add(str(record["file"]), str(name), "passed")
+    return frozenset(ran.outcomes)
 
 
 def _node_faults(records: Sequence[Mapping[str, Json]], code: int | None, *, own_process: bool) -> Iterator[Fault]:

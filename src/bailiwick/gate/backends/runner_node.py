@@ -55,10 +55,11 @@ async def _run_step(place: Place, step: Step, line: str, tree: Path) -> tuple[Ex
     key = secrets.token_bytes(32)
     lines = SealedLines(key)
     with_children = "--test" in step.flags
+    witnessed = step.runner == "node-test"
     adopts = with_children or step.runner in ("vitest", "jest")
 
     def mark(handle: int) -> dict[str, str]:
-        return {"BAILIWICK_GATE": json.dumps({"handle": handle, "adopt": adopts})}
+        return {"BAILIWICK_GATE": json.dumps({"handle": handle, "adopt": adopts, "witnessed": witnessed})}
 
     end = await place.heard(tree, ("sh", "-c", line), lines, mark, json.dumps({"key": key.hex()}).encode())
     session = read_node(lines.all, lines.fault, code_of(end), own_process=with_children)

@@ -91,8 +91,18 @@ function watchAssert(note) {
   }
 }
 
-function watch(send, isChild) {
+// Which tests node:test really ran in this process, told by node:test itself.
+function witness(ran) {
+  const { afterEach } = require('node:test');
+  afterEach((context) => {
+    if (typeof context?.fullName === 'string') ran.push(context.fullName);
+  });
+}
+
+function watch(send, isChild, witnessed) {
   const changed = new Set();
+  const ran = [];
+  if (witnessed) witness(ran);
   watchAssert((name) => changed.add(name));
   const before = judges();
   const compare = () => {
@@ -103,13 +113,13 @@ function watch(send, isChild) {
         if (now !== value) changed.add(`${name}.${key}`);
       }
     }
-    send({ t: isChild ? 'bye' : 'judges', changed: [...changed].slice(0, 50) });
+    send({ t: isChild ? 'bye' : 'judges', changed: [...changed].slice(0, 50), file: exports.relative(process.argv[1]), ran });
   };
   process.on('exit', compare);
 }
 
 // Children of the runner that are Node too get the handle and a key of their own, handed over in a file they remove.
-function adopt(send, handle) {
+function adopt(send, handle, witnessed) {
   const real = childProcess.ChildProcess.prototype.spawn;
   let born = 0;
   childProcess.ChildProcess.prototype.spawn = function spawn(options) {
@@ -129,7 +139,7 @@ function adopt(send, handle) {
       const flags = (options.envPairs.find((pair) => pair.startsWith('NODE_OPTIONS=')) ?? '').slice('NODE_OPTIONS='.length);
       const envPairs = [
         ...kept, `NODE_OPTIONS=--require=${stringify(__filename)} ${flags}`.trim(),
-        `${MARK}=${stringify({ id, handle: stdio.length, file, flags })}`,
+        `${MARK}=${stringify({ id, handle: stdio.length, file, flags, witnessed })}`,
       ];
       send({ t: 'child', id, key });
       return apply(real, this, [{ ...options, stdio: [...stdio, handle], envPairs }]);
@@ -150,14 +160,14 @@ function start() {
     else delete process.env.NODE_OPTIONS;
     const send = makeChannel(given.id, given.handle, Buffer.from(key, 'hex'));
     send({ t: 'hello' });
-    watch(send, true);
+    watch(send, true, given.witnessed);
     return send;
   }
   const { key } = JSON.parse(readFileSync(0, 'utf8'));
   const send = makeChannel('m', given.handle, Buffer.from(key, 'hex'));
   send({ t: 'start', node: process.version });
-  if (given.adopt) adopt(send, given.handle);
-  watch(send, false);
+  if (given.adopt) adopt(send, given.handle, given.witnessed);
+  watch(send, false, given.witnessed && !given.adopt);
   return send;
 }
 
