@@ -24,7 +24,7 @@ def key_of(tree: str, policy: str, environment: str, fence: str) -> str:
 def _make() -> str:
     """What this gate is made of: its own files."""
     own = Path(__file__).parent
-    files = sorted(own.rglob("*.py"))
+    files = sorted(file for file in own.rglob("*") if file.suffix in (".py", ".cjs", ".mjs", ".sh"))
     return digest(b"".join(file.relative_to(own).as_posix().encode() + b"\0" + file.read_bytes() for file in files))
 
 

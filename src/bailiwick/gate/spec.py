@@ -122,7 +122,7 @@ _SERVICE = Table(
 )
 _SHARED = (
     Field("name", Text(pattern=NAME.pattern, expects="a name: letters, digits, _ . -"), "its name", required=True),
-    Field("kind", _WORD, "command, pytest, secret-scan, diff-size, weakening, or an installed package's"),
+    Field("kind", _WORD, "command, pytest, node-test, vitest, jest, mocha, go-test, cargo-test, … or a package's"),
     Field("timeout", Duration(low=1.0), "the longest time it may take; 20 minutes if not given"),
 )
 _RUN = Field("run", _COMMAND, "the command, without a shell", required=True)
@@ -130,6 +130,7 @@ _COUNT = Number(low=0, whole=True)
 OPTIONS: dict[str, tuple[Field, ...]] = {
     "command": (_RUN,),
     "pytest": (_RUN,),
+    **dict.fromkeys(("node-test", "vitest", "jest", "mocha", "go-test", "cargo-test"), (_RUN,)),
     "secret-scan": (Field("ignore", ListOf(_WORD), "paths in which nothing is looked for"),),
     "diff-size": (
         Field("max_lines", _COUNT, "added and deleted lines together"),

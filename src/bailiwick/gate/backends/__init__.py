@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 TABLE: dict[str, str] = {
     "command": "bailiwick.gate.backends.command:CommandCheck",
     "pytest": "bailiwick.gate.backends.pytest:PytestCheck",
+    **dict.fromkeys(
+        ("node-test", "vitest", "jest", "mocha", "go-test", "cargo-test"), "bailiwick.gate.backends.runners:RunnerCheck"
+    ),
     "secret-scan": "bailiwick.gate.backends.secret_scan:SecretScan",
     "diff-size": "bailiwick.gate.backends.diff_size:DiffSize",
     "weakening": "bailiwick.gate.backends.weakening:WeakeningCheck",

@@ -1,0 +1,166 @@
+"""How a test runner of another language is started: in a fresh checkout, with a pipe to the gate that is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from bailiwick.fence.cage import Bind
+from bailiwick.gate.backends.command import READ, gate_variables
+from bailiwick.gate.outcomes import Fault, Session
+from bailiwick.runtime.kinds import Exit
+
+if TYPE_CHECKING:
+    from bailiwick.gate.port import Bench, Which
+    from bailiwick.gate.runner_records import Lines
+    from bailiwick.gate.spec import CheckSpec
+
+NOT_FOUND = 127
+REPORTERS = Path(__file__).parent.parent / "reporters"
+"""What takes part in the runners, on the host."""
+INSIDE = Path("/opt/bailiwick-reporters")
+"""The same inside a sandbox."""
+_CHUNK = 1 << 18
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to run: on which tree, with which files in place of its own; `only` are files of tests that are enough."""
+
+    which: Which
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run. `missing` is a program that is not there, `absent` a package that the environment does not have."""
+
+    session: Session
+    end: Exit
+    missing: str = ""
+    absent: str = ""
+
+    @property
+    def text(self) -> str:
+        """All that was printed."""
+        return (self.end.stdout + b"\n" + self.end.stderr).decode("utf-8", "replace")
+
+
+class NotUnderstoodError(Exception):
+    """The command of a check does not simply start the runner of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the commands of one check run."""
+
+    spec: CheckSpec
+    bench: Bench
+
+    @property
+    def reporters(self) -> Path:
+        """Where a command finds what takes part in its runner."""
+        return REPORTERS if self.bench.fence.sandbox.name == "none" else INSIDE
+
+    async def heard(
+        self,
+        tree: Path,
+        argv: Sequence[str],
+        lines: Lines,
+        mark: Callable[[int], Mapping[str, str]],
+        stdin: bytes = b"",
+    ) -> Exit:
+        """Run a command whose outcomes come over a pipe; `mark` gives the variables that tell it the handle."""
+        reading, writing = os.pipe()
+        os.fchmod(writing, 0o622)  # a script inside opens it by its number, as another user
+        try:
+            with _Listening(reading, lines):
+                return await self.start(tree, argv, mark(writing), stdin=stdin, handles=(writing,))
+        finally:
+            os.close(writing)
+            os.close(reading)
+
+    async def start(
+        self,
+        tree: Path,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        stdin: bytes = b"",
+        handles: tuple[int, ...] = (),
+    ) -> Exit:
+        """Run a command to its end; one that is not there ends with 127."""
+        bench, fence = self.bench, self.bench.fence
+        reads = (Bind(REPORTERS, INSIDE),) if self.reporters == INSIDE else ()
+        cage = fence.cage("gate", tree, environment=bench.environment, reads=reads)
+        try:
+            return await fence.run(
+                cage,
+                tuple(argv),
+                env={**gate_variables(bench, tree), **env},
+                timeout=self.spec.timeout,
+                cancel=bench.cancel,
+                keep=READ,
+                stdin=stdin,
+                pass_fds=handles,
+            )
+        except FileNotFoundError:
+            return Exit(NOT_FOUND, b"", f"{argv[0]}: not found".encode(), 0.0)
+
+
+class _Listening:
+    """Reads the pipe for as long as the process runs, then what is left in it."""
+
+    def __init__(self, handle: int, lines: Lines) -> None:
+        self._handle = handle
+        self._lines = lines
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> None:
+        os.set_blocking(self._handle, False)
+        self._loop.add_reader(self._handle, self._read)
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.remove_reader(self._handle)
+        while self._read():
+            pass
+        self._lines.close()
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._handle, _CHUNK)
+        except BlockingIOError:
+            return False
+        self._lines.feed(data)
+        return bool(data) and self._lines.fault is None
+
+
+def code_of(end: Exit) -> int | None:
+    """The exit code of a process that ended by itself."""
+    return end.code if end.why == "exited" else None
+
+
+def timed(session: Session, end: Exit) -> Session:
+    """Say first that a run was ended from outside."""
+    if not end.timed_out:
+        return session
+    fault = Fault("timeout", f"the tests ran out of time after {end.seconds:.0f} s")
+    kept = tuple(f for f in session.faults if f.code not in ("cut-short", "no-records"))
+    return replace(session, faults=(fault, *kept))
+
+
+async def both(first: Awaitable[_A], second: Awaitable[_B]) -> tuple[_A, _B]:
+    """Both at the same time, each to its end, so that nothing runs on in a tree that is being removed."""
+    one, two = await asyncio.gather(first, second, return_exceptions=True)
+    if isinstance(one, BaseException):
+        raise one
+    if isinstance(two, BaseException):
+        raise two
+    return one, two

@@ -1,0 +1,81 @@
+"""A bench for the checks of other languages' runners: two small trees, the real runners, no sandbox around them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from bailiwick.config.environment import Environment
+from bailiwick.gate.backends import find_check
+from bailiwick.gate.model import CheckResult
+from bailiwick.gate.port import Bench, Which
+from bailiwick.gate.spec import CheckSpec
+from tests.unit.gate.pytest_stage import OpenFence, Stage
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "node-test": ("npm", "test"), "vitest": ("npx", "vitest", "run"), "jest": ("npx", "jest"),
+    "mocha": ("npx", "mocha"), "go-test": ("go", "test", "./..."), "cargo-test": ("cargo", "test", "--offline"),
+}  # fmt: skip
+
+
+def need(program: str) -> None:
+    """Skip loudly where a runner is not installed; Node has to be there in CI."""
+    if shutil.which(program):
+        return
+    if program == "node" and Environment().text("CI") == "true":
+        pytest.fail("node is not installed, and CI has to have it")
+    pytest.skip(f"{program.upper()} IS NOT INSTALLED: its runner is not tried")
+
+
+@cache
+def rust_programs() -> Path:
+    """Where the Rust toolchain itself is."""
+    said = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True)
+    return Path(said.stdout.strip()) / "bin"
+
+
+@dataclass(slots=True)
+class RunnerStage(Stage):
+    """Two trees of another language. `modules` is a node_modules that every checkout gets."""
+
+    kind: str = "node-test"
+    modules: Path | None = None
+
+    async def fresh(self, which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
+        top = await Stage.fresh(self, which, files)
+        if self.modules is not None:
+            (top / "node_modules").symlink_to(self.modules)
+        return top
+
+    def bench(self) -> Bench:
+        bench = Stage.bench(self)
+        if self.kind == "cargo-test":  # the home inside is another, in which rustup would find no toolchain
+            fence = cast("OpenFence", bench.fence)
+            fence.toolchains = replace(fence.toolchains, path=f"{rust_programs()}:{fence.toolchains.path}")
+        return bench
+
+    def check(self, *run: str, timeout: float = 100.0) -> CheckResult:
+        """Run the check to its end; the checkouts are removed."""
+        spec = CheckSpec("tests", self.kind, run or COMMANDS[self.kind], timeout)
+
+        async def go() -> CheckResult:
+            return await find_check(self.kind).run(spec, self.bench())
+
+        try:
+            return asyncio.run(go())
+        finally:
+            for path in self.place.glob("tree-*"):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def is_green(result: CheckResult) -> bool:
+    """Whether nothing about a check is red and nobody is asked."""
+    return result.outcome == "passed" and not any(f.blocks or f.parks for f in result.findings)
