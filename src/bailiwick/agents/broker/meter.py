@@ -38,6 +38,7 @@ class Meter:
     began: bool = False
     trouble: Trouble | None = None
     _said: int = 0
+    _unread: int = 0
     _usage: dict[str, Json] = field(default_factory=dict)
 
     def see(self, event: dict[str, Json]) -> None:
@@ -59,9 +60,9 @@ class Meter:
             self._see_chat(event)
 
     def pass_over(self, size: int) -> None:
-        """Take bytes of an answer that can't be read: they count as said."""
+        """Take bytes of an answer that can't be read: they count as said, up to what was set aside."""
         self.began = True
-        self._said += size
+        self._unread += size
 
     def see_whole(self, answer: Json) -> None:
         """Take an answer that came in one piece."""
@@ -111,7 +112,7 @@ class Meter:
     @property
     def estimate(self) -> int:
         """Tokens of the answer so far, by its length."""
-        return self._said // BYTES_PER_TOKEN
+        return (self._said + self._unread) // BYTES_PER_TOKEN
 
     @property
     def is_over(self) -> bool:
@@ -125,8 +126,8 @@ class Meter:
         """
         if self.told is not None and self.complete:
             return self.told
-        said = -(-self._said // CHARGED_BYTES)
-        output = self.most.output if in_full else min(said, max(self.most.output, self.estimate))
+        said = -(-(self._said + self._unread) // CHARGED_BYTES)
+        output = self.most.output if in_full else max(min(said, self.most.output), self._said // BYTES_PER_TOKEN)
         prompt = self.told or Tokens(self.most.input, 0, 0, self.most.written, self.most.written_hour)
         return prompt.at_least(output)
 
