@@ -13,6 +13,7 @@ import pytest
 
 from bailiwick.agents.broker.grants import Grant, Upstream
 from bailiwick.agents.broker.server import Broker
+from bailiwick.agents.prices import free
 from bailiwick.fence.backends.bwrap import BwrapSandbox
 from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
 from bailiwick.fence.egress import Egress
@@ -72,7 +73,7 @@ async def open_house(folder: Path) -> AsyncIterator[House]:
 
     async with ModelServer({"scene": [Say("Hello.")] * 3}) as server:
         await broker.start()
-        grant = broker.grant("turn", Upstream(server.url("scene"), {"x-api-key": "real-key"}))
+        grant = broker.grant("turn", Upstream(server.url("scene"), {"x-api-key": "real-key"}), price=free)
         cage = Cage("agent", (Bind(tree, INNER, write=True),), doors=("model", "egress"))
         async with BwrapSandbox().enter(cage, on_door) as room:
             yield House(room, broker, grant, refused)

@@ -24,7 +24,7 @@ from bailiwick.config.service import Config
 from bailiwick.errors import NotReady
 
 if TYPE_CHECKING:
-    from bailiwick.agents.broker.grants import Grant
+    from bailiwick.agents.broker.grants import Grant, Rules
     from bailiwick.agents.broker.server import Broker
 
 
@@ -151,11 +151,23 @@ class Brokerage:
             return Access(turn, credential.name, exposed=True)
         broker = await self._started()
         price = prices.price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
-        grant = broker.grant(turn.key, upstream, limit_usd=turn.max_usd, price=price, on_budget=on_budget)
+        rules = self._rules(backend, turn)
+        grant = broker.grant(turn.key, upstream, limit_usd=turn.max_usd, price=price, rules=rules, on_budget=on_budget)
         hidden = (None, credential.token)
         env = {k: v for k, v in turn.env.items() if k not in SECRET_VARIABLES and v not in hidden}
         asked = replace(turn, env=env, base_url=grant.base_url, token=grant.token)
         return Access(asked, credential.name, grant)
+
+    def _rules(self, backend: Backend, turn: Turn) -> Rules:
+        """Which models a turn may ask, and what holds where a price is unknown."""
+        from bailiwick.agents.broker.grants import Rules
+        from bailiwick.agents.broker.models import models_for
+
+        listed = (self.config.get("agents.models") or {}).get(backend.name) or {}
+        model = turn.model or backend.capabilities.default_model
+        models = models_for(backend.name, model, turn.env, tuple(listed.get("also") or ()))
+        unpriced = self.config.get("budget.unknown_cost") == "allow"
+        return Rules(models, unpriced, int(self.config.get("agents.answer_tokens")))
 
     async def _started(self) -> Broker:
         from bailiwick.agents.broker.server import Broker

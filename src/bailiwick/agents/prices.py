@@ -57,6 +57,18 @@ def price(model: str, usage: Tokens) -> float | None:
     return None if found == 0 and usage else found
 
 
+def context_window(model: str) -> int | None:
+    """Tokens that a model takes at most by the table; None where it does not say."""
+    from genai_prices import Usage, calc_price
+
+    for name, provider in _spellings(model):
+        try:
+            return calc_price(Usage(), name, provider_id=provider).model.context_window
+        except (LookupError, ValueError):
+            continue
+    return None
+
+
 def free(_model: str, _usage: Tokens) -> float | None:
     """The price of a model on the person's own machine."""
     return 0.0

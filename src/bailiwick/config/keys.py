@@ -148,6 +148,13 @@ _AGENTS = (
     Key("agents.command", _TEXT, "the program of the command backend", repository=NEVER, names=("AGENT_CMD",)),
     Key("agents.allowed_backends", _NAMES, "backends that may be used; all where not set", None, Overlap()),
     Key("agents.allowed_models", _NAMES, "models that may be used; all where not set", None, Overlap()),
+    Key("agents.models.*.also", _NAMES, "further models that turns of a backend may ask", [], repository=NEVER),
+    Key(
+        "agents.answer_tokens",
+        Number(low=1024, whole=True),
+        "tokens of an answer, where a priced request names no limit",
+        16_000,
+    ),
     Key(
         "agents.allow_exposed_credentials",
         Flag(),

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bailiwick.agents.broker.grants import Grant, Upstream
+from bailiwick.agents.broker.grants import Grant, Rules, Upstream
 from bailiwick.agents.broker.server import Broker
 from bailiwick.clock import ManualClock
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bailiwick.ids import Json
 
 SECRET = "sk-the-real-one"
+BODY = b'{"model":"m-1","max_tokens":100,"messages":[]}'
+"""A plain request; its prompt is counted at most as its 46 bytes and what a vendor may put around them."""
 Answering = Callable[["Vendor", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -87,7 +89,7 @@ class Stage:
     vendor: Vendor
     grant: Grant
 
-    def request(self, path: str = "/v1/messages", body: bytes = b"{}", method: str = "POST", extra: str = "") -> bytes:
+    def request(self, path: str = "/v1/messages", body: bytes = BODY, method: str = "POST", extra: str = "") -> bytes:
         """A plain request with the grant's token."""
         return (
             f"{method} {path} HTTP/1.1\r\nhost: {self.host}\r\nx-api-key: {self.grant.token}\r\n"
@@ -103,7 +105,7 @@ class Stage:
         """Send bytes, read to the end: the status, the head, the body without its chunks."""
         return await send(self.host, raw)
 
-    async def ask(self, path: str = "/v1/messages", body: bytes = b"{}", extra: str = "") -> tuple[int, str, bytes]:
+    async def ask(self, path: str = "/v1/messages", body: bytes = BODY, extra: str = "") -> tuple[int, str, bytes]:
         """Ask as an agent does."""
         return await self.send(self.request(path, body, extra=extra))
 
@@ -121,6 +123,13 @@ async def send(host: str, raw: bytes) -> tuple[int, str, bytes]:
     text = head.decode("latin-1")
     whole = unchunked(body) if "transfer-encoding: chunked" in text else body
     return int(text.split(" ", 2)[1]) if text else 0, text, whole
+
+
+async def settled(grant: Grant) -> None:
+    """Wait until no request of a grant is running any more."""
+    while grant.tasks:
+        await asyncio.wait(set(grant.tasks))
+        await asyncio.sleep(0)
 
 
 def unchunked(body: bytes) -> bytes:
@@ -141,6 +150,7 @@ async def staged(
     limit_usd: float | None = None,
     patience: Patience | None = None,
     on_budget: Callable[[], None] | None = None,
+    rules: Rules | None = None,
 ) -> AsyncIterator[Stage]:
     """Everything up and running; at the end all of it is gone."""
     vendor = Vendor(answering)
@@ -149,7 +159,7 @@ async def staged(
     broker = Broker(ManualClock(), patience)
     await broker.start()
     upstream = Upstream(vendor.url, {"x-api-key": SECRET})
-    grant = broker.grant("k1", upstream, limit_usd=limit_usd, price=per_million, on_budget=on_budget)
+    grant = broker.grant("k1", upstream, limit_usd=limit_usd, price=per_million, rules=rules, on_budget=on_budget)
     try:
         yield Stage(broker, vendor, grant)
     finally:

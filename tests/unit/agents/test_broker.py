@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bailiwick.agents.broker.grants import Upstream
+from bailiwick.agents.broker.grants import Rules, Upstream
 from bailiwick.agents.classify import classify
 from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Answered, LimitSeen, ProcessEnded, Trouble, Used
 from bailiwick.engine.failures import Kind
 from bailiwick.testing.model_server import ModelServer, Say, Tokens
-from tests.unit.agents.broker_stage import SECRET, Stage, Vendor, per_million, said, staged, stream
+from tests.unit.agents.broker_stage import BODY, SECRET, Stage, Vendor, per_million, said, settled, staged, stream
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -40,7 +40,7 @@ def test_the_real_credential_is_put_in_and_the_turns_own_is_not_passed_on() -> N
 
     async def story() -> None:
         async with staged(said(MESSAGE)) as stage:
-            status, _, body = await stage.ask("/v1/messages?beta=true", b'{"a":1}', "cookie: c\r\nx-other: kept\r\n")
+            status, _, body = await stage.ask("/v1/messages?beta=true", BODY, "cookie: c\r\nx-other: kept\r\n")
             assert (status, json.loads(body)) == (200, MESSAGE)
             head = stage.vendor.heads[0].lower()
             assert head.startswith("post /v1/messages?beta=true http/1.1\r\n")
@@ -48,7 +48,7 @@ def test_the_real_credential_is_put_in_and_the_turns_own_is_not_passed_on() -> N
             assert "x-other: kept" in head
             assert stage.grant.token.lower() not in head
             assert "cookie" not in head
-            assert stage.vendor.bodies == [b'{"a":1}']
+            assert stage.vendor.bodies == [BODY]
 
     play(story())
 
@@ -60,10 +60,11 @@ def test_a_bearer_token_opens_too_and_a_path_without_its_version_means_the_same(
         async with staged(said({"model": "m-1", "usage": {"input_tokens": 1, "output_tokens": 1}})) as stage:
             raw = (
                 f"POST /responses HTTP/1.1\r\nHost: {stage.host}\r\nAuthorization: Bearer {stage.grant.token}\r\n"
-                "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+                f"Transfer-Encoding: chunked\r\n\r\n{len(BODY):x}\r\n{BODY.decode()}\r\n0\r\n\r\n"
             )
             assert (await stage.send(raw.encode()))[0] == 200
             assert stage.vendor.heads[0].startswith("POST /v1/responses ")
+            assert stage.vendor.bodies == [BODY]
 
     play(story())
 
@@ -86,7 +87,7 @@ def test_what_has_to_stand_beside_a_credential_is_added_to_what_the_client_says(
     async def story() -> None:
         async with staged(said(MESSAGE)) as stage:
             upstream = Upstream(stage.vendor.url + "/base/v1/", {"authorization": "Bearer x"}, {"anthropic-beta": "o"})
-            other = Stage(stage.broker, stage.vendor, stage.broker.grant("k2", upstream))
+            other = Stage(stage.broker, stage.vendor, stage.broker.grant("k2", upstream, price=per_million))
             await other.ask(extra="anthropic-beta: tools, o\r\n")
             await other.ask()
             assert "anthropic-beta: tools,o\r\n" in stage.vendor.heads[0]
@@ -136,8 +137,8 @@ def test_revoking_ends_what_is_still_running() -> None:
     play(story())
 
 
-def test_a_client_that_leaves_ends_the_question() -> None:
-    """An agent that was killed must not keep a model busy."""
+def test_a_client_that_leaves_ends_the_question_and_pays_for_it() -> None:
+    """An agent that was killed must not keep a model busy; who asks and hangs up must not get answers for nothing."""
 
     async def hang(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await vendor.take_body(reader)
@@ -151,7 +152,8 @@ def test_a_client_that_leaves_ends_the_question() -> None:
             await stage.vendor.asked.wait()
             writer.close()
             await stage.vendor.gone.wait()
-            assert stage.grant.facts() == []
+            await settled(stage.grant)
+            assert stage.grant.facts() == [Used(1046, 100, 0, 0.002046, model="m-1")], "the vendor may answer it all"
 
     play(story())
 
@@ -181,7 +183,9 @@ def test_every_dialect_is_counted_streamed_or_not(path: str, streams: bool) -> N
         async with ModelServer({"told": (Say("Hello.", tokens=tokens),)}) as server, staged(said({})) as stage:
             grant = stage.broker.grant("k", Upstream(server.url("told")), price=per_million)
             other = Stage(stage.broker, stage.vendor, grant)
-            status, _, body = await other.ask(path, json.dumps({"model": "m-2", "stream": streams}).encode())
+            status, _, body = await other.ask(
+                path, json.dumps({"model": "m-2", "max_tokens": 99, "stream": streams}).encode()
+            )
             assert status == 200
             assert b"Hello." in body
             assert grant.facts() == [Used(1200, 50, tokens.cached, 0.0017, model="m-2")]
@@ -189,14 +193,13 @@ def test_every_dialect_is_counted_streamed_or_not(path: str, streams: bool) -> N
     play(story())
 
 
-def test_an_answer_is_cut_when_it_is_surely_over_the_budget() -> None:
-    """A model that writes without end is stopped within the answer, with an error that the client understands."""
+def test_an_answer_is_cut_when_it_is_surely_longer_than_was_paid_for() -> None:
+    """A vendor that does not heed the limit of an answer is stopped within it, with an error that the client reads."""
     rung: list[str] = []
 
     async def story() -> None:
         events = (START, *(delta("word " * 80) for _ in range(1000)), END)
-        budget = 0.0036  # the prompt costs 0.0016, so about 200 tokens of an answer are left
-        async with staged(stream(*events), budget, on_budget=lambda: rung.append("x")) as stage:
+        async with staged(stream(*events), 0.0036, on_budget=lambda: rung.append("x")) as stage:
             status, _, body = await stage.ask()
             assert status == 200
             *_, last, nothing = body.split(b"\n\n")
@@ -205,9 +208,7 @@ def test_an_answer_is_cut_when_it_is_surely_over_the_budget() -> None:
             assert b"Reached maximum budget ($0.0036)" in last
             assert len(body) < 3000
             assert (stage.grant.why, rung) == ("budget", ["x"])
-            used = stage.grant.facts()[0]
-            assert isinstance(used, Used)
-            assert used.usd == pytest.approx(budget, abs=0.001)
+            assert stage.grant.facts() == [Used(1600, 200, 500, 0.0036, model="m-1")]
             status, _, body = await stage.ask()
             assert (status, json.loads(body)["error"]["type"]) == (400, "budget_exhausted")
             assert (len(stage.vendor.heads), rung) == (1, ["x"])
@@ -228,22 +229,26 @@ def test_a_cut_speaks_the_clients_dialect(path: str, first: dict[str, Any], last
     async def story() -> None:
         created = {"type": "response.created", "response": {"model": "m-1"}} if "resp" in path else {"model": "m-1"}
         events = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in (created, first, first, first)]
-        async with staged(stream(*events), 0.0001) as stage:
-            _, _, body = await stage.ask(path)
+        asked = b'{"model":"m-1","max_tokens":100,"max_output_tokens":100}'
+        async with staged(stream(*events), 1.0) as stage:
+            _, _, body = await stage.ask(path, asked)
             assert body.split(b"\n\n")[-2].startswith(last)
             assert b"budget_exhausted" in body
-            assert stage.grant.facts()[0] == Used(model="m-1")
+            (used,) = stage.grant.facts()
+            assert isinstance(used, Used)
+            assert used.output == 1000, "what was said, though more than was allowed"
 
     play(story())
 
 
 def test_an_answer_that_is_complete_is_kept_though_it_was_too_dear() -> None:
     """It is paid for: the next question is refused instead."""
+    dear = END.replace(b'"output_tokens":30', b'"output_tokens":3000')
 
     async def story() -> None:
-        async with staged(stream(START, END), 0.0017) as stage:
+        async with staged(stream(START, dear), 0.0036) as stage:
             _, _, body = await stage.ask()
-            assert body == START + END
+            assert body == START + dear
             assert stage.grant.why is None
             assert (await stage.ask())[0] == 400
             assert stage.grant.why == "budget"
@@ -252,23 +257,23 @@ def test_an_answer_that_is_complete_is_kept_though_it_was_too_dear() -> None:
 
 
 def test_an_unknown_price_is_not_zero() -> None:
-    """Tokens are told, dollars are not made up."""
+    """Where the person lets such a model be asked, tokens are told and dollars are not made up."""
 
     async def story() -> None:
-        async with staged(said({**MESSAGE, "model": "other"}), 1.0) as stage:
-            await stage.ask()
+        async with staged(said({**MESSAGE, "model": "other"}), 1.0, rules=Rules(unpriced=True)) as stage:
+            await stage.ask(body=b'{"model":"other","max_tokens":5}')
             assert stage.grant.facts() == [Used(1000, 20, 0, None, model="other")]
 
     play(story())
 
 
-def test_an_answer_without_a_count_is_unknown() -> None:
-    """A chat stream tells its use only where it is asked to."""
+def test_another_name_in_the_answer_makes_it_no_cheaper() -> None:
+    """A gateway may call the model as it likes: what has no price under its name has that of the one asked."""
 
     async def story() -> None:
-        async with staged(stream(b'data: {"model":"m-1","choices":[]}\n\ndata: [DONE]\n\n')) as stage:
-            await stage.ask("/v1/chat/completions")
-            assert stage.grant.facts() == [Used(model="m-1")]
+        async with staged(said({**MESSAGE, "model": "other"}), 1.0) as stage:
+            await stage.ask()
+            assert stage.grant.facts() == [Used(1000, 20, 0, 0.0012, model="m-1")]
 
     play(story())
 
@@ -354,7 +359,7 @@ def test_an_upstream_that_is_not_there_is_told_as_unreachable() -> None:
             port = gone.sockets[0].getsockname()[1]
             gone.close()
             await gone.wait_closed()
-            grant = stage.broker.grant("k", Upstream(f"http://127.0.0.1:{port}"))
+            grant = stage.broker.grant("k", Upstream(f"http://127.0.0.1:{port}"), price=per_million)
             status, _, body = await Stage(stage.broker, stage.vendor, grant).ask()
             assert (status, json.loads(body)["error"]["type"]) == (502, UNREACHABLE)
             found = classify([*grant.facts(), ProcessEnded(1)], expects_answer=True, now=0.0, zone=None)
@@ -370,7 +375,7 @@ def test_fifty_turns_at_once_stay_apart() -> None:
     async def echo(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = vendor.heads[-1].lower()
         length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
-        count = int(await reader.readexactly(length))
+        count = json.loads(await reader.readexactly(length))["max_tokens"]
         body = json.dumps({"model": "m-1", "usage": {"input_tokens": count, "output_tokens": 1}}).encode()
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
 
@@ -378,7 +383,9 @@ def test_fifty_turns_at_once_stay_apart() -> None:
         async with staged(echo) as stage:
             grants = [stage.broker.grant(f"k{n}", stage.grant.upstream, price=per_million) for n in range(100, 150)]
             stages = [Stage(stage.broker, stage.vendor, grant) for grant in grants]
-            answers = await asyncio.gather(*(each.ask(body=b"%d" % n) for n, each in enumerate(stages, 100)))
+            answers = await asyncio.gather(
+                *(each.ask(body=b'{"model":"m-1","max_tokens":%d}' % n) for n, each in enumerate(stages, 100))
+            )
             assert [json.loads(body)["usage"]["input_tokens"] for _, _, body in answers] == list(range(100, 150))
             for n, grant in enumerate(grants, 100):
                 assert grant.facts() == [Used(n, 1, 0, (n + 10) / 1e6, model="m-1")]

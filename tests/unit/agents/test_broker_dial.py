@@ -58,7 +58,7 @@ async def ask_secure(
     await broker.start()
     try:
         url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
-        grant = broker.grant("k", Upstream(url, {"x-api-key": "k"}, proxy=proxy, ca_file=trusted))
+        grant = broker.grant("k", Upstream(url, {"x-api-key": "k"}, proxy=proxy, ca_file=trusted), price=per_million)
         status, _, _ = await Stage(broker, vendor, grant).ask()
         return status, grant
     finally:

@@ -16,7 +16,7 @@ from bailiwick.agents.broker.server import Broker
 from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Trouble, Used
 from bailiwick.errors import InternalBug
-from tests.unit.agents.broker_stage import Stage, Vendor, answer, said, send, staged
+from tests.unit.agents.broker_stage import BODY, Stage, Vendor, answer, per_million, said, send, settled, staged
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -97,18 +97,14 @@ def test_what_is_not_plainly_right_is_refused(raw: str, status: int) -> None:
     "body", ["zz\r\n", "-1\r\n", "2;x=y\r\n{}\r\n0\r\n\r\n", "1\r\n{}\r\n0\r\n\r\n", "0\r\nT: x\r\n\r\n"]
 )
 def test_a_chunk_that_is_malformed_is_refused(body: str) -> None:
-    """The vendor may have seen the head already; it never sees the end of such a body."""
+    """The vendor never hears of such a body."""
 
     async def story() -> None:
-        async def never(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            vendor.bodies.append(await reader.read())
-
-        async with staged(never) as stage:
+        async with staged(said(OK)) as stage:
             head = HEAD.replace("HOST", stage.host).replace("TOKEN", stage.grant.token)
             raw = f"{head}Transfer-Encoding: chunked\r\n\r\n{body}"
             assert (await stage.send(raw.encode()))[0] == 400
-            await stage.vendor.gone.wait()
-            assert not any(sent.endswith(b"0\r\n\r\n") for sent in stage.vendor.bodies)
+            assert stage.vendor.heads == []
 
     play(story())
 
@@ -158,30 +154,23 @@ def test_a_client_that_waits_for_a_word_gets_it() -> None:
     play(story())
 
 
-async def swallow(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A vendor that counts what it gets and answers with as much."""
-    length = int(vendor.heads[-1].lower().partition("content-length: ")[2].partition("\r\n")[0])
-    while length:
-        length -= len(await reader.read(PIECE))
+async def pour(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A vendor that answers with one event without an end."""
+    await vendor.take_body(reader)
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
     for _ in range(BIG // PIECE):
         writer.write(b"x" * PIECE)
         await writer.drain()
 
 
-def test_a_hundred_megabytes_each_way_do_not_grow_memory() -> None:
-    """A body is passed on as fast as the slower side takes it, whatever it holds: even one event without an end."""
+def test_a_hundred_megabytes_of_an_answer_do_not_grow_memory() -> None:
+    """It is passed on as fast as the client takes it, whatever it holds: even one event without an end."""
 
     async def story() -> None:
-        async with staged(swallow) as stage:
+        async with staged(pour) as stage:
             reader, writer = await asyncio.open_connection(*stage.host.split(":"))
             tracemalloc.start()
-            writer.write(
-                stage.request(extra="x-size: 1\r\n").replace(b"content-length: 2", b"content-length: %d" % BIG)[:-2]
-            )
-            for _ in range(BIG // PIECE):
-                writer.write(b"y" * PIECE)
-                await writer.drain()
+            writer.write(stage.request())
             got = 0
             while data := await reader.read(PIECE):
                 got += len(data)
@@ -189,8 +178,28 @@ def test_a_hundred_megabytes_each_way_do_not_grow_memory() -> None:
             tracemalloc.stop()
             assert got > BIG
             assert peak < 24 << 20
-            assert stage.grant.facts() == [Used()]
             writer.close()
+            (used,) = stage.grant.facts()
+            assert isinstance(used, Used)
+            assert used.output == 100, "what is said without being counted counts by its size, up to the limit"
+
+    play(story())
+
+
+def test_requests_are_held_within_bounds() -> None:
+    """Each is read whole before it is sent: neither one nor many at once may fill the memory."""
+
+    async def story() -> None:
+        async with staged(said(OK)) as stage:
+            raw = stage.request(body=b"").replace(b"content-length: 0", b"transfer-encoding: chunked")
+            too_much = raw + b"%x\r\n" % (40 << 20) + b"z" * (33 << 20)
+            assert (await stage.send(too_much))[0] == 413
+            stage.grant.bodies = 64 << 20
+            assert (await stage.ask())[0] == 429
+            stage.grant.bodies -= 64 << 20
+            assert (await stage.ask())[0] == 200
+            await settled(stage.grant)
+            assert (stage.grant.bodies, len(stage.vendor.heads)) == (0, 1)
 
     play(story())
 
@@ -255,13 +264,13 @@ def test_what_a_server_says_besides_its_chunks_is_passed_over() -> None:
 
         async with staged(answering) as stage:
             assert (await stage.ask())[2] == b"hello"
-            assert stage.grant.facts() == [Used()]
+            assert stage.grant.facts() == [Used(1046, 3, 0, 0.001076, model="m-1")]
 
     play(story())
 
 
-def test_an_early_refusal_reaches_a_client_that_still_sends() -> None:
-    """A vendor that says too large does not read on; the client has to learn why."""
+def test_a_vendor_that_does_not_read_on_is_heard() -> None:
+    """A vendor that says too large closes at once; the client has to learn why, and nothing is paid."""
 
     async def story() -> None:
         body = b'{"error":{"type":"request_too_large","message":"Too large."}}'
@@ -270,8 +279,8 @@ def test_an_early_refusal_reaches_a_client_that_still_sends() -> None:
             writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
 
         async with staged(answering) as stage:
-            raw = stage.request(body=b"").replace(b"content-length: 0", b"content-length: 9000000")
-            status, _, got = await stage.send(raw + b"z" * 100_000)
+            asked = BODY[:-1] + b',"system":"%s"}' % (b"z" * 100_000)
+            status, _, got = await stage.ask(body=asked)
             assert (status, got) == (413, body)
             assert stage.grant.facts() == [Trouble("Too large.", 413, "request_too_large", final=False)]
 
@@ -285,9 +294,11 @@ def test_a_compressed_answer_is_refused_where_there_is_a_budget() -> None:
     async def story() -> None:
         async with staged(squeezed, 1.0) as stage:
             assert (await stage.ask())[0] == 502
-            free = Stage(stage.broker, stage.vendor, stage.broker.grant("k", stage.grant.upstream))
+            assert stage.grant.facts()[0] == Used(1046, 100, 0, 0.002046, model="m-1"), "it was answered all the same"
+            grant = stage.broker.grant("k", stage.grant.upstream, price=per_million)
+            free = Stage(stage.broker, stage.vendor, grant)
             assert (await free.ask())[2] == b"\x1f\x8b"
-            assert free.grant.facts() == [Used()]
+            assert free.grant.facts() == [Used(1046, 1, 0, 0.001056, model="m-1")]
             assert "accept-encoding: identity" in stage.vendor.heads[0]
 
     play(story())
@@ -324,7 +335,8 @@ def test_a_client_that_is_slow_to_read_gets_the_whole_answer() -> None:
             loop = asyncio.get_running_loop()
             await loop.sock_connect(client, ("127.0.0.1", int(here.rpartition(":")[2])))
             await loop.sock_sendall(client, stage.request().replace(stage.host.encode(), here.encode()))
-            other = Stage(stage.broker, stage.vendor, stage.broker.grant("k2", stage.grant.upstream))
+            grant = stage.broker.grant("k2", stage.grant.upstream, price=per_million)
+            other = Stage(stage.broker, stage.vendor, grant)
             while not stage.grant.facts():
                 await other.ask()
             await other.ask()

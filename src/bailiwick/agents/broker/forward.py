@@ -1,6 +1,6 @@
-"""Carries one request to the upstream and its answer back, both streaming, neither ever whole in memory.
+"""Carries one request to the upstream and its answer back: the request whole and looked at, the answer as it streams.
 
-Nothing is tried twice. The client's leaving ends the question, the grant's budget ends the answer.
+Nothing is tried twice. The client's leaving ends the question, what was set aside for an answer ends the answer.
 """
 
 from __future__ import annotations
@@ -10,50 +10,56 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from bailiwick.agents.broker import refusals
+from bailiwick.agents.broker import admission, refusals
+from bailiwick.agents.broker.asked import Asked
 from bailiwick.agents.broker.dial import Dialer, Line
 from bailiwick.agents.broker.events import Events, data_of
-from bailiwick.agents.broker.grants import ANSWERS, Grant
+from bailiwick.agents.broker.grants import ANSWERS, Charge, Grant, Ticket
+from bailiwick.agents.broker.intake import Intake, Left
 from bailiwick.agents.broker.limits import limits_of
 from bailiwick.agents.broker.meter import Meter
 from bailiwick.agents.broker.wire import (
     LAST_CHUNK,
-    MAX_BODY,
+    PIECE,
     Broken,
     Refused,
     Request,
     Response,
-    bad_request,
     chunk,
     head_of,
     parse_response,
     pieces,
     read_head,
     status_line,
-    too_large,
 )
 from bailiwick.agents.http import MAX_ERROR, UNREACHABLE, object_of, trouble_of
 from bailiwick.agents.port import Trouble
 from bailiwick.clock import Clock
 
 MAX_WHOLE = 2 << 20
-"""Bytes of an answer in one piece whose use is counted; of a larger one it is unknown."""
+"""Bytes of an answer in one piece that are read for the vendor's count; a larger one counts by its size."""
+DONE = b"[DONE]"
+"""How a stream of chat completions ends."""
 _OURS = ("authorization", "x-api-key", "api-key", "cookie", "accept-encoding", "forwarded", "x-forwarded-for")
 _THEIRS = ("set-cookie", "location", "alt-svc", "strict-transport-security", "content-length")
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds: for a request's head, between two pieces of its body, for a connection, between pieces of an answer."""
+    """Seconds: for a request's head, between two pieces of its body, for a connection, between pieces of an answer.
+
+    `turn` is how long a request waits for others that hold what is left of the budget.
+    """
 
     head: float = 10.0
     body: float = 30.0
     connect: float = 30.0
     answer: float = 900.0
+    turn: float = 600.0
 
 
-class Left(Exception):
-    """The client is gone."""
+class BrokeOff(Exception):
+    """The upstream stopped in the middle of an answer."""
 
 
 @dataclass(slots=True)
@@ -67,29 +73,58 @@ class Exchange:
     patience: Patience
     clock: Clock
     began: bool = False
-    _meter: Meter | None = field(default=None, init=False)
+    _intake: Intake = field(init=False)
+    _ticket: Ticket | None = field(default=None, init=False)
+    _body: bytes = field(default=b"", init=False, repr=False)
+    _upstream: Line | None = field(default=None, init=False)
+    _charge: Charge = field(default="nothing", init=False)
+
+    def __post_init__(self) -> None:
+        self._intake = Intake(self.client, self.grant, self.patience.body)
 
     async def run(self, dialer: Dialer) -> None:
         """Carry it out; raises `Refused` only while nothing was answered yet, later the connection is dropped."""
-        upstream = await self._open(dialer)
-        if self.path in ANSWERS:
-            self._meter = self.grant.begin()
         try:
-            await self._both_ways(upstream)
+            await self._carry_out(dialer)
         except Left:
+            if self._charge == "as said":
+                self._charge = "in full"  # nobody sees what is still said
+        except BrokeOff:
             pass
         except Refused:
             if not self.began:
                 raise
         finally:
-            upstream.drop()
-            if self._meter is not None:
-                self.grant.end(self._meter)
+            self._intake.release()
+            if self._upstream is not None:
+                self._upstream.drop()
+            if self._ticket is not None:
+                self.grant.end(self._ticket, self._charge)
 
-    async def _open(self, dialer: Dialer) -> Line:
+    async def _carry_out(self, dialer: Dialer) -> None:
+        self._body = await self._intake.take(self.request)
+        if self.request.method == "POST":
+            asked = await admission.read(self.path, self._body, self.grant)
+            if self.path in ANSWERS:
+                await self._intake.while_there(self._admit(asked))
+        await self._intake.while_there(self._open(dialer))
+        if self._upstream is not None:
+            await self._both_ways(self._upstream)
+
+    async def _admit(self, asked: Asked) -> None:
+        """Set aside what a request can cost."""
+        beta = ",".join(self.request.fields.all("anthropic-beta"))
+        self._ticket = await admission.admit(asked, self.grant, beta, self.patience.turn)
+        self._body = self._ticket.asked.sent()
+
+    @property
+    def _meter(self) -> Meter | None:
+        return None if self._ticket is None else self._ticket.meter
+
+    async def _open(self, dialer: Dialer) -> None:
         try:
             async with asyncio.timeout(self.patience.connect):
-                return await dialer.open(self.grant.upstream)
+                self._upstream = await dialer.open(self.grant.upstream)
         except TimeoutError:
             raise self._unreachable("no connection in time") from None
         except (OSError, Broken) as error:
@@ -119,18 +154,15 @@ class Exchange:
         """Send the request; then watch whether the client still wants the answer."""
         try:
             await upstream.send(self._head())
-            await self._send_body(upstream)
+            for at in range(0, len(self._body), PIECE):
+                await upstream.send(self._body[at : at + PIECE])
         except (ConnectionError, OSError):
             return  # the answer, if there is one, says why the request is not wanted
-        try:
-            extra = await self.client.reader.read(1)
-        except ConnectionError:
-            extra = b""
-        if not extra:
-            raise Left
+        self._charge = "in full"  # what was asked may be answered, whether anybody waits for it or not
+        await self._intake.gone()
 
     def _head(self) -> bytes:
-        upstream, length = self.grant.upstream, self.request.length
+        upstream = self.grant.upstream
         given = {name.lower(): value for name, value in upstream.headers.items()}
         fields = [("host", upstream.authority), *self.request.fields.without((*_OURS, *given)), *given.items()]
         for name, value in upstream.added.items():
@@ -138,49 +170,21 @@ class Exchange:
             fields = [pair for pair in fields if pair[0] != name]
             fields.append((name, ",".join(dict.fromkeys((*own, value)))))
         fields += [("accept-encoding", "identity"), ("connection", "close")]
-        if length is None:
-            fields.append(("transfer-encoding", "chunked"))
-        elif length or self.request.method == "POST":
-            fields.append(("content-length", str(length)))
+        if self._body or self.request.method == "POST":
+            fields.append(("content-length", str(len(self._body))))
         target = upstream.target(self.path) + self.request.query
         return head_of(f"{self.request.method} {target} HTTP/1.1", fields)
-
-    async def _send_body(self, upstream: Line) -> None:
-        length, total = self.request.length, 0
-        if length != 0 and self.request.fields.get("expect").lower() == "100-continue":
-            await self._tell(b"HTTP/1.1 100 Continue\r\n\r\n")
-        async for data in self._body():
-            total += len(data)
-            if total > MAX_BODY:
-                raise too_large()
-            await upstream.send(data if length is not None else chunk(data))
-        if length is None:
-            await upstream.send(LAST_CHUNK)
-
-    async def _body(self) -> AsyncIterator[bytes]:
-        """The request's body; a client that stops in the middle is not waited for."""
-        reader = self.client.reader
-        async with aclosing(pieces(reader, self.request.length)) as body:
-            while True:
-                try:
-                    async with asyncio.timeout(self.patience.body):
-                        data = await anext(body, None)
-                except TimeoutError:
-                    raise Refused(408, "timeout", "the request's body did not come in time") from None
-                except ConnectionError:
-                    raise Left from None
-                except Broken as error:
-                    raise (Left() if reader.at_eof() else bad_request(str(error))) from None
-                if data is None:
-                    return
-                yield data
 
     async def _answer(self, upstream: Line) -> None:
         """Pass the answer on."""
         try:
             response = await self._read_head(upstream)
-        except (Broken, OSError, TimeoutError) as error:
-            raise self._unreachable(str(error) or "no answer in time") from None
+        except TimeoutError:
+            raise self._unreachable("no answer in time") from None
+        except (Broken, OSError) as error:
+            self._charge = "nothing"
+            raise self._unreachable(str(error) or "no answer") from None
+        self._charge = "nothing" if response.status >= 300 else "in full"
         now = self.clock.now()
         for seen in limits_of(response.fields, response.status, now):
             self.grant.note(seen)
@@ -189,12 +193,13 @@ class Exchange:
         if self._hides_its_count(response):
             raise self._unreachable("its answer is compressed, which was not asked for: it can't be counted")
         await self._begin(response)
+        self._charge = "nothing" if response.status >= 300 else "as said"
         try:
             await self._pass_on(response, upstream)
         except (Broken, OSError, TimeoutError) as error:
             why = str(error) or "nothing more came"
             self._broke_off(f"the answer of {self.grant.upstream.authority} broke off: {why}"[:500])
-            raise Left from None
+            raise BrokeOff from None
 
     def _broke_off(self, words: str) -> None:
         """What the model said about it before counts more than that the line is dead."""
@@ -228,7 +233,7 @@ class Exchange:
         else:
             fields.append(("transfer-encoding", "chunked"))
         self.began = True
-        await self._tell(head_of(status_line(response.status), fields))
+        await self._intake.tell(head_of(status_line(response.status), fields))
 
     def _keeps_length(self, response: Response) -> bool:
         """Whether the body goes through unchanged: an event may be put at the end of a stream, so not that."""
@@ -242,16 +247,28 @@ class Exchange:
             kept = await self._pass_whole(response, upstream, plain=keeps)
             self._judge_whole(response, kept)
         if not keeps:
-            await self._tell(LAST_CHUNK)
+            await self._intake.tell(LAST_CHUNK)
 
     async def _pass_whole(self, response: Response, upstream: Line, *, plain: bool) -> bytes | None:
         """Pass a body on as it is, and keep a copy unless it is too large."""
-        kept, most = bytearray(), MAX_ERROR if response.status >= 400 else MAX_WHOLE
-        async for data in self._pieces(response, upstream):
-            await self._tell(data if plain else chunk(data))
-            if len(kept) <= most:
-                kept += data
+        kept, size, most = bytearray(), 0, MAX_ERROR if response.status >= 400 else MAX_WHOLE
+        try:
+            async for data in self._pieces(response, upstream):
+                size += len(data)
+                if len(kept) <= most:
+                    kept += data
+                await self._intake.tell(data if plain else chunk(data))
+        except (Broken, OSError, TimeoutError):
+            self._pass_over(response, size)
+            raise
+        if len(kept) > most:
+            self._pass_over(response, size)
         return None if len(kept) > most else bytes(kept)
+
+    def _pass_over(self, response: Response, size: int) -> None:
+        """An answer that is not read counts by its size."""
+        if self._meter is not None and response.status < 300:
+            self._meter.pass_over(size)
 
     def _judge_whole(self, response: Response, kept: bytes | None) -> None:
         if self._meter is None:
@@ -261,10 +278,11 @@ class Exchange:
             told = trouble_of(kept or b"", response.status, headers, self.clock.now())
             self.grant.note(replace(told, final=False))
             return
-        self._meter.began = True
         whole = object_of(kept) if kept is not None else None
         if whole is not None:
             self._meter.see_whole(whole)
+        if kept is not None and not self._meter.complete:
+            self._pass_over(response, len(kept))
         self._judge(self._meter)
 
     def _judge(self, meter: Meter) -> None:
@@ -276,8 +294,6 @@ class Exchange:
 
     async def _pass_events(self, response: Response, upstream: Line) -> None:
         events = Events()
-        if self._meter is not None:
-            self._meter.began = True
         async for data in self._pieces(response, upstream):
             ready = bytearray()
             for event, is_whole in events.feed(data):
@@ -287,27 +303,32 @@ class Exchange:
                     return
                 ready += event
             if ready:
-                await self._tell(chunk(bytes(ready)))
+                await self._intake.tell(chunk(bytes(ready)))
         rest, is_whole = events.finish()
         if rest:
             self._count(rest, is_whole)
-            await self._tell(chunk(rest))
+            await self._intake.tell(chunk(rest))
         if self._meter is not None:
             self._judge(self._meter)
 
     def _count(self, event: bytes, is_whole: bool) -> None:
-        told = object_of(data_of(event)) if is_whole and self._meter is not None else None
-        if told is not None and self._meter is not None:
+        if self._meter is None:
+            return
+        data = data_of(event) if is_whole else event
+        told = object_of(data) if is_whole else None
+        if told is not None:
             self._meter.see(told)
+        elif data.strip() != DONE:
+            self._meter.pass_over(len(data))
 
     def _is_over(self) -> bool:
-        """Whether to cut: a complete answer is paid for, so it may as well be had."""
-        return self._meter is not None and not self._meter.complete and self.grant.is_over
+        """Whether to cut: the model writes more than was set aside for it."""
+        return self._meter is not None and self.grant.limit_usd is not None and self._meter.is_over
 
     async def _cut(self, ready: bytes, *, is_between: bool) -> None:
         words = refusals.budget_words(self.grant.limit_usd)
         last = refusals.event(self.path, refusals.BUDGET, words)
-        await self._tell(chunk(ready + (b"" if is_between else b"\n\n") + last))
+        await self._intake.tell(chunk(ready + (b"" if is_between else b"\n\n") + last))
         self.grant.stop()
 
     async def _pieces(self, response: Response, upstream: Line) -> AsyncIterator[bytes]:
@@ -318,12 +339,6 @@ class Exchange:
                 if data is None:
                     return
                 yield data
-
-    async def _tell(self, data: bytes) -> None:
-        try:
-            await self.client.send(data)
-        except ConnectionError:
-            raise Left from None
 
 
 def _streams(response: Response) -> bool:

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from bailiwick.agents.broker.asked import Asked, Known
 from bailiwick.agents.broker.meter import Meter
+from bailiwick.agents.broker.models import ModelList
+from bailiwick.agents.broker.purse import Hold, Purse
 from bailiwick.agents.port import AgentEvent, LimitSeen, Trouble, Used
 from bailiwick.agents.prices import Price, Tokens
 from bailiwick.errors import UsageError
@@ -24,6 +27,11 @@ MODEL_PATHS: Mapping[str, str] = {
 """What a model's API is; everything else that a vendor's host offers is none of a turn's business."""
 ANSWERS = frozenset({"/v1/messages", "/v1/responses", "/v1/chat/completions"})
 """Where a model answers, which costs money."""
+ANSWER_TOKENS = 16_000
+"""Tokens that an answer may have whose request names no limit."""
+Charge = Literal["nothing", "as said", "in full"]
+"""What a request costs for which the vendor told no numbers."""
+VENDOR_HOSTS = frozenset({"api.anthropic.com", "api.openai.com"})
 _TROUBLES = 20
 
 
@@ -78,6 +86,11 @@ class Upstream:
         return urlsplit(self.base_url).port or (443 if self.is_secure else 80)
 
     @property
+    def is_vendor(self) -> bool:
+        """Whether it is the vendor's own host, whose API is known to the letter; a gateway's may differ."""
+        return self.host in VENDOR_HOSTS
+
+    @property
     def authority(self) -> str:
         """The host with its port where that is not the usual one, for the Host field."""
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
@@ -87,29 +100,45 @@ class Upstream:
         return urlsplit(self.base_url).path.rstrip("/").removesuffix("/v1") + path
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a turn may ask: which models (None: every one), and whether one without a known price.
+
+    `answer_tokens` is the limit of an answer whose request names none.
+    """
+
+    models: ModelList | None = None
+    unpriced: bool = False
+    answer_tokens: int = ANSWER_TOKENS
+
+
 @dataclass(slots=True)
 class Counted:
-    """What the answers of one model used together: what is known of it, and whether that is all."""
+    """What the answers of one model used together: the dollars are all there is only where `all_priced`."""
 
     tokens: Tokens = field(default_factory=Tokens)
     usd: float = 0.0
     all_priced: bool = True
-    all_counted: bool = True
 
-    def add(self, meter: Meter) -> None:
+    def add(self, tokens: Tokens, usd: float | None) -> None:
         """Take the count of an answer that is over."""
-        tokens = meter.tokens
-        self.tokens += tokens or Tokens()
-        self.usd += meter.usd or 0.0
-        self.all_counted = self.all_counted and tokens is not None
-        self.all_priced = self.all_priced and tokens is not None and meter.usd is not None
+        self.tokens += tokens
+        self.usd += usd or 0.0
+        self.all_priced = self.all_priced and usd is not None
 
     def told(self, model: str) -> Used:
-        """The same as an event; dollars are told only where they are all there is."""
+        """The same as an event."""
         tokens = self.tokens
-        if not tokens and not self.all_counted:
-            return Used(model=model)
         return Used(tokens.input, tokens.output, tokens.cached, self.usd if self.all_priced else None, model=model)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A request that was admitted: what is sent, what counts its answer, what is set aside for it."""
+
+    asked: Asked
+    meter: Meter
+    hold: Hold
 
 
 @dataclass(slots=True, eq=False)
@@ -120,44 +149,41 @@ class Grant:
     base_url: str
     token: str = field(repr=False)
     upstream: Upstream
-    limit_usd: float | None
+    purse: Purse
     price: Price = field(repr=False)
+    rules: Rules = field(default_factory=Rules, repr=False)
     on_budget: Callable[[], None] | None = field(default=None, repr=False)
     why: Literal["budget"] | None = None
     is_revoked: bool = False
     tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
-    _meters: dict[int, Meter] = field(default_factory=dict, repr=False)
+    known: Known = field(default_factory=Known, repr=False)
+    bodies: int = 0
     _models: dict[str, Counted] = field(default_factory=dict, repr=False)
     _troubles: list[Trouble] = field(default_factory=list, repr=False)
     _limits: dict[str, LimitSeen] = field(default_factory=dict, repr=False)
 
     @property
-    def spent(self) -> float:
-        """Dollars that are known to be spent, running answers included."""
-        settled = sum(counted.usd for counted in self._models.values())
-        return settled + sum(meter.usd or 0.0 for meter in self._meters.values())
+    def limit_usd(self) -> float | None:
+        """What the turn may cost."""
+        return self.purse.limit
 
     @property
     def is_spent(self) -> bool:
         """Whether nothing more may be asked."""
-        return self.why == "budget" or (self.limit_usd is not None and self.spent >= self.limit_usd)
+        return self.why == "budget" or self.purse.is_empty
 
-    @property
-    def is_over(self) -> bool:
-        """Whether what is running has to end now."""
-        return self.limit_usd is not None and self.spent > self.limit_usd
-
-    def begin(self) -> Meter:
-        """An answer begins."""
-        meter = Meter(self.price)
-        self._meters[id(meter)] = meter
-        return meter
-
-    def end(self, meter: Meter) -> None:
-        """An answer is over; a broken one is paid for too."""
-        del self._meters[id(meter)]
-        if meter.began:
-            self._models.setdefault(meter.model, Counted()).add(meter)
+    def end(self, ticket: Ticket, charge: Charge) -> None:
+        """A request is over: pay for it, and learn what the vendor counted."""
+        meter = ticket.meter
+        if charge == "nothing":
+            self.purse.settle(ticket.hold, 0.0)
+            return
+        tokens = meter.charged(in_full=charge == "in full")
+        usd = self.price(meter.model, tokens)
+        self.purse.settle(ticket.hold, usd or 0.0)
+        self._models.setdefault(meter.model, Counted()).add(tokens, usd)
+        if meter.told is not None:
+            self.known.learn(ticket.asked, meter.told.input)
 
     def stop(self) -> None:
         """The budget is reached: remember it, and tell whoever can end the agent."""

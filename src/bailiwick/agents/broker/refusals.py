@@ -10,10 +10,16 @@ from bailiwick.ids import Json
 BUDGET = "budget_exhausted"
 
 
-def budget_words(limit_usd: float | None) -> str:
-    """What a turn is told that has no money left."""
-    said = f"{limit_usd or 0:.4f}".rstrip("0").rstrip(".")
-    return f"Reached maximum budget (${said}) of this turn"
+def budget_words(limit_usd: float | None, needed: float | None = None, left: float = 0.0) -> str:
+    """What a turn is told that has not enough money left."""
+    words = f"Reached maximum budget (${_dollars(limit_usd or 0)}) of this turn"
+    if needed is None:
+        return words
+    return f"{words}: this request can cost ${_dollars(needed)}, and ${_dollars(max(0.0, left))} is left"
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:.4f}".rstrip("0").rstrip(".")
 
 
 def refusal(path: str, status: int, kind: str, words: str) -> bytes:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from bailiwick.agents.broker import refusals
 from bailiwick.agents.broker.dial import Dialer, Line
 from bailiwick.agents.broker.forward import Exchange, Patience
-from bailiwick.agents.broker.grants import MODEL_PATHS, Grant, Upstream
+from bailiwick.agents.broker.grants import ANSWERS, MODEL_PATHS, Grant, Rules, Upstream
+from bailiwick.agents.broker.purse import Purse
 from bailiwick.agents.broker.wire import MAX_HEAD, Broken, Refused, Request, bad_request, parse_request, read_head
 from bailiwick.agents.prices import Price
 from bailiwick.agents.prices import price as table_price
@@ -66,13 +67,14 @@ class Broker:
         *,
         limit_usd: float | None = None,
         price: Price = table_price,
+        rules: Rules | None = None,
         on_budget: Callable[[], None] | None = None,
     ) -> Grant:
         """Rights for one turn, until they are revoked. `on_budget` is called once, when the budget ends the turn."""
         if not self._base_url:
             raise InternalBug("a grant was asked for before the broker was started")
         token = f"bw-turn-{secrets.token_urlsafe(32)}"
-        grant = Grant(turn_key, self._base_url, token, upstream, limit_usd, price, on_budget)
+        grant = Grant(turn_key, self._base_url, token, upstream, Purse(limit_usd), price, rules or Rules(), on_budget)
         self._grants[digest(token)] = grant
         return grant
 
@@ -173,7 +175,7 @@ def _check_right(request: Request, path: str, grant: Grant) -> None:
     expected = request.fields.get("expect").lower()
     if expected not in ("", "100-continue"):
         raise Refused(417, "expectation_failed", "nothing but 100-continue can be expected")
-    if grant.is_spent:
+    if path in ANSWERS and grant.is_spent:
         grant.stop()
         raise Refused(400, refusals.BUDGET, refusals.budget_words(grant.limit_usd))
 

@@ -15,7 +15,8 @@ from http import HTTPStatus
 MAX_HEAD = 32 << 10
 """Bytes of a request line with its fields, and of an answer's."""
 MAX_FIELDS = 100
-MAX_BODY = 256 << 20
+MAX_BODY = 32 << 20
+"""Bytes of a request: it is held whole, and vendors take no more."""
 PIECE = 64 << 10
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105  HTTP's word for a name

@@ -1,0 +1,101 @@
+"""Takes a request's body in, whole and within bounds, and notices when its client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bailiwick.agents.broker.dial import Line
+from bailiwick.agents.broker.grants import Grant
+from bailiwick.agents.broker.wire import MAX_BODY, Broken, Refused, Request, bad_request, pieces, too_large
+
+MAX_HELD = 2 * MAX_BODY
+"""Bytes of all the requests of a turn that are held at once."""
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+Result = TypeVar("Result")
+
+
+class Left(Exception):
+    """The client is gone."""
+
+
+@dataclass(slots=True)
+class Intake:
+    """One client of a turn. `release` what was taken when it is no longer needed."""
+
+    client: Line
+    grant: Grant
+    seconds: float
+    _held: int = 0
+
+    async def take(self, request: Request) -> bytes:
+        """The whole body; a client that stops in the middle is not waited for."""
+        coding = request.fields.get("content-encoding", "identity").lower()
+        if coding != "identity":
+            raise Refused(415, "invalid_request_error", "a compressed request can't be counted: send it as it is")
+        if request.length != 0 and request.fields.get("expect").lower() == "100-continue":
+            await self.tell(CONTINUE)
+        body = bytearray()
+        async with aclosing(pieces(self.client.reader, request.length)) as parts:
+            while (data := await self._next(parts)) is not None:
+                self._count(len(data))
+                body += data
+        return bytes(body)
+
+    async def _next(self, parts: AsyncGenerator[bytes, None]) -> bytes | None:
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await anext(parts, None)
+        except TimeoutError:
+            raise Refused(408, "timeout", "the request's body did not come in time") from None
+        except ConnectionError:
+            raise Left from None
+        except Broken as error:
+            raise (Left() if self.client.reader.at_eof() else bad_request(str(error))) from None
+
+    def _count(self, size: int) -> None:
+        self._held += size
+        self.grant.bodies += size
+        if self._held > MAX_BODY:
+            raise too_large()
+        if self.grant.bodies > MAX_HELD:
+            raise Refused(429, "rate_limit_error", f"more than {MAX_HELD >> 20} MiB are asked at once: ask one by one")
+
+    def release(self) -> None:
+        """The body is no longer needed."""
+        self.grant.bodies -= self._held
+        self._held = 0
+
+    async def tell(self, data: bytes) -> None:
+        """Send the client something."""
+        try:
+            await self.client.send(data)
+        except ConnectionError:
+            raise Left from None
+
+    async def gone(self) -> None:
+        """Wait until the client leaves: raises `Left`; anything that it still sends ends the wait."""
+        try:
+            extra = await self.client.reader.read(1)
+        except ConnectionError:
+            extra = b""
+        if not extra:
+            raise Left
+
+    async def while_there(self, work: Awaitable[Result]) -> Result:
+        """Do something for as long as the client waits for it; raises `Left`."""
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self.gone())
+        try:
+            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                leaving.result()
+            return await working
+        finally:
+            for task in (working, leaving):
+                task.cancel()
+            await asyncio.gather(working, leaving, return_exceptions=True)
