@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +59,9 @@ class Trees:
         async def read(which: Which, path: str) -> bytes | None:
             return await vault.blob(names[which], path)
 
+        async def read_many(which: Which, paths: Iterable[str]) -> dict[str, bytes]:
+            return await vault.blobs(names[which], paths, limit=8 << 20)
+
         async def listed(which: Which) -> tuple[str, ...]:
             return await vault.files(names[which])
 
@@ -75,6 +78,7 @@ class Trees:
             known_red=known_red,
             allowed=allowed,
             base_results=self.base_results,
+            read_many=read_many,
         )
 
     async def _changes(self, proposed: str) -> tuple[Change, ...]:

@@ -28,6 +28,8 @@ class Evidence:
     """A name in a module outside the tree, and the file of the tree whose function it means."""
     origins: tuple[tuple[str, str], ...] = ()
     """A changed module, and the file outside the tree that was imported in its place."""
+    settings: frozenset[str] = frozenset()
+    """The file that pytest takes its settings from."""
     syntax: tuple[tuple[str, int, str], ...] = ()
     """Changed files that are no Python: path, line, what is wrong."""
     reached: Mapping[str, frozenset[int]] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class Evidence:
             "events": [[event, path, line] for (event, path), line in self.events.items()],
             "opened": {path: list(openers) for path, openers in self.opened.items()},
             "grafts": sorted([name, path] for name, path in self.grafts),
+            "settings": sorted(self.settings),
         }
 
 
@@ -62,6 +65,7 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
         events=_events(audit.get("events", ())),
         opened=_opened(audit.get("opened", {})),
         grafts=_pairs(finish.get("grafts", ())),
+        settings=frozenset(map(str, finish.get("settings", ()))),
         origins=tuple((str(path), str(file)) for path, file in finish.get("origins", ())),
         syntax=tuple((str(r["path"]), int(r["line"]), str(r["what"])) for r in records.get("syntax", ())),
         reached={str(r["id"]): frozenset(map(int, r["reached"])) for r in near},
@@ -80,6 +84,7 @@ def kept_evidence(data: dict[str, Json]) -> Evidence:
         events=_events(data.get("events", ())),
         opened=_opened(data.get("opened", {})),
         grafts=_pairs(data.get("grafts", ())),
+        settings=frozenset(map(str, data.get("settings", ()))),
     )
 
 

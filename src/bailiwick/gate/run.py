@@ -153,19 +153,33 @@ def _programs(run: Sequence[str]) -> Iterable[str]:
         yield script
 
 
-def proof_of(checks: Iterable[CheckResult], *, changed: bool) -> tuple[tuple[str, ...], str]:
-    """The tests that prove the fix, over all checks; else why there are none."""
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Which tests show the change, over all checks; else why none does."""
+
+    new: tuple[str, ...] = ()
+    healed: tuple[str, ...] = ()
+    unproven: str = ""
+    exercised: tuple[str, ...] = ()
+    unexercised: str = ""
+
+
+def proof_of(checks: Iterable[CheckResult], *, changed: bool) -> Proof:
+    """The tests that prove the fix or exercise the change; else why there are none."""
     listed = tuple(checks)
-    proof = tuple(dict.fromkeys(test for check in listed for test in check.proof))
-    if proof or not changed:
-        return proof, ""
+    new = tuple(dict.fromkeys(test for check in listed for test in check.proof))
+    healed = tuple(dict.fromkeys(test for check in listed for test in check.healed))
+    exercised = tuple(dict.fromkeys(test for check in listed for test in check.exercised))
+    unexercised = next((check.unexercised for check in listed if check.unexercised), "")
+    if new or healed or not changed:
+        return Proof(new, healed, "", exercised, "" if exercised else unexercised)
     said = next((check.unproven for check in listed if check.unproven), "")
-    return (), said or "no test shows this fix"
+    return Proof((), (), said or "no test shows this fix", exercised, "" if exercised else unexercised)
 
 
 def taken_findings(findings: Iterable[Finding], taken: Sequence[Taken]) -> tuple[Finding, ...]:
     """Findings about the asked tree; what was taken out, or allowed by a person, blocks nothing."""
-    words = {part.path: "allowed" if part.allowed else "taken out" for part in taken}
+    words = {part.path: "allowed" if part.allowed else "reverted" for part in taken}
     return tuple(
         replace(f, blocks=False, what=f"{f.what} ({words[f.path]})") if f.path in words else f for f in findings
     )

@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NotRequired, TypedDict, Unpack
@@ -20,10 +21,20 @@ from bailiwick.fence.service import Fence
 from bailiwick.fence.vault import Vault
 from bailiwick.gate import kept
 from bailiwick.gate.backends import find_check
+from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.backends.weakening import find_weakening
 from bailiwick.gate.benches import Trees
+from bailiwick.gate.doubts import (
+    DiffReader,
+    approved,
+    doubts_of,
+    only_read_by_tests,
+    weigh_values,
+    without_measurements,
+)
 from bailiwick.gate.model import CheckResult, Finding, Report, Verdict
 from bailiwick.gate.optional import excuse
+from bailiwick.gate.outcomes import Session
 from bailiwick.gate.port import Bench
 from bailiwick.gate.reading import read_all
 from bailiwick.gate.report import store_report, without_tool
@@ -43,6 +54,7 @@ from bailiwick.gate.tree import Policy, Sifted, sift
 from bailiwick.ids import canonical, digest
 
 INTERRUPTED = 130
+PYTEST = "pytest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +194,20 @@ def _record(report: Report, ask: Ask, state: Path, clock: Clock) -> None:
     append(state, "gate.report", told, actor="bailiwick", clock=clock)
 
 
+@dataclass(frozen=True, slots=True)
+class BaseFacts:
+    """Which files of the base hold tests, and which say what tests expect."""
+
+    test_files: frozenset[str] = frozenset()
+    expectations: frozenset[str] = frozenset()
+
+    def joined(self, session: Session) -> BaseFacts:
+        """The same with what one more run of tests shows."""
+        files = frozenset(item.path for item in session.items if item.code_path == item.path)
+        expected = only_read_by_tests(session.evidence.opened.items(), files)
+        return BaseFacts(self.test_files | files, self.expectations | expected | session.evidence.settings)
+
+
 @dataclass(slots=True)
 class _Gate:
     """One gate at work."""
@@ -194,6 +220,8 @@ class _Gate:
     trouble: tuple[CheckResult, ...]
     key: str
     slots: asyncio.Semaphore
+    base: BaseFacts
+    secrets: frozenset[str] = frozenset()
 
     async def report(self) -> Report:
         """Run everything, and say what follows from it."""
@@ -216,21 +244,56 @@ class _Gate:
         )
         if self.trouble:
             return blank
+        read = await self._read()
         checks = await self._checks(sifted.tree, allowed=tuple(t.path for t in sifted.taken if t.allowed))
         without = await self._checks(sifted.without) if sifted.without else ()
-        verdict, wanted = await self._verdict(checks, blank.weakening)
-        proof, unproven = proof_of(checks, changed=ask.tree != await self.shop.vault.tree_of(ask.base))
+        read = approved(weigh_values(read, checks), ask.allow)
+        checks = tuple(
+            replace(without_measurements(c), findings=approved(without_measurements(c).findings, ask.allow))
+            for c in checks
+        )
+        verdict, wanted = await self._verdict(checks, (*blank.weakening, *read))
+        listed = [*read, *(finding for check in checks for finding in check.findings)]
+        doubts = await doubts_of(listed, self.shop.vault, ask.base, sifted.tree)
+        if doubts and verdict == "green":
+            verdict = "needs_person"
+        if doubts and verdict == "needs_person":
+            wanted = tuple(dict.fromkeys((*wanted, *(doubt.path for doubt in doubts))))
+        shown = proof_of(checks, changed=ask.tree != await self.shop.vault.tree_of(ask.base))
         return replace(
-            blank, verdict=verdict, checks=checks, without=without, wanted=wanted, proof=proof, unproven=unproven
+            blank,
+            verdict=verdict,
+            checks=checks,
+            without=tuple(map(without_measurements, without)),
+            wanted=wanted,
+            doubts=doubts,
+            findings=(*blank.findings, *read),
+            proof=shown.new,
+            healed=shown.healed,
+            unproven=shown.unproven,
+            exercised=shown.exercised,
+            unexercised=shown.unexercised,
         )
 
+    async def _read(self) -> tuple[Finding, ...]:
+        """What reading the change shows, before anything runs."""
+        reader = DiffReader(
+            vault=self.shop.vault,
+            base=self.ask.base,
+            tree=self.sifted.tree,
+            changes=self.sifted.changes,
+            test_files=self.base.test_files,
+            secrets=self.secrets,
+        )
+        return await reader.findings()
+
     async def _verdict(
-        self, checks: tuple[CheckResult, ...], weakening: tuple[Finding, ...]
+        self, checks: tuple[CheckResult, ...], read: tuple[Finding, ...]
     ) -> tuple[Verdict, tuple[str, ...]]:
         """The verdict, and the paths that a person would have to allow."""
         out = self.sifted.out
         verdict = verdict_of(checks, self.ask.known_red)
-        if verdict != "environment" and any(finding.blocks for finding in weakening):
+        if verdict != "environment" and any(finding.blocks for finding in read):
             verdict = "red"
         asked_for = requested(out, self.ask.wanted)
         if asked_for and verdict != "environment":
@@ -317,23 +380,47 @@ async def _open(
         environment = prepared
     if unserved is not None:
         problems.append(trouble("services", unserved))
-    files = frozenset(await shop.vault.files(ask.base))
-    protected = tuple(dict.fromkeys((*spec.protected, *own_tools(spec.checks, files))))
-    sifted = await sift(shop.vault, ask.base, ask.tree, Policy(protected, ask.allow, environment.modules))
     key = kept.key_of(await shop.vault.tree_of(ask.base), spec.digest, environment.digest, shop.fence.sandbox.name)
+    trees = Trees(
+        shop=shop,
+        base=ask.base,
+        environment=environment,
+        folder=shop.fence.scratch / f"gate-{secrets.token_hex(6)}",
+        base_results=kept.read_base_results(shop.cache, key),
+    )
+    try:
+        facts = BaseFacts() if problems else await _base_facts(spec, trees, ask.base)
+        files = frozenset(await shop.vault.files(ask.base))
+        policy = Policy(
+            protected=tuple(dict.fromkeys((*spec.protected, *own_tools(spec.checks, files)))),
+            allow=ask.allow,
+            installed=environment.modules,
+            test_files=facts.test_files,
+            expectations=facts.expectations,
+        )
+        sifted = await sift(shop.vault, ask.base, ask.tree, policy)
+    except BaseException:
+        await trees.close()
+        raise
     return _Gate(
         ask=ask,
         spec=spec,
         shop=shop,
-        trees=Trees(
-            shop=shop,
-            base=ask.base,
-            environment=environment,
-            folder=shop.fence.scratch / f"gate-{secrets.token_hex(6)}",
-            base_results=kept.read_base_results(shop.cache, key),
-        ),
+        trees=trees,
         sifted=sifted,
         trouble=tuple(problems),
         key=key,
         slots=asyncio.Semaphore(max(1, os.cpu_count() or 1)),
+        base=facts,
     )
+
+
+async def _base_facts(spec: GateSpec, trees: Trees, base: str) -> BaseFacts:
+    """What the base's own runs of tests show, each once for all gates on this base."""
+    bench = await trees.bench(base, (), ())
+    facts = BaseFacts()
+    for check in spec.checks:
+        if check.kind == PYTEST:
+            with suppress(OSError, BailiwickError):  # the check itself tells what is wrong
+                facts = facts.joined(await PytestCheck().base(check, bench))
+    return facts

@@ -1,9 +1,10 @@
 """The proposed tree: what the agent left, without its changes to protected paths. What is tested is what is proposed.
 
-A new test file is let in although `tests/**` is protected: it can only add, a fix without a test of its own can't be
-proven, and the base's tests are judged by their own ids. Everything else below protected paths (a changed or deleted
-test, a fixture, a `conftest.py`) is taken out and listed. Files that a tool loads by itself count as protected
-wherever they are, as does a module that would be imported in place of one that the tests rely on.
+A new test file, what it needs beside it, and a test appended to an existing file are let in although `tests/**` is
+protected: they only add, a fix without a test of its own can't be proven, and the base's tests run without them.
+Everything else below protected paths (a changed or deleted test, a fixture, a `conftest.py`) is reverted and listed.
+Protected wherever they are: files that a tool loads by itself, data that only tests read, and a module that would be
+imported in place of one that the tests rely on.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from bailiwick.errors import InputInvalid, Problem
+from bailiwick.gate.diffs.appended import appended
 from bailiwick.gate.globs import fault_of, first_match, matches
 from bailiwick.gate.model import Finding, Taken
 from bailiwick.gate.spec import BAD_PATTERN
-from bailiwick.gate.testfiles import is_test_file, self_loading, shadowed
+from bailiwick.gate.testfiles import belongs_to_tests, is_test_file, self_loading, shadowed
 
 if TYPE_CHECKING:
     from bailiwick.fence.objects import Change
@@ -38,6 +40,10 @@ class Policy:
     protected: tuple[str, ...]
     allow: tuple[str, ...] = ()
     installed: frozenset[str] = frozenset()
+    test_files: frozenset[str] = frozenset()
+    """Files that hold tests of the base, wherever they are."""
+    expectations: frozenset[str] = frozenset()
+    """Files that say what tests expect: data that only tests read, the settings in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ class _Ground:
     guarded_folders: frozenset[str] = frozenset()
     empty: frozenset[str] = field(default_factory=frozenset)
     """New files that hold nothing."""
+    extended: frozenset[str] = frozenset()
+    """Test files that keep all they had and only gain tests."""
 
 
 def check_allowed(patterns: Iterable[str]) -> None:
@@ -81,7 +89,10 @@ async def sift(vault: Vault, base: str, asked: str, policy: Policy) -> Sifted:
     """Take the changes to protected paths out of a tree; those that a person allowed stay, and are listed first."""
     check_allowed(policy.allow)
     changes = await vault.changes(base, asked)
-    ground = _survey(await vault.files(base), policy, await _empty_files(vault, asked, changes))
+    ground = replace(
+        _survey(await vault.files(base), policy, await _empty_files(vault, asked, changes)),
+        extended=await _extended(vault, base, asked, changes, policy),
+    )
     rules = {change.path: rule for change in changes if (rule := rule_of(change, policy, ground))}
     kept = {path for path in rules if first_match(policy.allow, path)}
     tree = await _restored(vault, base, asked, ground, rules.keys() - kept)
@@ -112,8 +123,12 @@ def rule_of(change: Change, policy: Policy, ground: _Ground) -> str:
     if pattern := self_loading(path, new=new):
         return f"loaded by itself: {pattern}"
     hits = [pattern for pattern in policy.protected if matches(pattern, path)]
-    if hits and not (new and _only_adds(change, hits, ground)):
+    if hits and not _only_adds(change, hits, ground):
         return hits[0]
+    if path in policy.test_files and path not in ground.extended:
+        return "holds tests of the base"
+    if path in policy.expectations:
+        return "says what tests expect"
     if path in ground.guarded_folders:
         return "takes the place of a protected directory"
     if any(above in ground.guarded_files for above in _above(path)):
@@ -124,13 +139,32 @@ def rule_of(change: Change, policy: Policy, ground: _Ground) -> str:
 
 
 def _only_adds(change: Change, hits: list[str], ground: _Ground) -> bool:
-    """Whether a new file below a protected path is a test, or the empty package file of a new folder of tests."""
+    """Whether a change below a protected path only brings tests and what they need; the base's run without it.
+
+    A new package file has to be empty and in a new folder: else it would change how others are imported.
+    """
     if change.new_mode == _LINK or not all(any(word in hit.casefold() for word in _ABOUT_TESTS) for hit in hits):
         return False
-    if is_test_file(change.path):
-        return True
+    if change.path in ground.files:
+        return change.path in ground.extended
     folder, _, name = change.path.rpartition("/")
-    return name == "__init__.py" and change.path in ground.empty and folder not in ground.folders
+    if name == "__init__.py":
+        return change.path in ground.empty and folder not in ground.folders
+    return belongs_to_tests(change.path)
+
+
+async def _extended(vault: Vault, base: str, asked: str, changes: Iterable[Change], policy: Policy) -> frozenset[str]:
+    """The changed test files that keep all they had and only gain tests."""
+    paths = [
+        change.path
+        for change in changes
+        if change.status == "M"
+        and change.path.endswith(".py")
+        and change.new_mode == change.old_mode
+        and (is_test_file(change.path) or change.path in policy.test_files)
+    ]
+    old, new = await vault.blobs(base, paths), await vault.blobs(asked, paths)
+    return frozenset(path for path in paths if path in old and path in new and appended(old[path], new[path]))
 
 
 def _survey(files: Iterable[str], policy: Policy, empty: frozenset[str]) -> _Ground:
@@ -167,7 +201,7 @@ def _findings(changes: Iterable[Change], rules: Mapping[str, str], kept: set[str
     for change in changes:
         rule = rules.get(change.path, "")
         if rule.startswith("shadows"):
-            fate = "allowed" if change.path in kept else "taken out"
+            fate = "allowed" if change.path in kept else "reverted"
             yield Finding("shadows", f"the new file {rule}: {fate}", change.path, blocks=False)
         elif change.new_mode == _LINK and change.path not in rules:
             yield Finding("link", "the change makes this a symbolic link", change.path, blocks=False)

@@ -7,26 +7,18 @@ New tests are run apart, and on the base to prove the change. Recorded calls are
 
 from __future__ import annotations
 
-import asyncio
-import secrets
-from collections.abc import Awaitable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from bailiwick.fence.toolchains import install_hint
-from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, view_change, watched_files
+from bailiwick.gate.backends.pytest_change import ChangeView, view_change
 from bailiwick.gate.backends.pytest_command import read_call
 from bailiwick.gate.backends.pytest_run import Asked, Ran, Runner
-from bailiwick.gate.ids import (
-    BROKEN,
-    bounded,
-    compare,
-    missing_ids,
-    paths_of,
-    proven_by,
-    run_faults,
-    tampering,
-)
+from bailiwick.gate.backends.pytest_study import AddedTests, Study, both, test_files_of
+from bailiwick.gate.detection.missing import missing_at_collection
+from bailiwick.gate.failure_lines import failure_lines
+from bailiwick.gate.ids import BROKEN, bounded, compare, run_faults, tampering
 from bailiwick.gate.judging import (
     Replayed,
     WatchedRun,
@@ -39,23 +31,17 @@ from bailiwick.gate.judging import (
     watched_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding, Outcome
-from bailiwick.gate.outcomes import RED, Session, TestOutcome, read_session
+from bailiwick.gate.outcomes import RED, Session
 from bailiwick.gate.shown import last_lines
-from bailiwick.ids import Json, digest
-from bailiwick.runtime.kinds import Exit
+from bailiwick.ids import digest
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import Bench
     from bailiwick.gate.spec import CheckSpec
 
 OUTPUT = 64 * 1024
-LIMIT = 10.0
-"""Seconds that a test which must fail may take at least."""
-TRIES = 4
-MOST_CALLS = 120
+_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "requirements.txt")
 _STARTERS = ("sitecustomize", "usercustomize")
-_A = TypeVar("_A")
-_B = TypeVar("_B")
 UNEXERCISED = "no test exercises this change"
 
 
@@ -63,236 +49,93 @@ class PytestCheck:
     """Runs pytest on both trees and compares all that can be known about the runs."""
 
     async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
-        study = self._study(spec, bench)
+        study = _study(spec, bench)
         if study is None:
             hint = "run: [pytest, …] or [python, -m, pytest, …]; for another runner use kind: command"
             found = Finding("not-pytest", f"the command of the check '{spec.name}' does not start pytest")
             return _result(spec, "environment", findings=(found,), hint=hint)
-        return await study.result()
+        return await _checked(study)
 
     async def base(self, spec: CheckSpec, bench: Bench) -> Session:
         """How the base does, from what is kept or run once; empty where it can't be run."""
-        study = self._study(spec, bench)
+        study = _study(spec, bench)
         return Session() if study is None else (await study.base()).session
 
-    def _study(self, spec: CheckSpec, bench: Bench) -> _Study | None:
-        call = read_call(spec.run)
-        return None if call is None else _Study(spec, bench, Runner(call, bench, spec.timeout))
+
+def _study(spec: CheckSpec, bench: Bench) -> Study | None:
+    call = read_call(spec.run)
+    return None if call is None else Study(spec, bench, Runner(call, bench, spec.timeout))
 
 
-@dataclass(frozen=True, slots=True)
-class _Added:
-    """What the new tests show."""
-
-    findings: tuple[Finding, ...] = ()
-    passed: frozenset[str] = frozenset()
-    proof: tuple[str, ...] = ()
-    red: tuple[str, ...] = ()
-    ran: Ran | None = None
-    watched: WatchedRun | None = None
-
-
-class _Study:
-    """One check: the runs it needs, and what they show together."""
-
-    def __init__(self, spec: CheckSpec, bench: Bench, runner: Runner) -> None:
-        self.spec = spec
-        self.bench = bench
-        self.runner = runner
-        self._token = f"_t{secrets.token_hex(6)}"
-        self._known: dict[str, Json] = {} if bench.base_results is None else bench.base_results
-
-    async def result(self) -> CheckResult:
-        """Run what is needed; a change that is red already is not looked at any closer."""
-        changed = [change.path for change in self.bench.changes]
-        started = _started_by_python(path for path in changed if path not in self.bench.allowed)
-        if started:
-            return _result(self.spec, "failed", findings=started)
-        base = await self.base()
-        if base.missing:
-            return self._not_there(base)
-        if not changed:
-            return self._unchanged(base)
-        view = await view_change(self.bench, _test_files(base.session))
-        ran, absent = await _both(self.runner.run(Asked("proposed", view.without)), self._absent(view, base.session))
-        if ran.missing:
-            return self._not_there(ran)
-        return await _Judgement(self, view, base.session, ran, absent).result()
-
-    def _not_there(self, ran: Ran) -> CheckResult:
-        found = Finding("missing-tool", f"{ran.missing} is not in the sandbox or has no pytest", blocks=True)
-        return _result(self.spec, "failed", ran, findings=(found,), hint=install_hint("pytest"))
-
-    def _unchanged(self, base: Ran) -> CheckResult:
-        """The base itself: there is nothing to compare it with."""
-        here = base.session
-        if "no-records" in {fault.code for fault in here.faults}:
-            hint = "pytest can't even be started: look at its output"
-            return _result(self.spec, "environment", base, hint=hint)
-        faults = [replace(finding, blocks=False) for finding in run_faults(here, here)]
-        return self.told(base, _outcome(here, frozenset(here.red), faults), faults)
-
-    def told(self, ran: Ran, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
-        """The result; a check that was cancelled says nothing."""
-        if self.bench.cancel.is_set():
-            return _result(self.spec, "environment", ran, hint="the check was ended before it was done")
-        return _result(self.spec, outcome, ran, findings=bounded(findings))
-
-    async def base(self) -> Ran:
-        """How the base does; known from before, or run once. A test that never ends there counts as failed."""
-        kept = self._kept()
-        if "session" in kept:
-            return Ran(read_session(kept["session"]), _ended(kept))
-        ran = await self.runner.run(Asked("base"))
-        if ran.missing or ran.end.cancelled:
-            return ran
-        ran = replace(ran, session=await self._without_endless(ran.session))
-        if "no-records" not in {fault.code for fault in ran.session.faults}:
-            kept.update(session=ran.session.to_json(), seconds=round(ran.end.seconds, 3), code=ran.end.code)
-        return ran
-
-    async def _without_endless(self, session: Session) -> Session:
-        """A whole run of the base although one of its tests hangs or ends the process: the others once more."""
-        endless: list[str] = []
-        found = session
-        for _ in range(TRIES):
-            if not any(fault.code in ("cut-short", "timeout") for fault in found.faults) or not found.items:
-                break
-            stopped = next((item.id for item in found.items if item.id not in found.outcomes), None)
-            if stopped is None or self.bench.cancel.is_set():
-                break
-            endless.append(stopped)
-            self.bench.show(f"{self.spec.name}: {stopped} never ends on the base; the others once more without it")
-            found = (await self.runner.run(Asked("base", left_out=endless))).session
-        if not endless:
-            return session
-        never: dict[str, TestOutcome] = dict.fromkeys(endless, "failed")
-        outcomes = {**found.outcomes, **never}
-        texts = {**found.texts, **dict.fromkeys(endless, "it never ends on the base")}
-        return replace(found, outcomes=outcomes, items=session.items, texts=texts, exit=1)
-
-    def _kept(self) -> dict[str, Json]:
-        """What is known of the base from before, for exactly this command."""
-        known = self._known
-        entry = known.get(self.spec.name)
-        if not isinstance(entry, dict) or entry.get("run") != list(self.spec.run):
-            entry = known[self.spec.name] = {"run": list(self.spec.run)}
-        return entry
-
-    def must_fail(self, asked: Asked, base: Session) -> Asked:
-        """A run of tests that must fail. One of them may wait for ever for what no longer comes: it is ended."""
-        seconds = float(self._kept().get("seconds", 0.0))
-        return replace(asked, token=self._token, limit=LIMIT + 3 * base.slowest, timeout=LIMIT * 30 + 6 * seconds)
-
-    async def _absent(self, view: ChangeView, base: Session) -> Session | None:
-        """The tests of the base with every changed function raising; None where no function changed."""
-        if not view.touched:
-            return None
-        files = {**view.without, **await absent_files(self.bench, view, self._token)}
-        asked = self.must_fail(Asked("proposed", files, mode="absent"), base)
-        return (await self.runner.run(asked)).session
-
-    async def second_look(self, base: Session, here: Session) -> tuple[frozenset[str], frozenset[str]]:
-        """Ids that are red on the base too, and ids that the base itself does not have each time.
-
-        A test that is red here and was green on the base gets a second run there: one that wavers is no proof.
-        """
-        red = frozenset(base.red)
-        suspects = [test for test in here.red if test in base.passed]
-        missing = missing_ids(base, here)
-        if suspects:
-            self.bench.show(f"{self.spec.name}: {len(suspects)} tests are red; once more on the base")
-            again = await self.runner.run(Asked("base", only=suspects))
-            red |= frozenset(again.session.red)
-        unstable: frozenset[str] = frozenset()
-        if missing:
-            again = await self.runner.run(Asked("base", collect_only=True))
-            if again.session.items:
-                unstable = missing - {item.id for item in again.session.items}
-        return red, unstable
-
-    async def watch(self, view: ChangeView, base: Session, tests: Collection[str], here: Session) -> WatchedRun:
-        """Tests of the base on the change, with their comparisons asked again."""
-        given = dict(view.without)
-        made = await watched_files(self.bench, "proposed", tests, here.items, self._token, given)
-        files = {**given, **made.files}
-        asked = Asked("proposed", files, only=tests, mode="watched", calls=_recorded(view))
-        ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure)
-
-    async def watch_base(self, base: Session, tests: Collection[str]) -> WatchedRun:
-        """The same on the base."""
-        made = await watched_files(self.bench, "base", tests, base.items, self._token, {})
-        asked = Asked("base", made.files, only=tests, mode="watched")
-        ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure)
-
-    async def added(self, view: ChangeView, base: Session) -> _Added:
-        """The new tests: on the change, watched, and on the base."""
-        within = view.with_tests
-        if not within:
-            return _Added()
-        known = tuple(base.outcomes)
-        here, there = await _both(
-            self.runner.run(Asked("proposed", within=within, left_out=known)),
-            self.runner.run(Asked("base", dict(view.tests), within=within, left_out=known)),
-        )
-        new = here.session.passed
-        files = paths_of(here.session.items)
-        if not new:
-            return _Added(red=here.session.red, ran=here, findings=tuple(_new_faults(here.session)))
-        made = await watched_files(self.bench, "proposed", new, here.session.items, self._token, {})
-        asked = Asked("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
-        ran = await self.runner.run(self.must_fail(asked, base))
-        watched = WatchedRun(ran.session, made.sites, made.sure)
-        doubtful = watched.doubtful(new)
-        proof = proven_by({test: files[test] for test in new if test in files}, there.session) - doubtful
-        findings = [replace(f, parks=f.blocks, blocks=False) for f in watched_findings(watched, new)]
-        return _Added(
-            findings=(*_new_faults(here.session), *findings),
-            passed=new,
-            proof=tuple(sorted(proof)),
-            red=here.session.red,
-            ran=here,
-            watched=watched,
-        )
-
-    async def notice_new(self, view: ChangeView, base: Session, tests: Collection[str]) -> tuple[str, ...]:
-        """Which of the new tests notice that the changed functions raise."""
-        files = await absent_files(self.bench, view, self._token)
-        asked = Asked("proposed", files, only=tests, mode="absent")
-        ran = await self.runner.run(self.must_fail(asked, base))
-        return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) in RED))
-
-    async def replay(self, view: ChangeView, runs: Iterable[WatchedRun | None]) -> list[Replayed]:
-        """Recorded calls made again in a plain process, here and, as far as they exist there, on the base."""
-        sessions = [run.session for run in runs if run is not None and run.session.evidence.calls]
-        calls = [call for session in sessions for call in session.evidence.calls][:MOST_CALLS]
-        if not calls:
-            return []
-        path = sessions[0].evidence.path
-        here, there = await _both(
-            self.runner.replay("proposed", view.without, calls, path), self.runner.replay("base", {}, calls, path)
-        )
-        found = {int(record["number"]): record for record in here}
-        base = {int(record["number"]): record for record in there}
-        return [Replayed(call, found[number], base.get(number)) for number, call in enumerate(calls) if number in found]
+async def _checked(study: Study) -> CheckResult:
+    """Run what is needed; a change that is red already is not looked at any closer."""
+    bench = study.bench
+    changed = [change.path for change in bench.changes]
+    started = _started_by_python(path for path in changed if path not in bench.allowed)
+    if started:
+        return _result(study.spec, "failed", findings=started)
+    base = await study.base()
+    if base.missing:
+        return _not_there(study, base)
+    lacking = await _lacking(study, base)
+    if lacking is not None:
+        return lacking
+    if not changed:
+        return _unchanged(study, base)
+    view = await view_change(bench, test_files_of(base.session))
+    ran, absent = await both(study.runner.run(Asked("proposed", view.without)), study.absent(view, base.session))
+    if ran.missing:
+        return _not_there(study, ran)
+    return await _Judgement(study, view, base.session, ran, absent).result()
 
 
-def _test_files(base: Session) -> frozenset[str]:
-    """The files that hold test functions of the base, wherever they are."""
-    return frozenset(item.path for item in base.items if item.code_path == item.path)
+def _not_there(study: Study, ran: Ran) -> CheckResult:
+    found = Finding("missing-tool", f"{ran.missing} is not in the sandbox or has no pytest", blocks=True)
+    return _result(study.spec, "failed", ran, findings=(found,), hint=install_hint("pytest"))
 
 
-def _recorded(view: ChangeView) -> tuple[tuple[str, int, str], ...]:
-    return tuple((t.path, t.function.line, t.function.qualname) for t in view.touched if t.decides)
+async def _lacking(study: Study, base: Ran) -> CheckResult | None:
+    """What the base itself lacks to be collected: a fault of the environment, never a red test."""
+    session = base.session
+    output = "\n".join(session.texts.get(file, "") for file in session.uncollected)
+    if session.exit not in (0, 1, 5):
+        output += "\n" + (base.end.stdout + base.end.stderr).decode("utf-8", "replace")
+    if not output.strip():
+        return None
+    read = {name: await study.bench.read("base", name) for name in _MANIFESTS}
+    texts = {name: data.decode("utf-8", "replace") for name, data in read.items() if data is not None}
+    found = missing_at_collection(texts, output, await study.bench.files("base"))
+    if found is None or found.kind == "file":
+        return None
+    what = f"the {found.kind} {found.name} is missing, on the base too: your change was not tested"
+    hint = f"add to `prepare` in the gate file: [{', '.join(found.command)}]" if found.command else ""
+    return _result(
+        study.spec, "environment", base, findings=(Finding("missing-module", what, blocks=False),), hint=hint
+    )
+
+
+def _unchanged(study: Study, base: Ran) -> CheckResult:
+    """The base itself: there is nothing to compare it with."""
+    here = base.session
+    if "no-records" in {fault.code for fault in here.faults}:
+        hint = "pytest can't even be started: look at its output"
+        return _result(study.spec, "environment", base, hint=hint)
+    faults = [replace(finding, blocks=False) for finding in run_faults(here, here)]
+    return _told(study, base, _outcome(here, frozenset(here.red), faults), faults)
+
+
+def _told(study: Study, ran: Ran, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
+    """The result; a check that was cancelled says nothing."""
+    if study.bench.cancel.is_set():
+        return _result(study.spec, "environment", ran, hint="the check was ended before it was done")
+    return _result(study.spec, outcome, ran, findings=bounded(findings))
 
 
 @dataclass(slots=True)
 class _Judgement:
     """What follows from the first runs, and the further runs that it takes to know."""
 
-    study: _Study
+    study: Study
     view: ChangeView
     base: Session
     ran: Ran
@@ -319,7 +162,7 @@ class _Judgement:
         findings += compare(base, here, allowed=bench.allowed, unstable=unstable)
         outcome = _outcome(here, excused, findings)
         if outcome == "failed" or bench.cancel.is_set():
-            return self.study.told(self.ran, outcome, findings)
+            return _told(self.study, self.ran, outcome, findings)
         return await self._closer(excused, findings)
 
     def _tampering(self) -> list[Finding]:
@@ -331,7 +174,7 @@ class _Judgement:
         study, view, base, here = self.study, self.view, self.base, self.ran.session
         healed = frozenset(test for test in base.red if test in here.passed)
         chosen = (self._touching() | healed) & here.passed
-        watched, added = await _both(self._watched(chosen), study.added(view, base))
+        watched, added = await both(self._watched(chosen), study.added(view, base))
         findings += await self._watched_findings(watched, chosen)
         findings += added.findings
         calls = await study.replay(view, (watched, added.watched))
@@ -344,7 +187,7 @@ class _Judgement:
         ran = self.ran
         if added.red and added.ran is not None:
             outcome, ran = "failed", added.ran
-        told = study.told(ran, outcome, findings)
+        told = _told(study, ran, outcome, findings)
         proof, cured = added.proof, tuple(sorted(healed - doubtful))
         counts = (
             *here.counts(),
@@ -427,22 +270,11 @@ class _Judgement:
         return any(not Replayed(call.call, again[n]).differs for n, call in enumerate(asked) if n in again)
 
 
-def _ended(kept: dict[str, Json]) -> Exit:
-    """How the process of a kept run ended."""
-    return Exit(int(kept.get("code") or 0), b"", b"", float(kept.get("seconds", 0.0)))
-
-
 def _doubted(watched: WatchedRun | None, chosen: Collection[str]) -> set[str]:
     return set() if watched is None else watched.doubtful(chosen)
 
 
-def _new_faults(session: Session) -> Iterable[Finding]:
-    """What went wrong with the run of new tests."""
-    for fault in session.faults:
-        yield Finding(f"new-tests-{fault.code}", f"in the run of the new tests: {fault.what}")
-
-
-def _unproven(added: _Added) -> str:
+def _unproven(added: AddedTests) -> str:
     if not added.passed:
         return "no test shows this fix: the change brings no new test that passes"
     return f"no test shows this fix: {len(added.passed)} new tests pass on the base too, or pass whatever happens"
@@ -484,15 +316,6 @@ def _result(
         output="\n".join(last_lines(raw, OUTPUT)),
         output_digest=digest(ran.end.stdout + b"\0" + ran.end.stderr),
         failing=ran.session.red,
+        reasons=failure_lines((test, ran.session.texts.get(test, "")) for test in ran.session.red),
         hint=hint,
     )
-
-
-async def _both(first: Awaitable[_A], second: Awaitable[_B]) -> tuple[_A, _B]:
-    """Both at the same time, each to its end, so that nothing runs on in a tree that is being removed."""
-    one, two = await asyncio.gather(first, second, return_exceptions=True)
-    if isinstance(one, BaseException):
-        raise one
-    if isinstance(two, BaseException):
-        raise two
-    return one, two

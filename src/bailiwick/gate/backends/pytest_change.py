@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.functions import ChangedFunction, changed_code, functions_of, insert_at_start
 from bailiwick.gate.instrument import Site, Target, instrument
+from bailiwick.gate.port import read_many
 from bailiwick.gate.testfiles import belongs_to_tests
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class ChangeView:
 
 
 async def view_change(bench: Bench, test_files: Collection[str]) -> ChangeView:
-    """Read a change once. `test_files` hold tests of the base: these count in the base's form, whatever became of them."""
+    """Read a change once. `test_files` hold tests of the base: these count in the base's form, changed or not."""
     new: set[str] = set()
     extended: set[str] = set()
     without: dict[str, bytes | None] = {}
@@ -61,10 +62,10 @@ async def view_change(bench: Bench, test_files: Collection[str]) -> ChangeView:
     touched: list[Touched] = []
     loose: set[str] = set()
     product: set[str] = set()
-    for change in bench.changes:
-        path = change.path
-        old = None if change.status == "A" else await bench.read("base", path)
-        now = None if change.status == "D" else await bench.read("proposed", path)
+    before = await read_many(bench, "base", (c.path for c in bench.changes if c.status != "A"))
+    after = await read_many(bench, "proposed", (c.path for c in bench.changes if c.status != "D"))
+    for path in (change.path for change in bench.changes):
+        old, now = before.get(path), after.get(path)
         if (belongs_to_tests(path) or path in test_files) and path not in bench.allowed:
             without[path] = old
             if now is not None:
@@ -139,8 +140,10 @@ async def watched_files(
     files: dict[str, bytes | None] = {}
     sites: dict[int, Site] = {}
     sure: dict[tuple[str, Target], frozenset[int]] = {}
-    for path in sorted({*holding.intersection(names), *helping})[:MOST_FILES]:
-        source = given[path] if path in given else await bench.read(which, path)
+    paths = sorted({*holding.intersection(names), *helping})[:MOST_FILES]
+    texts = await read_many(bench, which, (path for path in paths if path not in given))
+    for path in paths:
+        source = given[path] if path in given else texts.get(path)
         made = instrument(path, source, token, len(sites)) if source is not None else None
         if made is not None and made.sites:
             files[path] = made.source

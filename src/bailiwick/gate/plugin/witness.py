@@ -170,6 +170,7 @@ class Witness:
         self._deselected: list[str] = []
         self._notes: dict[tuple[str, str], dict[str, Any]] = {}
         self._manager: Any = None
+        self._settings = ""
         self._count = 0
         self._relay: dict[str, Any] = {}
 
@@ -188,6 +189,7 @@ class Witness:
         """Every plugin is there; the conftest files of the start too."""
         self._settle(config)
         self._manager = config.pluginmanager
+        self._settings = self._tree.relative(str(getattr(config, "inipath", None) or getattr(config, "inifile", "")))
         self._relay = {name: caller for name, caller in vars(config.hook).items() if name.startswith("pytest_")}
         if self._on_configure is not None:
             self._on_configure()
@@ -377,6 +379,7 @@ class Witness:
             "terminal": reporter is not None,
             "changed": sorted(self._changed),
             "hooks": dict(self._hooks),
+            "settings": [self._settings] if self._settings else [],
             "grafts": grafts(self._tree),
             "origins": origins(self._tree, self._changed_files),
         }

@@ -1,0 +1,222 @@
+"""The runs of one pytest check: the base, the change without its new tests, watched, absent, new tests, replay."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, watched_files
+from bailiwick.gate.backends.pytest_run import Asked, Ran, Runner
+from bailiwick.gate.ids import missing_ids, paths_of, proven_by
+from bailiwick.gate.judging import Replayed, WatchedRun, watched_findings
+from bailiwick.gate.model import Finding
+from bailiwick.gate.outcomes import RED, Session, TestOutcome, read_session
+from bailiwick.ids import Json
+from bailiwick.runtime.kinds import Exit
+
+if TYPE_CHECKING:
+    from bailiwick.gate.port import Bench
+    from bailiwick.gate.spec import CheckSpec
+
+LIMIT = 10.0
+"""Seconds that a test which must fail may take at least."""
+TRIES = 4
+MOST_CALLS = 120
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+
+
+@dataclass(frozen=True, slots=True)
+class AddedTests:
+    """What the new tests show."""
+
+    findings: tuple[Finding, ...] = ()
+    passed: frozenset[str] = frozenset()
+    proof: tuple[str, ...] = ()
+    red: tuple[str, ...] = ()
+    ran: Ran | None = None
+    watched: WatchedRun | None = None
+
+
+class Study:
+    """The runs that one check needs; what is known of the base is kept by whoever made the bench."""
+
+    def __init__(self, spec: CheckSpec, bench: Bench, runner: Runner) -> None:
+        self.spec = spec
+        self.bench = bench
+        self.runner = runner
+        self._token = f"_t{secrets.token_hex(6)}"
+        self._known: dict[str, Json] = {} if bench.base_results is None else bench.base_results
+
+    async def base(self) -> Ran:
+        """How the base does; known from before, or run once. A test that never ends there counts as failed."""
+        kept = self._kept()
+        if "session" in kept:
+            return Ran(read_session(kept["session"]), _ended(kept))
+        ran = await self.runner.run(Asked("base"))
+        if ran.missing or ran.end.cancelled:
+            return ran
+        ran = replace(ran, session=await self._without_endless(ran.session))
+        if "no-records" not in {fault.code for fault in ran.session.faults}:
+            kept.update(session=ran.session.to_json(), seconds=round(ran.end.seconds, 3), code=ran.end.code)
+        return ran
+
+    async def _without_endless(self, session: Session) -> Session:
+        """A whole run of the base although one of its tests hangs or ends the process: the others once more."""
+        endless: list[str] = []
+        found = session
+        for _ in range(TRIES):
+            if not any(fault.code in ("cut-short", "timeout") for fault in found.faults) or not found.items:
+                break
+            stopped = next((item.id for item in found.items if item.id not in found.outcomes), None)
+            if stopped is None or self.bench.cancel.is_set():
+                break
+            endless.append(stopped)
+            self.bench.show(f"{self.spec.name}: {stopped} never ends on the base; the others once more without it")
+            found = (await self.runner.run(Asked("base", left_out=endless))).session
+        if not endless:
+            return session
+        never: dict[str, TestOutcome] = dict.fromkeys(endless, "failed")
+        outcomes = {**found.outcomes, **never}
+        texts = {**found.texts, **dict.fromkeys(endless, "it never ends on the base")}
+        return replace(found, outcomes=outcomes, items=session.items, texts=texts, exit=1)
+
+    def _kept(self) -> dict[str, Json]:
+        """What is known of the base from before, for exactly this command."""
+        known = self._known
+        entry = known.get(self.spec.name)
+        if not isinstance(entry, dict) or entry.get("run") != list(self.spec.run):
+            entry = known[self.spec.name] = {"run": list(self.spec.run)}
+        return entry
+
+    def must_fail(self, asked: Asked, base: Session) -> Asked:
+        """A run of tests that must fail. One of them may wait for ever for what no longer comes: it is ended."""
+        seconds = float(self._kept().get("seconds", 0.0))
+        return replace(asked, token=self._token, limit=LIMIT + 3 * base.slowest, timeout=LIMIT * 30 + 6 * seconds)
+
+    async def absent(self, view: ChangeView, base: Session) -> Session | None:
+        """The tests of the base with every changed function raising; None where no function changed."""
+        if not view.touched:
+            return None
+        files = {**view.without, **await absent_files(self.bench, view, self._token)}
+        asked = self.must_fail(Asked("proposed", files, mode="absent"), base)
+        return (await self.runner.run(asked)).session
+
+    async def second_look(self, base: Session, here: Session) -> tuple[frozenset[str], frozenset[str]]:
+        """Ids that are red on the base too, and ids that the base itself does not have each time.
+
+        A test that is red here and was green on the base gets a second run there: one that wavers is no proof.
+        """
+        red = frozenset(base.red)
+        suspects = [test for test in here.red if test in base.passed]
+        missing = missing_ids(base, here)
+        if suspects:
+            self.bench.show(f"{self.spec.name}: {len(suspects)} tests are red; once more on the base")
+            again = await self.runner.run(Asked("base", only=suspects))
+            red |= frozenset(again.session.red)
+        unstable: frozenset[str] = frozenset()
+        if missing:
+            again = await self.runner.run(Asked("base", collect_only=True))
+            if again.session.items:
+                unstable = missing - {item.id for item in again.session.items}
+        return red, unstable
+
+    async def watch(self, view: ChangeView, base: Session, tests: Collection[str], here: Session) -> WatchedRun:
+        """Tests of the base on the change, with their comparisons asked again."""
+        given = dict(view.without)
+        made = await watched_files(self.bench, "proposed", tests, here.items, self._token, given)
+        files = {**given, **made.files}
+        asked = Asked("proposed", files, only=tests, mode="watched", calls=_recorded(view))
+        ran = await self.runner.run(self.must_fail(asked, base))
+        return WatchedRun(ran.session, made.sites, made.sure)
+
+    async def watch_base(self, base: Session, tests: Collection[str]) -> WatchedRun:
+        """The same on the base."""
+        made = await watched_files(self.bench, "base", tests, base.items, self._token, {})
+        asked = Asked("base", made.files, only=tests, mode="watched")
+        ran = await self.runner.run(self.must_fail(asked, base))
+        return WatchedRun(ran.session, made.sites, made.sure)
+
+    async def added(self, view: ChangeView, base: Session) -> AddedTests:
+        """The new tests: on the change, watched, and on the base."""
+        within = view.with_tests
+        if not within:
+            return AddedTests()
+        known = tuple(base.outcomes)
+        here, there = await both(
+            self.runner.run(Asked("proposed", within=within, left_out=known)),
+            self.runner.run(Asked("base", dict(view.tests), within=within, left_out=known)),
+        )
+        new = here.session.passed
+        files = paths_of(here.session.items)
+        if not new:
+            return AddedTests(red=here.session.red, ran=here, findings=tuple(_new_faults(here.session)))
+        made = await watched_files(self.bench, "proposed", new, here.session.items, self._token, {})
+        asked = Asked("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
+        ran = await self.runner.run(self.must_fail(asked, base))
+        watched = WatchedRun(ran.session, made.sites, made.sure)
+        doubtful = watched.doubtful(new)
+        proof = proven_by({test: files[test] for test in new if test in files}, there.session) - doubtful
+        findings = [replace(f, parks=f.blocks, blocks=False) for f in watched_findings(watched, new)]
+        return AddedTests(
+            findings=(*_new_faults(here.session), *findings),
+            passed=new,
+            proof=tuple(sorted(proof)),
+            red=here.session.red,
+            ran=here,
+            watched=watched,
+        )
+
+    async def notice_new(self, view: ChangeView, base: Session, tests: Collection[str]) -> tuple[str, ...]:
+        """Which of the new tests notice that the changed functions raise."""
+        files = await absent_files(self.bench, view, self._token)
+        asked = Asked("proposed", files, only=tests, mode="absent")
+        ran = await self.runner.run(self.must_fail(asked, base))
+        return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) in RED))
+
+    async def replay(self, view: ChangeView, runs: Iterable[WatchedRun | None]) -> list[Replayed]:
+        """Recorded calls made again in a plain process, here and, as far as they exist there, on the base."""
+        sessions = [run.session for run in runs if run is not None and run.session.evidence.calls]
+        calls = [call for session in sessions for call in session.evidence.calls][:MOST_CALLS]
+        if not calls:
+            return []
+        path = sessions[0].evidence.path
+        here, there = await both(
+            self.runner.replay("proposed", view.without, calls, path), self.runner.replay("base", {}, calls, path)
+        )
+        found = {int(record["number"]): record for record in here}
+        base = {int(record["number"]): record for record in there}
+        return [Replayed(call, found[number], base.get(number)) for number, call in enumerate(calls) if number in found]
+
+
+def test_files_of(base: Session) -> frozenset[str]:
+    """The files that hold test functions of the base, wherever they are."""
+    return frozenset(item.path for item in base.items if item.code_path == item.path)
+
+
+def _recorded(view: ChangeView) -> tuple[tuple[str, int, str], ...]:
+    return tuple((t.path, t.function.line, t.function.qualname) for t in view.touched if t.decides)
+
+
+def _ended(kept: dict[str, Json]) -> Exit:
+    """How the process of a kept run ended."""
+    return Exit(int(kept.get("code") or 0), b"", b"", float(kept.get("seconds", 0.0)))
+
+
+def _new_faults(session: Session) -> Iterable[Finding]:
+    """What went wrong with the run of new tests."""
+    for fault in session.faults:
+        yield Finding(f"new-tests-{fault.code}", f"in the run of the new tests: {fault.what}")
+
+
+async def both(first: Awaitable[_A], second: Awaitable[_B]) -> tuple[_A, _B]:
+    """Both at the same time, each to its end, so that nothing runs on in a tree that is being removed."""
+    one, two = await asyncio.gather(first, second, return_exceptions=True)
+    if isinstance(one, BaseException):
+        raise one
+    if isinstance(two, BaseException):
+        raise two
+    return one, two

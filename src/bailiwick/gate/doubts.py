@@ -1,0 +1,112 @@
+"""What is read from a change before anything runs, and what of all findings a person has to look at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bailiwick.gate.diffs.conduct import SourceChange, read_conduct
+from bailiwick.gate.globs import first_match
+from bailiwick.gate.model import CheckResult, Doubt, Finding
+from bailiwick.gate.testfiles import belongs_to_tests
+
+if TYPE_CHECKING:
+    from bailiwick.fence.objects import Change
+    from bailiwick.fence.vault import Vault
+
+PATCH_KEPT = 16 * 1024
+"""Characters of the hunk of one doubt."""
+MOST_TESTS = 500
+"""Test files that are read to know what tests ask for."""
+_VALUES = "conduct-values"
+_TABLE, _GENERALISES = "value-table", "generalises"
+_DOCUMENTS = (".py", ".rst", ".md", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class DiffReader:
+    """Reads a change from the base to the tree that is checked. `test_files` hold tests of the base."""
+
+    vault: Vault
+    base: str
+    tree: str
+    changes: tuple[Change, ...]
+    test_files: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
+
+    async def findings(self) -> tuple[Finding, ...]:
+        """All that reading shows."""
+        old = await self.vault.blobs(self.base, (c.path for c in self.changes if c.status != "A"))
+        new = await self.vault.blobs(self.tree, (c.path for c in self.changes if c.status != "D"))
+        changes = [
+            SourceChange(c.path, old.get(c.path), new.get(c.path), is_test=self._is_test(c.path)) for c in self.changes
+        ]
+        tests = await self._tests() if any(not change.is_test for change in changes) else {}
+        return await asyncio.to_thread(_read, changes, tests, self.secrets)
+
+    def _is_test(self, path: str) -> bool:
+        return belongs_to_tests(path) or path in self.test_files
+
+    async def _tests(self) -> dict[str, bytes]:
+        """The test files of base and change together."""
+        files = [path for path in await self.vault.files(self.base) if path.endswith(".py") and self._is_test(path)]
+        added = [c.path for c in self.changes if c.path.endswith(".py") and self._is_test(c.path) and c.status != "D"]
+        found = await self.vault.blobs(self.base, files[:MOST_TESTS])
+        proposed = await self.vault.blobs(self.tree, added)
+        return {**found, **{f"{path} (as proposed)": data for path, data in proposed.items()}}
+
+
+def _read(changes: Sequence[SourceChange], tests: dict[str, bytes], secrets: frozenset[str]) -> tuple[Finding, ...]:
+    return read_conduct([c for c in changes if c.path.endswith(".py")], tests)
+
+
+def weigh_values(findings: Iterable[Finding], checks: Iterable[CheckResult]) -> tuple[Finding, ...]:
+    """Values of tests in the product are a note where calls with other arguments show that it computes them."""
+    told = [finding for check in checks for finding in check.findings]
+    tables = {finding.path for finding in told if finding.code == _TABLE}
+    general = {finding.path for finding in told if finding.code == _GENERALISES} - tables
+    return tuple(
+        replace(finding, parks=False) if finding.code == _VALUES and finding.path in general else finding
+        for finding in findings
+    )
+
+
+def without_measurements(check: CheckResult) -> CheckResult:
+    """A result for people: that a function computes what it gives is no finding."""
+    return replace(check, findings=tuple(f for f in check.findings if f.code != _GENERALISES))
+
+
+def approved(findings: Iterable[Finding], allow: Sequence[str]) -> tuple[Finding, ...]:
+    """The findings; those on paths that a person allowed park nothing."""
+    return tuple(
+        replace(finding, parks=False, what=f"{finding.what} (allowed)")
+        if finding.parks and first_match(allow, finding.path)
+        else finding
+        for finding in findings
+    )
+
+
+async def doubts_of(findings: Iterable[Finding], vault: Vault, base: str, tree: str) -> tuple[Doubt, ...]:
+    """What a person has to look at, each with its hunk; one finding of a kind for each file."""
+    seen: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        if finding.parks:
+            seen.setdefault((finding.path, finding.code), finding)
+    patches: dict[str, str] = {}
+    for path, _ in seen:
+        if path and path not in patches:
+            patches[path] = await vault.diff(base, tree, (path,), PATCH_KEPT)
+    return tuple(
+        Doubt(finding.path, finding.what, finding.line, patches.get(finding.path, "")) for finding in seen.values()
+    )
+
+
+def only_read_by_tests(opened: Iterable[tuple[str, Sequence[str]]], test_files: Collection[str]) -> frozenset[str]:
+    """Data files that the base's run opened from tests alone: what they hold is expected, not made."""
+    return frozenset(
+        path
+        for path, openers in opened
+        if not path.endswith(".py") and openers and all(belongs_to_tests(o) or o in test_files for o in openers)
+    )
