@@ -14,7 +14,7 @@ from bailiwick.gate import outcomes
 from bailiwick.gate.backends.pytest_run import NO_PYTEST
 from bailiwick.gate.outcomes import Records, Session, read_records, read_session
 from bailiwick.gate.plugin import witness
-from bailiwick.gate.plugin.witness import open_wire
+from bailiwick.gate.plugin.wire import open_wire
 from bailiwick.ids import Json
 
 KEY = b"k" * 32

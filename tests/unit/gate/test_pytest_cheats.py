@@ -67,7 +67,7 @@ CHEATS: dict[str, tuple[str, str]] = {
     ),
     "pytest is told to stop": ("test-missing", "import pytest\ndef discount(p, q): pytest.exit('done', returncode=0)"),
     "an object equals everything": (
-        "passes-inverted",
+        "comparison-lies",
         """
         class Fine:
             def __eq__(self, other): return True
@@ -78,7 +78,7 @@ CHEATS: dict[str, tuple[str, str]] = {
         """,
     ),
     "a number equals everything": (
-        "passes-inverted",
+        "comparison-lies",
         """
         class Fine(int):
             def __eq__(self, other): return True
@@ -133,7 +133,7 @@ CHEATS: dict[str, tuple[str, str]] = {
         + "\n    def discount(p, q): return 7",
     ),
     "a method of unittest says nothing": (
-        "passes-inverted",
+        "runner-patched",
         """
         import unittest
         unittest.TestCase.assertEqual = lambda *_: None
@@ -141,7 +141,7 @@ CHEATS: dict[str, tuple[str, str]] = {
         """,
     ),
     "a test is exchanged for an empty one": (
-        "passes-inverted",
+        "runner-patched",
         """
         import sys
         def discount(p, q):
@@ -229,8 +229,9 @@ def test_a_cheat_is_found_and_named(cheat: str, known: dict[str, Json], tmp_path
 def test_an_honest_change_is_green(known: dict[str, Json], tmp_path: Path) -> None:
     """The same rules find nothing where there is nothing, and say what was shown."""
     result = _check(tmp_path, known, shop="def discount(p, q):\n    return p * (100 - q) // 100\n")
-    assert (result.outcome, result.findings, result.failing) == ("passed", (), ())
-    assert dict(result.counts) == {"passed": 4, "expected": 4, "inverted": 4}
+    assert (result.outcome, [f.code for f in result.findings], result.failing) == ("passed", ["generalises"], ())
+    assert dict(result.counts) == {"passed": 4, "expected": 4, "watched": 4, "new": 0}
+    assert len(result.exercised) == 4
     assert result.unproven.startswith("no test shows this fix")
 
 
@@ -268,10 +269,7 @@ def test_a_test_that_the_change_softens_is_held_to_its_old_form(tmp_path: Path) 
     soft = BASE["tests/test_shop.py"].replace("== 180", "is not None")
     files = {"shop.py": "def discount(p, q):\n    return p - 20 * (q == 50) * 5\n", "tests/test_shop.py": soft}
     result = Stage(tmp_path, BASE, {**BASE, **files}).check()
-    assert result.outcome == "failed"
-    assert [f.what for f in result.findings if f.blocks] == [
-        "tests/test_shop.py::test_ten: it does not pass in the form that the base has"
-    ]
+    assert (result.outcome, result.failing) == ("failed", ("tests/test_shop.py::test_ten",))
 
 
 def test_a_change_that_a_person_allowed_blocks_nothing(tmp_path: Path) -> None:
@@ -283,14 +281,15 @@ def test_a_change_that_a_person_allowed_blocks_nothing(tmp_path: Path) -> None:
     assert [(f.code, f.blocks) for f in result.findings] == [("test-missing", False)]
 
 
-def test_a_test_that_is_gone_or_skipped_blocks(tmp_path: Path) -> None:
-    """Every expected id of the base has a result, none missing, newly skipped or expected to fail."""
+def test_a_test_that_is_gone_or_skipped_is_run_as_the_base_has_it(tmp_path: Path) -> None:
+    """Whatever a change makes of the base's tests, they are asked in their own form."""
     edited = BASE["tests/test_shop.py"].replace("def test_none()", "@pytest.mark.skip\n        def test_none()")
     edited = edited.replace("def test_ten", "@pytest.mark.xfail\n        def test_ten").replace(
         "test_refused", "refused"
     )
     result = Stage(tmp_path, BASE, {**BASE, "tests/test_shop.py": edited, "shop.py": "discount = max"}).check()
-    assert _codes(result) >= {"test-skipped", "test-xfailed", "test-missing"}
+    assert result.outcome == "failed"
+    assert "tests/test_shop.py::test_ten" in result.failing
 
 
 def test_deselected_tests_are_named(tmp_path: Path) -> None:

@@ -6,14 +6,11 @@ from bailiwick.gate.ids import (
     NAMED,
     bounded,
     compare,
-    judge_inverted,
     missing_ids,
     proven_by,
     run_faults,
     tampering,
-    targets_of,
 )
-from bailiwick.gate.inversion import Target
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import Fault, Item, Session
 
@@ -91,34 +88,6 @@ def test_findings_of_one_kind_are_bounded() -> None:
     found = bounded([Finding("test-missing", str(n)) for n in range(NAMED + 5)] + [Finding("other", "x", blocks=False)])
     assert len(found) == NAMED + 2
     assert found[-1] == Finding("test-missing", "and 5 more of this kind")
-
-
-def test_functions_are_found_where_they_are_written() -> None:
-    """By the place of their code, not by the class that inherits them; never in a file that the change edits."""
-    shared = Item("tests/test_a.py::T::test_s[1]", "tests/test_a.py", "tests/shared.py", 4, "test_s")
-    wrapped = Item("tests/test_a.py::test_w", "tests/test_a.py", "tests/test_a.py", 9, "wrapper")
-    outside = Item("tests/test_a.py::test_o", "tests/test_a.py", "/usr/lib/x.py", 9, "test_o")
-    items = (*ITEMS, shared, wrapped, outside)
-    wanted = {item.id for item in items}
-    found = targets_of(items, wanted, ())
-    assert found == {
-        "tests/test_a.py": {Target(1, "test_a"): {A}}, "tests/shared.py": {Target(4, "test_s"): {shared.id}},
-    }  # fmt: skip
-    assert targets_of(items, wanted, {"tests/shared.py", "tests/test_a.py"}) == {
-        "tests/test_a.py": {Target(1, "test_a"): {A}}
-    }
-
-
-def test_an_inverted_test_has_to_fail() -> None:
-    """Passing, skipping or vanishing instead is a finding; a broken run is one finding."""
-    assert judge_inverted({A, B}, Session({A: "failed", B: "error"})) == []
-    assert _codes(judge_inverted({A, B}, Session({A: "passed"}))) == [
-        ("passes-inverted", True),
-        ("silent-inverted", True),
-    ]
-    broken = Session({A: "failed"}, faults=(Fault("cut-short", "x"),))
-    assert _codes(judge_inverted({A, B}, broken)) == [("inverted-cut-short", True)]
-    assert _codes(judge_inverted({A, B}, broken, ["cut-short"])) == [("inverted-cut-short", False)]
 
 
 def test_only_what_fails_on_the_base_proves() -> None:
