@@ -11,24 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bailiwick.gate.diffs import conduct_tables as tables
+from bailiwick.gate.diffs.assertions import ValuePair, value_pairs
+from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.facilities import Use, uses_in
-from bailiwick.gate.diffs.origins import Origins
-from bailiwick.gate.diffs.syntax import Unreadable, parse, parse_or_none
+from bailiwick.gate.diffs.origins import Readings
+from bailiwick.gate.diffs.syntax import Unreadable, parse
 from bailiwick.gate.diffs.texts import TestNames, text_uses
+from bailiwick.gate.diffs.values import read_values
 from bailiwick.gate.model import Finding
+
+__all__ = ["SourceChange", "ValuePair", "read_conduct", "value_pairs"]
 
 MOST = 200
 _Key = tuple[str, str, bool]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceChange:
-    """A changed file in both versions; None on the side where there is none."""
-
-    path: str
-    old: bytes | None
-    new: bytes | None
-    is_test: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +38,23 @@ class _Compared:
 
 def read_conduct(changes: Sequence[SourceChange], test_sources: Mapping[str, bytes]) -> tuple[Finding, ...]:
     """What a change does that asks for a person (`parks`) or is worth a note, by path and line."""
-    names = TestNames(test_sources)
-    compared = [_compare(change, names) for change in changes if change.path.endswith(".py")]
+    names, readings = TestNames(test_sources), Readings()
+    compared = [_compare(change, names, readings) for change in changes if change.path.endswith(".py")]
     found: list[Finding] = []
     for side in (True, False):
         listed = [item for item in compared if item.change.is_test is side]
         found += _surplus(listed)
         found += [_unreadable(item) for item in listed if item.unreadable]
+    found += read_values(changes, test_sources, readings)
     found.sort(key=lambda finding: (not finding.parks, finding.path, finding.line, finding.what))
     return tuple(found[:MOST])
 
 
-def _compare(change: SourceChange, names: TestNames) -> _Compared:
-    before = _uses(change.old, change, names)
+def _compare(change: SourceChange, names: TestNames, readings: Readings) -> _Compared:
+    before = _uses(change.old, change, names, readings)
     if change.new is None:
         return _Compared(change, before or (), ())
-    after = _uses(change.new, change, names)
+    after = _uses(change.new, change, names, readings)
     if after is not None:
         return _Compared(change, before or (), after)
     if change.old is not None and before is None:
@@ -74,13 +70,13 @@ def _why(source: bytes) -> str:
     return "it is nested too deeply"
 
 
-def _uses(source: bytes | None, change: SourceChange, names: TestNames) -> tuple[Use, ...] | None:
+def _uses(source: bytes | None, change: SourceChange, names: TestNames, readings: Readings) -> tuple[Use, ...] | None:
     """The uses in one version; None where it can't be read."""
-    parsed = parse_or_none(source)
-    if parsed is None:
+    read = readings.read(source)
+    if read is None:
         return None
+    parsed, origins = read
     try:
-        origins = Origins(parsed.tree)
         found = uses_in(parsed, origins, is_test=change.is_test)
         return found if change.is_test else (*found, *text_uses(parsed.tree, origins.folder, change.path, names))
     except RecursionError:

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 
 from bailiwick.gate.diffs.folding import Folder, constant_names
-from bailiwick.gate.diffs.syntax import Function, bound_by
+from bailiwick.gate.diffs.syntax import Function, Parsed, bound_by, parse_or_none
 
 BUILTINS = "builtin:"
 """Stands before the names of Python itself, to tell them from those of an imported module `builtins`."""
@@ -81,6 +81,25 @@ class Origins:
             base = self.dotted(first)
             return f"{base}.__dict__" if base else ""
         return ""
+
+
+class Readings:
+    """Sources that have been read, so that each is read once for all that asks."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[Parsed, Origins] | None] = {}
+
+    def read(self, source: bytes | None) -> tuple[Parsed, Origins] | None:
+        """The tree of a source and what its names stand for; None where it can't be read."""
+        if source is None:
+            return None
+        if source not in self._known:
+            parsed = parse_or_none(source)
+            try:
+                self._known[source] = None if parsed is None else (parsed, Origins(parsed.tree))
+            except RecursionError:
+                self._known[source] = None
+        return self._known[source]
 
 
 def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:

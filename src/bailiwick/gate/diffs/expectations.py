@@ -1,0 +1,188 @@
+"""Expectations that lie in the product: functions that assert for tests, and examples in docstrings and documents."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bailiwick.gate.diffs.functions import changed_code
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, outermost_functions, parse_or_none, without_docstring
+from bailiwick.gate.model import Finding
+
+HELPER = "expectation-helper"
+DOCTEST = "expectation-doctest"
+_DIRECTIVE = re.compile(r"\s*#\s*doctest:\s*(.*)$", re.MULTILINE)
+_FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
+_DOCUMENTS = (".rst", ".md", ".txt")
+
+
+def asserting_helpers(
+    old: bytes | None, new: bytes, path: str, test_sources: Mapping[str, bytes]
+) -> tuple[Finding, ...]:
+    """Changed functions of the product that assert and that tests call as statements: such a test rests on them.
+
+    It asks for a person where a function gives nothing back, so that its assertion is what it is called for; else it
+    is a note. What changes behind the last assertion, and what only tells a type checker something, doesn't count.
+    """
+    before = parse_or_none(old)
+    if before is None:
+        return ()
+    asserting = {name: node for name, node in outermost_functions(before.tree.body) if _asserting(node) is not None}
+    if not asserting:
+        return ()
+    after = parse_or_none(new)
+    now = dict(outermost_functions(after.tree.body)) if after is not None else {}
+    touched = {function.qualname for function in changed_code(old, new).functions} | (asserting.keys() - now.keys())
+    wanted = {name for name in touched & asserting.keys() if _differs(asserting[name], now.get(name))}
+    called = _called_as_statements(test_sources) if wanted else {}
+    return tuple(
+        _helper(name, asserting[name], now.get(name), path, called[asserting[name].name])
+        for name in sorted(wanted)
+        if asserting[name].name in called
+    )
+
+
+def _helper(name: str, node: Function, now: Function | None, path: str, caller: str) -> Finding:
+    what = f"{name} asserts, {caller} calls it for that, and it is {'changed' if now is not None else 'deleted'}"
+    gives = any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
+    return Finding(HELPER, what, path, now.lineno if now is not None else 0, blocks=False, parks=not gives)
+
+
+def _asserting(function: Function) -> int | None:
+    """The place of the last statement of a function that asserts; None where none does."""
+    places = [
+        place for place, statement in enumerate(function.body) if any(_is_assertion(n) for n in ast.walk(statement))
+    ]
+    return places[-1] if places else None
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    match node:
+        case ast.Assert(test=test):
+            return not _narrows(test)
+        case ast.Raise(exc=ast.Name(id="AssertionError") | ast.Call(func=ast.Name(id="AssertionError"))):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name == "fail" or name.startswith("assert")
+        case _:
+            return False
+
+
+def _narrows(test: ast.expr) -> bool:
+    """Whether an assertion only tells a type checker what something is."""
+    match test:
+        case ast.Compare(ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return True
+        case ast.Call(func=ast.Name(id="isinstance" | "callable" | "issubclass")):
+            return True
+        case ast.Constant(value=False):
+            return True
+        case _:
+            return False
+
+
+def _differs(old: Function, new: Function | None) -> bool:
+    """Whether anything up to the last assertion differs."""
+    if new is None:
+        return True
+    last = _asserting(old)
+    count = len(without_docstring(old.body[: (last or 0) + 1]))
+    was, now = without_docstring(old.body)[:count], without_docstring(new.body)[:count]
+    return _dumps(was) != _dumps(now) or ast.dump(old.args) != ast.dump(new.args)
+
+
+def _dumps(body: Sequence[ast.stmt]) -> list[str]:
+    return [ast.dump(statement) for statement in body]
+
+
+def _called_as_statements(test_sources: Mapping[str, bytes]) -> dict[str, str]:
+    """The last parts of the names that tests call as statements, each with the first test that does."""
+    found: dict[str, str] = {}
+    for path, source in test_sources.items():
+        parsed = parse_or_none(source)
+        for function in ast.walk(parsed.tree) if parsed is not None else ():
+            if isinstance(function, FUNCTIONS):
+                for name in _statement_calls(function):
+                    found.setdefault(name, f"{path}::{function.name}")
+    return found
+
+
+def _statement_calls(function: Function) -> Iterator[str]:
+    for node in ast.walk(function):
+        value = node.value if isinstance(node, ast.Expr) else None
+        match value.value if isinstance(value, ast.Await) else value:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                yield name
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """An example: what is typed, what is to be seen, the directives on it, and its line."""
+
+    source: str
+    want: str
+    directives: frozenset[str]
+    line: int
+
+    @property
+    def key(self) -> tuple[str, str, frozenset[str]]:
+        return self.source, self.want, self.directives
+
+
+def changed_doctests(old: bytes, new: bytes, path: str) -> tuple[Finding, ...]:
+    """Examples of the base that are changed or gone; one that only moved in its file, or is new, is none."""
+    before, after = _samples(old, path), _samples(new, path)
+    left = Counter(sample.key for sample in after)
+    lost = []
+    for sample in before:
+        if left[sample.key] > 0:
+            left[sample.key] -= 1
+        else:
+            lost.append(sample)
+    fresh = [sample for sample in after if left[sample.key] > 0]
+    return tuple(Finding(DOCTEST, *_lost(sample, fresh, path), blocks=False, parks=True) for sample in lost)
+
+
+def _lost(sample: _Sample, fresh: Sequence[_Sample], path: str) -> tuple[str, str, int]:
+    """What became of an example, and where."""
+    again = next((other for other in fresh if other.source == sample.source), None)
+    shown = sample.source.splitlines()[0][:80]
+    if again is None:
+        return f"the example `{shown}` is changed or gone", path, 0
+    if again.want == sample.want:
+        more = ", ".join(sorted(again.directives ^ sample.directives))
+        return f"the example `{shown}` has other directives: {more}", path, again.line
+    return f"the example `{shown}` expects something else", path, again.line
+
+
+def _samples(source: bytes, path: str) -> list[_Sample]:
+    if path.endswith(_DOCUMENTS):
+        return list(_samples_in(source.decode("utf-8", "replace"), 0))
+    parsed = parse_or_none(source) if path.endswith((".py", ".pyi")) else None
+    found: list[_Sample] = []
+    for node in ast.walk(parsed.tree) if parsed is not None else ():
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)):
+            text = ast.get_docstring(node, clean=False)
+            if text and ">>>" in text:
+                found += _samples_in(text, node.body[0].lineno - 1)
+    return found
+
+
+def _samples_in(text: str, above: int) -> Iterator[_Sample]:
+    from doctest import DocTestParser
+
+    try:
+        examples = DocTestParser().get_examples(text)
+    except ValueError:
+        return
+    for example in examples:
+        directives = {
+            word for found in _DIRECTIVE.findall(example.source) for word in re.split(r"[,\s]+", found) if word
+        }
+        bare = _DIRECTIVE.sub("", example.source).strip()
+        yield _Sample(bare, _FENCE.sub("", example.want).strip(), frozenset(directives), above + example.lineno + 1)

@@ -1,0 +1,154 @@
+"""Arguments and expected values of tests that newly stand together in product code: answers learned by heart.
+
+Some products are tables, and are told of as well: whether a table generalises is seen by running it, not by reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bailiwick.gate.diffs import conduct_tables as tables
+from bailiwick.gate.diffs.assertions import ValuePair, value_pairs
+from bailiwick.gate.diffs.associations import (
+    Association,
+    associations_of,
+    canonical,
+    is_digit,
+    is_trivial,
+    rows_of_text,
+    spread,
+)
+from bailiwick.gate.diffs.changes import SourceChange
+from bailiwick.gate.diffs.origins import Readings
+from bailiwick.gate.model import Finding
+
+LARGEST_DATA = 1 << 20
+MOST_SHOWN = 5
+_DATA = (".json", ".csv", ".tsv", ".txt", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".dat", ".jsonl", ".xml")
+
+_WORDS = re.compile(rb"[0-9A-Za-z]+")
+_KINDS = frozenset({b"number", b"text", b"list", b"dict", b"set", b"bool", b"none", b"frozenset", b"True", b"False"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A pair as it is compared."""
+
+    pair: ValuePair
+    arguments: frozenset[Hashable]
+    telling: frozenset[Hashable]
+    """Those of the arguments that are not trivial."""
+    expected: Hashable
+
+    @property
+    def key(self) -> Hashable:
+        return self.arguments, self.expected
+
+
+Index = Mapping[Hashable, Sequence[_Known]]
+
+
+def read_values(
+    changes: Sequence[SourceChange], test_sources: Mapping[str, bytes], readings: Readings | None = None
+) -> tuple[Finding, ...]:
+    """Files that newly hold pairs of tests; two pairs in a change ask for a person, one is a note."""
+    once = readings or Readings()
+    products = [change for change in changes if not change.is_test]
+    read = [(c, _associations(c, c.old, once), _associations(c, c.new, once)) for c in products]
+    fresh = [(change, _added(old, new), old) for change, old, new in read]
+    index = _index(value_pairs(_mentioning([item for _, added, _ in fresh for item in added], test_sources)))
+    before = {known.key for _, _, old in fresh for known in _matching(old, index)}
+    found: dict[str, dict[Hashable, tuple[_Known, int]]] = {}
+    for change, added, _ in fresh:
+        here = found.setdefault(change.path, {})
+        for association in added:
+            for known in _matching([association], index):
+                if known.key not in before:
+                    here.setdefault(known.key, (known, association.line))
+    total = len({key for here in found.values() for key in here})
+    return tuple(_finding(path, list(here.values()), parks=total > 1) for path, here in found.items() if here)
+
+
+def _mentioning(associations: Iterable[Association], test_sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those of the tests that have a word of any result: the others can't expect it, and need not be read."""
+    wanted: set[bytes] = set()
+    for item in associations:
+        for key in item.row or item.results:
+            if not is_trivial(key):
+                wanted.update(_WORDS.findall(repr(key).encode()))
+    wanted -= _KINDS
+    return {path: source for path, source in test_sources.items() if wanted.intersection(_WORDS.findall(source))}
+
+
+def _added(old: Iterable[Association], new: Iterable[Association]) -> list[Association]:
+    """Associations that the old version has not, wherever they stand."""
+    known = {(item.guards, item.results, item.row) for item in old}
+    return [item for item in new if (item.guards, item.results, item.row) not in known]
+
+
+def _associations(change: SourceChange, source: bytes | None, readings: Readings) -> tuple[Association, ...]:
+    if source is None:
+        return ()
+    try:
+        if change.path.endswith(".py"):
+            read = readings.read(source)
+            return associations_of(read[0].tree, read[1].folder) if read is not None else ()
+        if change.path.endswith(_DATA) and len(source) <= LARGEST_DATA and b"\0" not in source:
+            return tuple(rows_of_text(source.decode("utf-8", "replace")))
+    except RecursionError:
+        return ()
+    return ()
+
+
+def _index(pairs: Iterable[ValuePair]) -> Index:
+    """The pairs by what is expected; left out where a side says nothing, or where an argument is given back."""
+    found: dict[Hashable, list[_Known]] = {}
+    for pair in pairs:
+        arguments = frozenset(key for value in pair.arguments for key in spread(value))
+        telling = frozenset(key for value in pair.arguments if not is_trivial(key := canonical(value)))
+        expected = canonical(pair.expected)
+        given_back = spread(pair.expected) - {expected} <= arguments and expected in arguments | {
+            canonical(pair.arguments)
+        }
+        if telling and not is_trivial(expected) and not given_back:
+            found.setdefault(expected, []).append(_Known(pair, arguments, telling, expected))
+    return found
+
+
+def _matching(associations: Iterable[Association], index: Index) -> list[_Known]:
+    found = []
+    for item in associations:
+        for result in item.row or item.results:
+            found += [known for known in index.get(result, ()) if _holds(item, known)]
+    return found
+
+
+def _holds(item: Association, known: _Known) -> bool:
+    """Whether an association leads from the arguments of a pair to what is expected."""
+    if item.row:
+        rest = list(item.row)
+        rest.remove(known.expected)
+        return known.telling <= set(rest) and not all(map(is_digit, {*known.telling, known.expected}))
+    return bool(item.guards & known.telling) and (known.telling <= item.guards or item.guards <= known.arguments)
+
+
+def _finding(path: str, found: Sequence[tuple[_Known, int]], *, parks: bool) -> Finding:
+    shown = ", ".join(_shown(known.pair) for known, _ in found[:MOST_SHOWN])
+    more = f" and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+    count = (
+        "an argument and the value that a test expects" if len(found) == 1 else f"{len(found)} pairs of values of tests"
+    )
+    what = f"{count} newly stand together in the product: {shown}{more}"
+    return Finding(tables.VALUES, what, path, min(line for _, line in found), blocks=False, parks=parks)
+
+
+def _shown(pair: ValuePair) -> str:
+    arguments = ", ".join(_short(value) for value in pair.arguments)
+    return f"({arguments}) → {_short(pair.expected)} of {pair.path}:{pair.line}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,166 @@
+"""Expectations that lie in the product: what changes there is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests
+
+PRODUCT = '''
+def check_price(price):
+    """A price is no less than nothing."""
+    seen.append(price)
+    assert price >= 0
+    log(price)
+
+
+def must(value):
+    if not value:
+        raise AssertionError("no value")
+
+
+def total(prices):
+    assert prices != [None]
+    return sum(prices)
+
+
+def add(item):
+    assert item is not None
+    ITEMS.append(item)
+
+
+class Shelf:
+    def verify(self):
+        assert self.size > 0, "empty"
+'''
+TESTS = {
+    "tests/test_a.py": b"""
+def test_check():
+    check_price(3)
+    must(3)
+    total([1])
+    add(3)
+
+def test_shelf():
+    Shelf().verify()
+"""
+}
+
+
+def _helpers(*edit: str, tests: dict[str, bytes] | None = None) -> list[tuple[str, bool]]:
+    new = PRODUCT.replace(edit[0], edit[1])
+    assert new != PRODUCT
+    found = asserting_helpers(PRODUCT.encode(), new.encode(), "shop.py", TESTS if tests is None else tests)
+    assert all(finding.code == "expectation-helper" and not finding.blocks for finding in found)
+    return [(finding.what.split()[0], finding.parks) for finding in found]
+
+
+CHANGED = {
+    "weaker": (("price >= 0", "True"), "check_price"),
+    "gone": (("    assert price >= 0\n", ""), "check_price"),
+    "an early return": (("    seen.append(price)\n", "    return\n"), "check_price"),
+    "an error that is not raised": (("if not value", "if value is ..."), "must"),
+    "a method": (("self.size > 0", "self.size >= 0"), "Shelf.verify"),
+    "deleted": (("def must(", "def mustnt("), "must"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED.values(), ids=CHANGED.keys())
+def test_a_changed_function_that_asserts_for_tests_asks_for_a_person(case: tuple[tuple[str, str], str]) -> None:
+    """The test that calls it rests on it: without its assertion the test says nothing."""
+    edit, name = case
+    assert _helpers(*edit) == [(name, True)]
+
+
+UNTOUCHED = {
+    "behind the assertion": ("    log(price)\n", "    log(price, 2)\n"),
+    "a docstring": ("no less than nothing", "at least nothing"),
+    "a type checker's assertion": ("ITEMS.append(item)", "ITEMS.insert(0, item)"),
+}
+
+
+@pytest.mark.parametrize("edit", UNTOUCHED.values(), ids=UNTOUCHED.keys())
+def test_what_leaves_the_assertion_alone_is_no_finding(edit: tuple[str, str]) -> None:
+    """Products assert for reasons of their own."""
+    assert _helpers(*edit) == []
+
+
+def test_a_function_that_gives_something_back_is_a_note() -> None:
+    """It may well be called for what it gives."""
+    assert _helpers("!= [None]", "!= []") == [("total", False)]
+
+
+def test_only_what_tests_call_as_a_statement_counts() -> None:
+    """An assertion that no test rests on is the product's own."""
+    assert _helpers("price >= 0", "True", tests={"tests/test_a.py": b"def test_a(): x = check_price(3)\n"}) == []
+    assert asserting_helpers(None, PRODUCT.encode(), "shop.py", TESTS) == ()
+
+
+DOCUMENTED = '''"""Prices.
+
+>>> discount(200, 10)
+180
+"""
+
+
+def label(name):
+    """A label.
+
+    >>> label("a")
+    'A'
+    >>> label("b")  # doctest: +ELLIPSIS
+    'B...'
+    """
+'''
+
+
+def _doctests(old: str, new: str, path: str = "shop.py") -> list[str]:
+    found = changed_doctests(old.encode(), new.encode(), path)
+    assert all(finding.code == "expectation-doctest" and finding.parks and not finding.blocks for finding in found)
+    return [finding.what for finding in found]
+
+
+LOST = {
+    "another value": (("\n180\n", "\n190\n"), "expects something else"),
+    "another call": (("discount(200, 10)", "discount(200, 5)"), "changed or gone"),
+    "skipped": (('label("a")\n', 'label("a")  # doctest: +SKIP\n'), "+SKIP"),
+    "deleted": (("    >>> label(\"a\")\n    'A'\n", ""), "changed or gone"),
+    "a deleted function": ((DOCUMENTED[DOCUMENTED.index("def label") :], ""), "changed or gone"),
+}
+
+
+@pytest.mark.parametrize("case", LOST.values(), ids=LOST.keys())
+def test_a_changed_example_asks_for_a_person(case: tuple[tuple[str, str], str]) -> None:
+    """An example that is run is a test, wherever it stands."""
+    edit, said = case
+    found = _doctests(DOCUMENTED, DOCUMENTED.replace(*edit))
+    assert found
+    assert all(said in what for what in found)
+
+
+KEPT = {
+    "more": ('    >>> label("a")\n', '    >>> label("c")\n    \'C\'\n    >>> label("a")\n'),
+    "words": ("A label.", "What is written on a shelf."),
+    "moved": ("def label", "def other():\n    pass\n\n\ndef label"),
+}
+
+
+@pytest.mark.parametrize("edit", KEPT.values(), ids=KEPT.keys())
+def test_more_examples_and_other_words_are_fine(edit: tuple[str, str]) -> None:
+    """Examples may be added, and move within their file."""
+    assert _doctests(DOCUMENTED, DOCUMENTED.replace(*edit)) == []
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/use.rst", "notes.txt"])
+def test_examples_in_documents_count(path: str) -> None:
+    """They are run by the same tools."""
+    old = "# Use\n\n```pycon\n>>> discount(200, 10)\n180\n```\n\nMore.\n"
+    assert _doctests(old, old.replace("180", "190"), path)
+    assert _doctests(old, old.replace("More.", "Less.").replace("# Use", "# How"), path) == []
+    assert _doctests("no examples", "none", path) == []
+
+
+def test_what_can_not_be_read_has_no_examples() -> None:
+    """Others tell of such a file."""
+    assert _doctests("def f(:", "def g(:") == []
+    assert _doctests('"""\n>>>x\n"""\n', '"""\n>>>y\n"""\n') == []
