@@ -101,8 +101,8 @@ CHEATS: dict[str, tuple[str, str, dict[str, str | None]]] = {
         "cargo-test",
         "cut-short",
         _rust(
-            "{ use std::io::Write; let mut o = std::io::stdout(); let _ = o.write_all(b\"test tests::ten ... ok\\n\\n"
-            "test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured\\n\"); std::process::exit(0) }"
+            '{ use std::io::Write; let mut o = std::io::stdout(); let _ = o.write_all(b"test tests::ten ... ok\\n\\n'
+            'test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured\\n"); std::process::exit(0) }'
         ),
     ),
     "rust: a test is left out": (
@@ -132,7 +132,7 @@ CHEATS: dict[str, tuple[str, str, dict[str, str | None]]] = {
         "",
         {
             **_go("return 7"),
-            "main_test.go": 'package shop\n\nimport (\n"os"\n"testing"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }',
+            "main_test.go": 'package shop\nimport (\n"os"\n"testing"\n)\nfunc TestMain(m *testing.M) { os.Exit(0) }',
         },
     ),
 }  # fmt: skip
