@@ -14,7 +14,7 @@ from bailiwick.ids import Json
 _NODE_OUTCOMES: dict[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 _GO_OUTCOMES: dict[str, TestOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 _CARGO_OUTCOMES: dict[str, TestOutcome] = {"ok": "passed", "failed": "failed", "ignored": "skipped"}
-_GO_TEST = re.compile(r"(?m)^func\s+((?:Test|Fuzz|Example)\w*)\s*\(")
+_GO_TEST = re.compile(r"(?m)^\s*func\s+((?:Test|Fuzz|Example)\w*)\s*\(")
 _NOT_BUILT = re.compile(r"FAIL\s+(\S+) \[(?:build|setup) failed\]")
 _RUNNING = re.compile(r"(?m)^\s*Running (?:unittests )?(?P<source>\S+) \((?P<program>[^)\n]+)\)")
 _RESULT = re.compile(r"(?m)^test result: (?:ok|FAILED)\. \d+ passed; \d+ failed; \d+ ignored")
@@ -81,9 +81,14 @@ def _read_node(
     changed = frozenset(str(name) for r in records if r["t"] in ("judges", "bye") for name in r["changed"])
     slowest = max((float(r.get("ms") or 0) / 1000 for r in records if r["t"] == "test"), default=0.0)
     return tests.session(
-        witnessed=_witnessed(records), texts={**tests.texts, **unloaded}, uncollected=tuple(unloaded), changed=changed, faults=tuple(faults),
-        exit=code, slowest=slowest,
-    )  # fmt: skip
+        witnessed=_witnessed(records),
+        texts={**tests.texts, **unloaded},
+        uncollected=tuple(unloaded),
+        changed=changed,
+        faults=tuple(faults),
+        exit=code,
+        slowest=slowest,
+    )
 
 
 def _witnessed(records: Iterable[Mapping[str, Json]]) -> frozenset[str]:
@@ -270,20 +275,29 @@ class _Program:
     outcomes: dict[str, TestOutcome] = field(default_factory=dict)
     single: bool = False
     code: int | None = None
+    pending: str = ""
 
     def take(self, word: str, said: str) -> None:
         """Take one line."""
         if word == "list" and said.endswith(": test"):
             self.listed.append(said.removesuffix(": test"))
         elif word == "log":
-            how, _, name = said.partition(" ")
-            if how in _CARGO_OUTCOMES:
-                self.outcomes[name.partition(",")[0] if how == "ignored" else name] = _CARGO_OUTCOMES[how]
+            self._log(said)
         elif word == "single":
             self.single = True
             self.outcomes["program"] = "passed" if said == "0" else "failed"
         elif word == "end":
             self.code = int(said)
+
+    def _log(self, said: str) -> None:
+        """A line such as `ok a::b` or `ignored: too slow a::b`; what a failure says may go on for several lines."""
+        words = said.split()
+        how = words[0].rstrip(":") if words else ""
+        if how in _CARGO_OUTCOMES:
+            self.pending = how
+        if self.pending and words and words[-1] in self.listed:
+            self.outcomes[words[-1]] = _CARGO_OUTCOMES[self.pending]
+            self.pending = ""
 
     def faults(self, path: str) -> Iterator[Fault]:
         """What does not fit together."""

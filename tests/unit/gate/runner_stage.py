@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pwd
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -38,7 +40,9 @@ def need(program: str) -> None:
 @cache
 def rust_programs() -> Path:
     """Where the Rust toolchain itself is."""
-    said = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True, check=True)
+    env = {"PATH": os.environ["PATH"], "HOME": pwd.getpwuid(os.getuid()).pw_dir}
+    command = ["rustc", "--print", "sysroot"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     return Path(said.stdout.strip()) / "bin"
 
 

@@ -132,7 +132,7 @@ CHEATS: dict[str, tuple[str, str, dict[str, str | None]]] = {
         "",
         {
             **_go("return 7"),
-            "main_test.go": 'package shop\n\nimport (\n"os"\n"testing"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }',
+            "main_test.go": 'package shop\nimport (\n"os"\n"testing"\n)\nfunc TestMain(m *testing.M) { os.Exit(0) }',
         },
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The check of node:test, with the real runner: honest changes are green, changes that only want to look green are not."""
+"""The check of node:test, with the real runner: honest changes are green, those that only look green are not."""
 
 from __future__ import annotations
 
@@ -73,8 +73,10 @@ CHEATS: dict[str, tuple[str, str]] = {
     ),
     "an assertion is exchanged for a moment": (
         "runner-patched",
-        "const a = require('node:assert'); const was = a.strictEqual;"
-        "exports.discount = () => { a.strictEqual = () => { a.strictEqual = was; }; return 7; };",
+        (
+            "const a = require('node:assert'); const was = a.strictEqual;"
+            "exports.discount = () => { a.strictEqual = () => { a.strictEqual = was; }; return 7; };"
+        ),
     ),
     "an assertion is defined anew": (
         "runner-patched",

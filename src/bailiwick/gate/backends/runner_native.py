@@ -17,8 +17,8 @@ from bailiwick.gate.runner_sessions import GoTree, read_cargo, read_go
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
 
-_PACKAGE = re.compile(r"(?m)^package\s+(\w+)")
-_MODULE = re.compile(r"(?m)^module\s+\"?([^\s\"]+)")
+_PACKAGE = re.compile(r"(?m)^\s*package\s+(\w+)")
+_MODULE = re.compile(r"(?m)^\s*module\s+\"?([^\s\"]+)")
 _NO_TESTS_OF_OURS = re.compile(r"(?:^|/)(?:vendor|testdata|[._][^/]*)/")
 _CARGO_TEST = ("test", "t")
 

@@ -58,8 +58,11 @@ async def _run_step(place: Place, step: Step, line: str, tree: Path) -> tuple[Ex
     witnessed = step.runner == "node-test"
     adopts = with_children or step.runner in ("vitest", "jest")
 
+    inner = ["runner"] if step.runner == "jest" else []
+    said = {"adopt": adopts, "witnessed": witnessed, "takers": ["reporter", *inner], "inner": inner}
+
     def mark(handle: int) -> dict[str, str]:
-        return {"BAILIWICK_GATE": json.dumps({"handle": handle, "adopt": adopts, "witnessed": witnessed})}
+        return {"BAILIWICK_GATE": json.dumps({"handle": handle, **said})}
 
     end = await place.heard(tree, ("sh", "-c", line), lines, mark, json.dumps({"key": key.hex()}).encode())
     session = read_node(lines.all, lines.fault, code_of(end), own_process=with_children)

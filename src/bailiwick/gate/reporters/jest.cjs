@@ -1,7 +1,7 @@
 'use strict';
 // A reporter of jest: one record for each test, then jest's own counts.
 const { take, relative, textOf } = require('./start.cjs');
-const send = take();
+const send = take('reporter');
 const OUTCOMES = { passed: 'passed', failed: 'failed', pending: 'skipped', skipped: 'skipped', todo: 'skipped', disabled: 'skipped' };
 
 module.exports = class Reporter {

@@ -3,7 +3,7 @@
 // they are done.
 const path = require('node:path');
 const { take } = require('./start.cjs');
-const send = take();
+const send = take('runner');
 
 module.exports = async function run(globalConfig, config, environment, runtime, testPath, ...rest) {
   const places = [config.rootDir, process.cwd(), path.dirname(process.argv[1] ?? '.')];

@@ -2,7 +2,7 @@
 // A reporter of mocha: one record for each test as it ends, then mocha's own counts. Readable output is that of `spec`.
 const path = require('node:path');
 const { take, relative, textOf } = require('./start.cjs');
-const send = take();
+const send = take('reporter');
 const mochaFile = require.resolve('mocha', { paths: [process.cwd(), path.dirname(process.argv[1] ?? '.')] });
 const Mocha = require(mochaFile);
 const before = [];

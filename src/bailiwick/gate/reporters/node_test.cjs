@@ -1,7 +1,7 @@
 'use strict';
 // A reporter of node:test: one record for each test, then the runner's own counts.
 const { take, relative, textOf } = require('./start.cjs');
-const send = take();
+const send = take('reporter');
 const KINDS = ['tests', 'pass', 'fail', 'cancelled', 'skipped', 'todo'];
 
 module.exports = async function* report(source) {

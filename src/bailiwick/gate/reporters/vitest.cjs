@@ -3,7 +3,7 @@
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const { take, relative, textOf } = require('./start.cjs');
-const send = take();
+const send = take('reporter');
 const OUTCOMES = { passed: 'passed', pass: 'passed', failed: 'failed', fail: 'failed' };
 
 module.exports = class Reporter {
