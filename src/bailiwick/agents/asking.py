@@ -165,7 +165,7 @@ class Desk:
         if not access.turn.cwd.is_dir():
             raise NotReady(f"the directory {access.turn.cwd} does not exist", hint="make it, or change the node's cwd")
         fencing = await self.fencing()
-        stay = Stay(scene.root, scene.workspace, scene.environment, scene.show, lambda: launcher.end("total"))
+        stay = Stay(scene.root, scene.workspace, scene.environment, scene.show, lambda why: launcher.end("disk", why))
         program, files = registry.program_files(backend.name, access.turn, self.settings)
         options = {**access.turn.options, **fencing.options(backend.name), "program": fencing.inside(program)}
         dressed = fencing.dress(replace(access, turn=replace(access.turn, options=options)), backend.name, stay)

@@ -27,6 +27,7 @@ from bailiwick.agents.port import (
 from bailiwick.agents.resets import next_month, parse_reset, parse_retry_after, parse_wait
 from bailiwick.agents.rules import Rule, Where, rules
 from bailiwick.engine.failures import Detail, Kind
+from bailiwick.fence.cage import OURS
 
 _LONGEST = 65_536
 _LAYERS = 6
@@ -104,6 +105,9 @@ def classify(events: Sequence[AgentEvent], *, expects_answer: bool, now: float, 
         return _told(found, seen, now, zone) if found else None
     if seen.ended is not None and seen.ended.why == "budget":
         return _told([_Evidence(Kind.BUDGET, "ended at its budget", "the turn reached its budget")], seen, now, zone)
+    if seen.ended is not None and seen.ended.why == "disk":
+        words = seen.ended.stderr.rpartition(OURS)[2] or "it wrote more than a sandbox may hold"
+        return _told([_Evidence(Kind.DISK, "disk", words)], seen, now, zone)
     if not seen.final and not seen.denied and not expects_answer and _ended_well(seen):
         return None
     found = [*_from_troubles(seen), *_from_limits(seen), *_from_answer(seen.answer), *_from_process(seen)]

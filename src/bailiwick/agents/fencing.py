@@ -6,10 +6,10 @@ import asyncio
 import os
 import shutil
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from bailiwick.agents.brokerage import Access, Brokerage
@@ -17,8 +17,8 @@ from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES
 from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles
 from bailiwick.config.paths import make_private
-from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
-from bailiwick.fence.disk import watch_disk
+from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage, Limits
+from bailiwick.fence.disk import reclaim, size_words, watch_disk
 from bailiwick.fence.environments import bin_folders, binds_of, tool_variables
 from bailiwick.fence.ownership import give_back, uid_of
 from bailiwick.fence.port import Room
@@ -60,7 +60,7 @@ class Stay:
     workspace: Path
     environment: str = ""
     show: Callable[[str], None] = lambda _text: None
-    over: Callable[[], None] = lambda: None
+    over: Callable[[str], None] = lambda _why: None
 
 
 @dataclass(slots=True)
@@ -121,10 +121,12 @@ class Fencing:
         cage = replace(self._cage(turn, stay, files, doors), owner=stay.root)
         async with AsyncExitStack() as stack:
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+            filled = _Filled(written(cage), cage.limits, stay, self.state)
+            stack.push_async_callback(filled.clear)
             stack.callback(self._return, turn.cwd, cage, turn.cwd.stat().st_uid)
             doorman = _Doorman(self, stack, hosts, brokerage, stay.show)
             room = await stack.enter_async_context(self.fence.sandbox.enter(cage, doorman))
-            watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, partial(_tell_over, stay)))
+            watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, filled))
             stack.callback(watch.cancel)
             yield self._seen(access, stay), room
 
@@ -209,9 +211,32 @@ def _is_carried(name: str, *, exposed: bool) -> bool:
     return name.startswith(CARRIED) and _NOT_CARRIED.isdisjoint(name.split("_"))
 
 
-def _tell_over(stay: Stay, why: str) -> None:
-    stay.show(f"the turn is ended: {why}")
-    stay.over()
+@dataclass(slots=True)
+class _Filled:
+    """Ends a turn that wrote too much, and gives the space back when its programs are gone.
+
+    Only what lies among our own files is cleared: a person's directory is left as it is.
+    """
+
+    paths: tuple[Path, ...]
+    limits: Limits
+    stay: Stay
+    state: Path
+    why: str = ""
+    since: float = field(default_factory=time.time)
+
+    def __call__(self, why: str) -> None:
+        self.why = why
+        self.stay.show(f"the turn is ended: {why}")
+        self.stay.over(why)
+
+    async def clear(self) -> None:
+        """Remove what filled the disk, if anything did."""
+        own = [path for path in self.paths if path.resolve().is_relative_to(self.state.resolve())]
+        if not self.why or not own:
+            return
+        freed = await asyncio.to_thread(reclaim, own, self.limits, self.since)
+        self.stay.show(f"{freed.files} files with {size_words(freed.bytes)} that it wrote were removed")
 
 
 def binds_for_all(files: tuple[Path, ...]) -> tuple[Bind, ...]:

@@ -65,6 +65,8 @@ def conclude(end: Exit | Trouble, outcome: Answered | Trouble | None, emit: Emit
     match end, outcome:
         case Trouble(), _:
             emit(end)
+        case Exit(why="disk"), _:
+            emit(ended(end))
         case Exit(), Answered():
             emit(outcome)
         case Exit(why="exited"), Trouble():

@@ -15,6 +15,7 @@ from typing import Self
 
 from bailiwick.agents.port import AgentEvent, Emit, ToolBegan, ToolEnded
 from bailiwick.agents.streams import Bounds, Lines
+from bailiwick.fence.cage import OURS
 from bailiwick.fence.port import Room
 from bailiwick.runtime.kinds import Command, Exit, Why
 from bailiwick.runtime.proc import run_process
@@ -60,6 +61,7 @@ class Launcher:
         self._tools: set[str] = set()
         self._notes: list[Path] = []
         self._ended: Why | None = None
+        self._words = ""
         self._program: _Watched | None = None
 
     def __enter__(self) -> Self:
@@ -85,9 +87,13 @@ class Launcher:
 
         return emit_watched
 
-    def end(self, why: Why) -> None:
-        """End what runs, now and later in this turn: its money is spent, or nobody wants it any more."""
-        self._ended = self._ended or why
+    def end(self, why: Why, words: str = "") -> None:
+        """End what runs, now and later in this turn: its money is spent, or nobody wants it any more.
+
+        `words` are put at the end of its standard error.
+        """
+        if self._ended is None:
+            self._ended, self._words = why, words
         if self._program is not None:
             self._program.ring(why)
 
@@ -131,7 +137,7 @@ class Launcher:
 
     async def _run(self, command: Command, watched: _Watched) -> Exit:
         if self._ended is not None:
-            return Exit(-signal.SIGTERM, b"", b"", 0.0, why=self._ended)
+            return self._said(Exit(-signal.SIGTERM, b"", b"", 0.0, why=self._ended))
         self._program = watched
         try:
             end = await run_process(
@@ -142,7 +148,13 @@ class Launcher:
             self._program = None
             self._tools.clear()
             watched.close()
-        return replace(end, truncated=False)
+        return self._said(replace(end, truncated=False))
+
+    def _said(self, end: Exit) -> Exit:
+        """The end of a program with our words on it."""
+        if not self._words or end.why != self._ended:
+            return end
+        return replace(end, stderr=end.stderr + f"\n{OURS}{self._words}\n".encode())
 
     def _started(self, pid: int) -> None:
         if self._program is not None:

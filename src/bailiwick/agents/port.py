@@ -135,7 +135,7 @@ class ProcessEnded:
 
     code: int
     stderr: str = ""
-    why: Literal["exited", "silence", "total", "cancelled", "budget"] = "exited"
+    why: Literal["exited", "silence", "total", "cancelled", "budget", "disk"] = "exited"
 
 
 AgentEvent = (

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     OVERFLOW = "overflow"
     REFUSED = "refused"
     TOOL_DENIED = "tool_denied"
+    DISK = "disk"
     TIMEOUT = "timeout"
     CRASH = "crash"
     EMPTY = "empty"

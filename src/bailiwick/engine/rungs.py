@@ -88,7 +88,7 @@ class Exhausted:
 def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
     """Choose the rung after the last of `tries`. Of a chain only the last model climbs: the others get one call."""
     last = tries[-1]
-    waits = last.kind is Kind.BUDGET or (last.kind in (Kind.CAP, Kind.HELD) and policy.on_cap == "wait")
+    waits = last.kind in (Kind.BUDGET, Kind.DISK) or (last.kind in (Kind.CAP, Kind.HELD) and policy.on_cap == "wait")
     if last.model + 1 < (last.detail.models or policy.models) and not waits:
         return Plan("next_model", last.model + 1, feedback=feedback_of(tries))
     step = _climb(tries, policy, key)
@@ -122,6 +122,8 @@ def _climb(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause
             return Pause("retry", _same(last), "its credential is held back", seconds=last.detail.retry_after or 1.0)
         case Kind.BUDGET:
             return Exhausted("it reached its budget")
+        case Kind.DISK:
+            return Exhausted(last.detail.evidence or "it wrote more than a sandbox may hold")
         case _:
             pass
     counted = [t for t in tries if t.kind not in FREE | ENDPOINT]

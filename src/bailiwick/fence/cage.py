@@ -21,6 +21,9 @@ DOORS = {"model": MODEL_PORT, "egress": EGRESS_PORT}
 SERVICE_DOOR = "service-"
 """How the names of doors begin behind which a container for tests is; the rest of the name is the port."""
 
+OURS = "bailiwick: "
+"""How a line of ours begins at the end of a program's standard error: which limit it met."""
+
 MB = 1024**2
 GB = 1024**3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,8 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady, Place, UsageError
-from bailiwick.fence.cage import HOME, INNER, Bind, Cage, Limits, Role, Standing
-from bailiwick.fence.disk import watch_disk
+from bailiwick.fence.cage import HOME, INNER, OURS, Bind, Cage, Limits, Role, Standing
+from bailiwick.fence.disk import reclaim, watch_disk
 from bailiwick.fence.port import Room, Sandbox
 from bailiwick.fence.relay import Passage, Relay
 from bailiwick.fence.scratch import own_scratch, sweep_scratch
@@ -122,14 +123,15 @@ class Fence:
         """Run a command inside to its end; nothing of it is left. A missing program exits with 127.
 
         Raises `NotReady` where the sandbox can't be entered. One that uses more disk than its cage allows is ended,
-        with `why` "budget"; that, and any other limit of the whole sandbox, is said at the end of its standard error.
+        with `why` "disk"; that, and any other limit of the whole sandbox, is said at the end of its standard error.
+        What a command of the gate, or one that prepares, wrote too much is removed: their trees are copies of ours.
         """
         variables = {EFFECT_MARK: secrets.token_hex(8), **(self.env() if env is None else env)}
         doorman = _Doorman(egress, self.relay.passage() if self.relay else None)
         async with self.sandbox.enter(cage, doorman) as room:
             command = room.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
             alarm: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
-            notes: list[str] = []
+            notes, since = list[str](), time.time()
             watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, _ringer(alarm, notes)))
             try:
                 stop = cancel or asyncio.Event()
@@ -139,7 +141,9 @@ class Fence:
                 alarm.cancel()
                 await doorman.settle()
             notes += _told(room, command, end)
-        return replace(end, stderr=end.stderr + "".join(f"bailiwick: {n}\n" for n in notes).encode()) if notes else end
+        if end.why == "disk" and cage.role != "agent":
+            await asyncio.to_thread(reclaim, written(cage), cage.limits, since)
+        return replace(end, stderr=end.stderr + "".join(f"{OURS}{n}\n" for n in notes).encode()) if notes else end
 
 
 @dataclass(slots=True)
@@ -178,7 +182,7 @@ def _ringer(alarm: asyncio.Future[Why], notes: list[str]) -> Callable[[str], Non
     def ring(why: str) -> None:
         notes.append(why)
         if not alarm.done():
-            alarm.set_result("budget")
+            alarm.set_result("disk")
 
     return ring
 

@@ -10,7 +10,7 @@ from bailiwick.gate.outcomes import RED, Item, Session
 
 NAMED = 20
 """How many tests a finding of one kind names one by one."""
-BROKEN = frozenset({"cut-short", "no-records", "timeout", "forged-record"})
+BROKEN = frozenset({"cut-short", "no-records", "timeout", "disk", "forged-record"})
 """Faults after which it means nothing that a test has no outcome."""
 _GOOD_EXITS = (0, 1, 5)
 _OUTSIDE = ("/", "<")

@@ -34,6 +34,8 @@ class Trial:
     timed_out: bool = False
     missing: str = ""
     """The program that is not there."""
+    disk: str = ""
+    """Which limit of the disk ended it."""
 
     @property
     def good(self) -> bool:
@@ -44,7 +46,7 @@ class Trial:
     def is_infrastructure(self) -> bool:
         """Whether it looks like the machine's fault rather than the code's."""
         full = any(word in line.casefold() for line in self.lines for word in _NO_SPACE)
-        return self.timed_out or self.code is None or self.code in (NOT_FOUND, *KILLED) or full
+        return self.timed_out or bool(self.disk) or self.code is None or self.code in (NOT_FOUND, *KILLED) or full
 
 
 def judge(here: Trial, there: Trial | None) -> tuple[Outcome, str]:
@@ -54,6 +56,8 @@ def judge(here: Trial, there: Trial | None) -> tuple[Outcome, str]:
     if here.missing:
         return "failed", ""
     how = "ran out of time" if here.timed_out else f"exits with {here.code}"
+    if here.disk:
+        how = f"was ended ({here.disk})"
     if there is None or there.good:
         return "failed", f"the check {how} here and succeeds on the base"
     if here.is_infrastructure and there.is_infrastructure:

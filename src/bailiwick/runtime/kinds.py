@@ -70,8 +70,8 @@ class Command:
     pass_fds: tuple[int, ...] = ()
 
 
-Why = Literal["exited", "silence", "total", "cancelled", "budget"]
-"""What ended a process: itself, one of the clocks, a person, or its money."""
+Why = Literal["exited", "silence", "total", "cancelled", "budget", "disk"]
+"""What ended a process: itself, one of the clocks, a person, its money, or what it wrote."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ async def run_process(
         why = await running.wait(cancel, command.timeout, alarm)
         if why == "exited":
             await running.settle()
+        elif why == "disk":
+            await running.abandon()  # whoever fills the disk gets no time to go on with it
         else:
             await running.end()
     except BaseException:
@@ -217,7 +219,7 @@ class _Running:
         await self._finish()
 
     async def abandon(self) -> None:
-        """The task that ran the process is itself being cancelled: kill at once."""
+        """Kill the process and its children at once: the task that ran it is being cancelled, or it fills the disk."""
         if not self.exited.done():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, signal.SIGKILL)

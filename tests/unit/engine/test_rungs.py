@@ -60,6 +60,7 @@ MATRIX: list[tuple[Kind, list[str]]] = [
     (Kind.BAD_OUTPUT, [*REASKS * 3, "reask", "reask", "exhausted"]),
     (Kind.TOOL_DENIED, [*REASKS * 3, "reask", "reask", "exhausted"]),
     (Kind.BUDGET, ["exhausted"]),
+    (Kind.DISK, ["exhausted"]),
 ]
 
 
@@ -145,7 +146,7 @@ def test_without_a_session_bad_output_is_reframed_at_once() -> None:
     assert [t.level for t in tries] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.BUDGET}))
+@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.BUDGET, Kind.DISK}))
 def test_only_the_last_model_of_a_chain_climbs(kind: Kind) -> None:
     """A cheaper model gets exactly one call, whatever fails; nobody waits while a stronger one is there."""
     rungs, tries = _climb(_only(kind), LadderPolicy(models=3, max_attempts=100), most=12)

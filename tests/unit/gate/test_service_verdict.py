@@ -6,6 +6,7 @@ import pytest
 
 from bailiwick.gate.model import CheckResult, Finding, Level, Outcome, Taken, Verdict
 from bailiwick.gate.run import (
+    Proof,
     Trial,
     about_wanted_tests,
     is_excused,
@@ -136,10 +137,12 @@ def test_the_proof_is_gathered_over_all_checks() -> None:
     proving = CheckResult("a", "pytest", "tests", "passed", proof=("t1", "t2"))
     silent = CheckResult("b", "command", "exit-code", "passed")
     unsure = CheckResult("c", "pytest", "tests", "passed", unproven="because")
-    assert proof_of([silent, unsure, proving], changed=True) == (("t1", "t2"), "")
-    assert proof_of([silent, unsure], changed=True) == ((), "because")
-    assert proof_of([silent], changed=True) == ((), "no test shows this fix")
-    assert proof_of([silent], changed=False) == ((), "")
+    healing = CheckResult("d", "pytest", "tests", "passed", healed=("t3",))
+    assert proof_of([silent, unsure, proving], changed=True) == Proof(("t1", "t2"))
+    assert proof_of([silent, unsure, healing], changed=True) == Proof((), ("t3",))
+    assert proof_of([silent, unsure], changed=True) == Proof(unproven="because")
+    assert proof_of([silent], changed=True) == Proof(unproven="no test shows this fix")
+    assert proof_of([silent], changed=False) == Proof()
 
 
 def test_what_was_taken_out_blocks_nothing_but_stays_listed() -> None:
@@ -148,7 +151,7 @@ def test_what_was_taken_out_blocks_nothing_but_stays_listed() -> None:
         [Finding("weak", "deleted", "tests/a.py"), Finding("weak", "noqa", "b.py")], _out("tests/a.py")
     )
     assert [(f.path, f.blocks) for f in found] == [("tests/a.py", False), ("b.py", True)]
-    assert found[0].what == "deleted (taken out)"
+    assert found[0].what == "deleted (reverted)"
 
 
 def test_only_what_was_taken_out_can_be_asked_for() -> None:

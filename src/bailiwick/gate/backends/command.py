@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bailiwick.fence.disk import disk_words
 from bailiwick.fence.environments import bin_folders, tool_variables
 from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.model import CheckResult, Finding
@@ -82,4 +83,5 @@ def trial_of(end: Exit, program: str) -> Trial:
         digest=digest(end.stdout + b"\0" + end.stderr),
         timed_out=end.timed_out,
         missing=program if missing else "",
+        disk=disk_words(end),
     )

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from bailiwick.fence.disk import disk_words
 from bailiwick.fence.recipes import bin_folders, tool_variables
 from bailiwick.gate.backends.pytest_command import Call, find_interpreter
 from bailiwick.gate.outcomes import Fault, Records, Session, read_records
@@ -240,8 +241,11 @@ def _texts() -> tuple[str, ...]:
 
 def _timed(session: Session, end: Exit) -> Session:
     """Say first that a run was ended from outside."""
-    if not end.timed_out:
+    disk = disk_words(end)
+    if not end.timed_out and not disk:
         return session
     fault = Fault("timeout", f"the tests ran out of time after {end.seconds:.0f} s")
+    if disk:
+        fault = Fault("disk", f"the tests were ended: {disk}")
     kept = tuple(f for f in session.faults if f.code not in ("cut-short", "no-records"))
     return replace(session, faults=(fault, *kept))
