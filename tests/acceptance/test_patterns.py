@@ -4,47 +4,18 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.simulation import BUNDLED, write_repository
 from bailiwick.testing.polling import until
-from tests.acceptance.command import Person, Result, end
+from tests.acceptance.command import Person, end
+from tests.acceptance.shop import LONG, asks, branches, git, script, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
 pytestmark = pytest.mark.timeout(300)
-LONG = 280.0
 PASSED = "gate passed, proposing, NOT merging"
-
-
-def _git(root: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True).stdout
-
-
-def _shop(person: Person, pattern: str = "issue-to-pr") -> Path:
-    """The simulated project as the person's own repository, which is their working directory from then on."""
-    person.extra["BAILIWICK_RETENTION_MIN_FREE"] = "100MB"
-    project = read_yaml(BUNDLED / pattern / "simulate" / "project.yaml").data
-    assert isinstance(project, dict)
-    files = {**project["files"], ".bailiwick/gate.yaml": project["gate"]["pytest"], ".gitignore": "*.log\n"}
-    person.cwd = write_repository(person.cwd / "shop", files)
-    return person.cwd
-
-
-def _script(pattern: str, play: str) -> str:
-    return str(BUNDLED / pattern / "simulate" / f"{play}.yaml")
-
-
-def _asks(person: Person, *more: str | Path) -> Result:
-    return person.runs("issue-to-pr", "issues/round-to-cents.md", *more, timeout=LONG)
-
-
-def _branches(root: Path) -> list[str]:
-    return _git(root, "branch", "--list", "agent/*", "--format=%(refname:short)").split()
 
 
 PLAYS: tuple[tuple[str, tuple[str, ...], int, str, tuple[str, ...]], ...] = (
@@ -52,7 +23,7 @@ PLAYS: tuple[tuple[str, tuple[str, ...], int, str, tuple[str, ...]], ...] = (
     ("bad", (), 0, PASSED, ()),
     ("bad", ("--attempts", "0"), 1, "No PR proposed", ()),
     ("stuck", (), 6, "gave up after 3 fix calls, handing off to a person", ("self-heal",)),
-    ("cheat", (), 6, "; taken out: .bailiwick/gate.yaml, conftest.py", ()),
+    ("cheat", (), 6, "; reverted (protected): .bailiwick/gate.yaml, conftest.py", ()),
     ("cheat", ("--attempts", "0"), 1, "No PR proposed", ()),
 )
 """What is simulated, how it ends, and with which pattern it is tried in every run of the tests."""
@@ -80,63 +51,63 @@ def test_a_simulation_ends_as_promised_anywhere(
 
 def test_an_issue_becomes_a_proposal_and_is_never_merged(person: Person) -> None:
     """A branch with one commit on the base, a clean work tree, HEAD where it was; the same command prints it again."""
-    root = _shop(person)
+    root = set_up_shop(person)
     (root / "mine.txt").write_text("not committed")
-    before = _git(root, "rev-parse", "HEAD")
-    result = _asks(person, "--simulate", _script("issue-to-pr", "bad"))
+    before = git(root, "rev-parse", "HEAD")
+    result = asks(person, "--simulate", script("issue-to-pr", "bad"))
     assert result.code == 0, result.out + result.err
     assert PASSED in result.out
     for label in ("base", "agent", "fence", "gate", "limits"):
         assert re.search(rf"^{label} +\S", result.out, re.MULTILINE), label
-    (branch,) = _branches(root)
+    (branch,) = branches(root)
     assert re.fullmatch(r"agent/round-discounted-prices-to-cents-[0-9a-f]{8}", branch)
-    assert _git(root, "rev-parse", f"{branch}~1", "HEAD") == before * 2
-    assert _git(root, "log", "-1", "--format=%s", branch) == "Agent: implement round-to-cents\n"
-    assert set(_git(root, "diff", "--name-only", f"HEAD..{branch}").split()) == {
+    assert git(root, "rev-parse", f"{branch}~1", "HEAD") == before * 2
+    assert git(root, "log", "-1", "--format=%s", branch) == "Agent: implement round-to-cents\n"
+    assert set(git(root, "diff", "--name-only", f"HEAD..{branch}").split()) == {
         "shop/prices.py",
         "tests/test_cents.py",
     }
-    assert _git(root, "status", "--porcelain") == "?? mine.txt\n"
+    assert git(root, "status", "--porcelain") == "?? mine.txt\n"
     assert list((person.home / "state" / "worktrees").glob("[!.]*")) == []
-    again = _asks(person, "--simulate", _script("issue-to-pr", "bad"))
-    assert (again.code, PASSED in again.out, _branches(root)) == (0, True, [branch])
+    again = asks(person, "--simulate", script("issue-to-pr", "bad"))
+    assert (again.code, PASSED in again.out, branches(root)) == (0, True, [branch])
 
 
 @pytest.mark.nightly
 def test_a_changed_issue_is_pointed_out_and_fresh_starts_over(person: Person) -> None:
     """A run keeps the text it was started with; the person decides."""
-    root = _shop(person)
-    assert _asks(person, "--simulate", _script("issue-to-pr", "good")).code == 0
+    root = set_up_shop(person)
+    assert asks(person, "--simulate", script("issue-to-pr", "good")).code == 0
     issue = root / "issues" / "round-to-cents.md"
     issue.write_text(issue.read_text() + "\nAnd round down.\n")
-    again = _asks(person)
+    again = asks(person)
     assert "the text of the issue has changed since" in again.out
-    assert len(_branches(root)) == 1
-    assert _asks(person, "--fresh", "--simulate", _script("issue-to-pr", "good")).code == 0
-    assert len(_branches(root)) == 2
+    assert len(branches(root)) == 1
+    assert asks(person, "--fresh", "--simulate", script("issue-to-pr", "good")).code == 0
+    assert len(branches(root)) == 2
 
 
 def test_a_red_base_costs_nothing(person: Person) -> None:
     """Exit code 8 with the failing tests, and both ways out; no run, no branch."""
-    root = _shop(person)
+    root = set_up_shop(person)
     (root / "shop" / "prices.py").write_text("def discount(price, percent):\n    return 0\n")
-    _git(root, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qam", "break it")
-    result = _asks(person, "--simulate", _script("issue-to-pr", "good"))
+    git(root, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qam", "break it")
+    result = asks(person, "--simulate", script("issue-to-pr", "good"))
     assert result.code == 8, result.out + result.err
     assert "test_ten_percent_off_200_is_180" in result.err
     assert "self-heal" in result.err
     assert "--known-red" in result.err
-    assert _branches(root) == []
+    assert branches(root) == []
     assert person.runs("runs", "list", "--json").json() in ([], {"runs": []})
 
 
 def test_a_refusal_is_handed_to_a_person(person: Person, tmp_path: Path) -> None:
     """Exit code 6 with the agent's reason; no gate was run for it and nothing is kept, as nothing was changed."""
-    root = _shop(person)
-    script = tmp_path / "refuse.yaml"
-    script.write_text("nodes: {implement: [{answer: {outcome: refused, reason: it is unclear}}]}\n")
-    result = _asks(person, "--simulate", script)
-    assert (result.code, _branches(root)) == (6, [])
+    root = set_up_shop(person)
+    play = tmp_path / "refuse.yaml"
+    play.write_text("nodes: {implement: [{answer: {outcome: refused, reason: it is unclear}}]}\n")
+    result = asks(person, "--simulate", play)
+    assert (result.code, branches(root)) == (6, [])
     assert "the agent refused: it is unclear" in result.out
     assert "No PR proposed" in result.out
 
@@ -144,56 +115,56 @@ def test_a_refusal_is_handed_to_a_person(person: Person, tmp_path: Path) -> None
 @pytest.mark.parametrize("edit", ["{}", "{build.log: made}"])
 def test_no_change_or_only_ignored_files_is_no_proposal(person: Person, tmp_path: Path, edit: str) -> None:
     """Whatever the agent claims."""
-    root = _shop(person)
-    script = tmp_path / "lazy.yaml"
-    script.write_text(f"nodes: {{implement: [{{edit: {edit}, answer: {{outcome: done}}}}]}}\n")
-    result = _asks(person, "--simulate", script)
-    assert (result.code, _branches(root)) == (1, [])
+    root = set_up_shop(person)
+    play = tmp_path / "lazy.yaml"
+    play.write_text(f"nodes: {{implement: [{{edit: {edit}, answer: {{outcome: done}}}}]}}\n")
+    result = asks(person, "--simulate", play)
+    assert (result.code, branches(root)) == (1, [])
     assert "No PR proposed" in result.out
 
 
 def test_a_protected_path_waits_for_a_person(person: Person, tmp_path: Path) -> None:
     """Exit code 3 with the hunk; the person's word lets it through, and it is in the proposal then."""
-    root = _shop(person)
+    root = set_up_shop(person)
     test = (root / "tests" / "test_prices.py").read_text().replace("== 180", "== 180.0")
-    script = tmp_path / "wants.yaml"
+    play = tmp_path / "wants.yaml"
     indented = "".join(f"          {line}\n" if line else "\n" for line in test.splitlines())
-    script.write_text(
+    play.write_text(
         "nodes:\n  implement:\n    - edit:\n        shop/more.py: 'x = 1'\n        tests/test_prices.py: |\n"
         f"{indented}      answer: {{outcome: done, wants: [{{path: tests/test_prices.py, reason: it is a float}}]}}\n"
     )
-    result = _asks(person, "--simulate", script)
+    result = asks(person, "--simulate", play)
     assert result.code == 3, result.out + result.err
     assert "it is a float" in result.out
     run = re.search(r"bailiwick runs answer (\S+)", result.out)
     assert run is not None
     assert person.runs("runs", "answer", run[1], "allow-once", timeout=LONG).code == 0
-    done = _asks(person)
+    done = asks(person)
     assert done.code == 0, done.out + done.err
-    (branch,) = _branches(root)
-    assert "tests/test_prices.py" in _git(root, "diff", "--name-only", f"HEAD..{branch}").split()
+    (branch,) = branches(root)
+    assert "tests/test_prices.py" in git(root, "diff", "--name-only", f"HEAD..{branch}").split()
 
 
 @pytest.mark.nightly
 def test_a_second_process_is_told_who_has_the_issue(person: Person, tmp_path: Path) -> None:
     """Exit code 8 and nothing done twice; kill -9 then, and the same command goes on with the same worktree."""
-    root = _shop(person)
-    script = tmp_path / "slow.yaml"
-    script.write_text("nodes: {implement: [{hang: true}]}\n")
-    first = person.starts("issue-to-pr", "issues/round-to-cents.md", "--simulate", script)
+    root = set_up_shop(person)
+    play = tmp_path / "slow.yaml"
+    play.write_text("nodes: {implement: [{hang: true}]}\n")
+    first = person.starts("issue-to-pr", "issues/round-to-cents.md", "--simulate", play)
     try:
         until(lambda: _has_begun(person), LONG, "the agent's turn")
-        second = _asks(person)
+        second = asks(person)
         assert second.code == 8, second.out + second.err
         assert str(first.pid) in second.err
     finally:
         end(first)
     trees = [path.name for path in (person.home / "state" / "worktrees").glob("[!.]*")]
-    script.write_text(Path(_script("issue-to-pr", "good")).read_text())
-    done = _asks(person)
+    play.write_text(Path(script("issue-to-pr", "good")).read_text())
+    done = asks(person)
     assert done.code == 0, done.out + done.err
     assert len(trees) == 1
-    assert len(_branches(root)) == 1
+    assert len(branches(root)) == 1
 
 
 def _has_begun(person: Person) -> bool:
@@ -215,7 +186,7 @@ def test_what_is_no_issue_is_refused_before_anything_starts(
     person: Person, name: str, raw: bytes | None, words: str
 ) -> None:
     """Exit code 2, one clear sentence, no traceback."""
-    root = _shop(person)
+    root = set_up_shop(person)
     if raw is not None:
         (root / name).write_bytes(raw)
     result = person.runs("issue-to-pr", name)
@@ -234,22 +205,22 @@ def test_outside_a_repository_the_way_out_is_named(person: Person) -> None:
 
 def test_nothing_to_heal_is_said_and_no_agent_is_needed(person: Person) -> None:
     """A green tree is exit code 0, whatever is installed."""
-    root = _shop(person)
+    root = set_up_shop(person)
     result = person.runs("self-heal", timeout=LONG)
-    assert (result.code, _branches(root)) == (0, []), result.out + result.err
+    assert (result.code, branches(root)) == (0, []), result.out + result.err
     assert "nothing to heal" in result.out
 
 
 def test_self_heal_heals_what_is_not_committed_yet(person: Person) -> None:
     """The copy is of the work tree as the person sees it; the person's own files stay as they are."""
-    root = _shop(person)
+    root = set_up_shop(person)
     broken = "def discount(price: float, percent: float) -> float:\n    return price * percent / 100\n"
     (root / "shop" / "prices.py").write_text(broken)
-    result = person.runs("self-heal", "--simulate", _script("self-heal", "good"), "--json", timeout=LONG)
+    result = person.runs("self-heal", "--simulate", script("self-heal", "good"), "--json", timeout=LONG)
     assert result.code == 0, result.out + result.err
-    assert result.json()["context"]["proposal"]["branch"] == _branches(root)[0]
+    assert result.json()["context"]["proposal"]["branch"] == branches(root)[0]
     assert (root / "shop" / "prices.py").read_text() == broken
-    assert "percent) / 100" in _git(root, "show", f"{_branches(root)[0]}:shop/prices.py")
+    assert "percent) / 100" in git(root, "show", f"{branches(root)[0]}:shop/prices.py")
 
 
 AGENT = """import json, pathlib, sys
@@ -267,19 +238,19 @@ print(json.dumps({"outcome": "done", "reason": "", "summary": "Rounded.", "wants
 
 def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> None:
     """A program of the person's is the agent, behind the fence; the second round builds upon the first."""
-    root = _shop(person)
+    root = set_up_shop(person)
     program = person.home.parent / "agent.py"
     program.write_text(AGENT)
     person.extra["AGENT_CMD"] = f"{shutil.which('python3')} {program}"
     person.extra["AGENT_CLI"] = "command"
-    result = _asks(person, "--json")
+    result = asks(person, "--json")
     assert result.code == 0, result.out + result.err
-    name, branch = result.json()["context"]["proposal"]["id"], _branches(root)[0]
-    first = _git(root, "rev-parse", branch)
+    name, branch = result.json()["context"]["proposal"]["id"], branches(root)[0]
+    first = git(root, "rev-parse", branch)
     back = person.runs(
         "proposals", "reject", name, "--because", "say so in the docstring", "--rework", timeout=LONG
     )  # fmt: skip
     assert back.code == 0, back.out + back.err
-    assert _git(root, "rev-parse", f"{branch}~1") == first
-    assert "in whole cents" in _git(root, "show", f"{branch}:shop/prices.py")
-    assert _branches(root) == [branch]
+    assert git(root, "rev-parse", f"{branch}~1") == first
+    assert "in whole cents" in git(root, "show", f"{branch}:shop/prices.py")
+    assert branches(root) == [branch]

@@ -104,11 +104,12 @@ class Files:
         """The file an include takes, or misses; empty where it may. A name that leads out is never passed over."""
         for name in include.names:
             try:
-                if confine(self.root, name).exists() or regular_or_shared(self.root, name):
-                    return name
+                if not confine(self.root, name).exists():
+                    regular_or_shared(self.root, name)
             except Refused as refused:
-                if not refused.missing:
-                    return name
+                if refused.missing:
+                    continue
+            return name
         return "" if include.optional else include.names[0]
 
     def _read(self, name: str, place: Place) -> tuple[str, Reading]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bailiwick.gate.model import CheckResult, Finding, Report, Taken
+from bailiwick.gate.model import CheckResult, Doubt, Finding, Report, Taken
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.neutral import block, cell, code
 
@@ -69,12 +69,13 @@ def render(exhibit: Exhibit) -> str:
     head = [marker(proposal.id), "This change was made by an agent. **A person has to read it: nothing merges it.**\n"]
     parts = [
         _allowed(report.taken),
+        _doubts(report.doubts),
         _asked(proposal),
         _said(proposal),
         _diffstat(exhibit.changes),
         _evidence(report),
         _proof(report),
-        _taken_out(report.taken),
+        _reverted(report.taken),
         _weakening(report.weakening),
         _unprotected(exhibit),
         _undo(proposal),
@@ -105,12 +106,24 @@ def _allowed(taken: Sequence[Taken]) -> str:
     return _section("Look here first: allowed changes to protected paths", [*lines, *_patches(allowed)])
 
 
-def _taken_out(taken: Sequence[Taken]) -> str:
+def _doubts(doubts: Sequence[Doubt]) -> str:
+    """Places that the gate could not decide about and a person approved: shown before what was asked."""
+    if not doubts:
+        return ""
+    lines = ["The gate asked a person about these places, and the person approved them.\n"]
+    for one in doubts[:20]:
+        lines.append(f"- {_finding(Finding('doubt', one.what, one.path, one.line))}\n")
+        if one.patch:
+            lines.append(block(one.patch, PATCH, info="diff"))
+    return _section("Look here first: approved doubts", [*lines, *_more(len(doubts) - 20, "place")])
+
+
+def _reverted(taken: Sequence[Taken]) -> str:
     out = [one for one in taken if not one.allowed]
     if not out:
         return ""
     lines = ["The agent also changed protected paths. These changes are **not** part of this proposal.\n"]
-    return _section("Taken out", [*lines, *_patches(out)])
+    return _section("Reverted (protected)", [*lines, *_patches(out)])
 
 
 def _patches(taken: Sequence[Taken]) -> list[str]:
@@ -156,7 +169,7 @@ def _number(count: int | None) -> str:
 
 
 def _evidence(report: Report) -> str:
-    lines = ["| check | level | outcome | exit | counts | command |", "|---|---|---|--:|---|---|"]
+    lines = [*_exercise(report), "| check | level | outcome | exit | counts | command |", "|---|---|---|--:|---|---|"]
     for check in report.checks[:ROWS]:
         counts = ", ".join(f"{count} {cell(name, 30)}" for name, count in check.counts)
         command = cell(" ".join(check.command), 120) if check.command else ""
@@ -168,6 +181,17 @@ def _evidence(report: Report) -> str:
     lines += [f"- {code(check.name)}: {_finding(finding)}" for check, finding in found[:ROWS]]
     lines += _more(len(found) - ROWS, "finding")
     return _section("Evidence", [*lines, *_still_red(report.checks)])
+
+
+def _exercise(report: Report) -> list[str]:
+    """Whether any test would notice if the change did nothing right; it comes before all other evidence."""
+    if report.unexercised:
+        return [f"**{code(report.unexercised, 300)}**\n"]
+    if not report.exercised:
+        return []
+    named = ", ".join(code(name) for name in report.exercised[:3])
+    more = f" and {_counted(len(report.exercised) - 3, 'other')}" if len(report.exercised) > 3 else ""
+    return [f"Tests that exercise this change: {named}{more}.\n"]
 
 
 def _still_red(checks: Sequence[CheckResult]) -> list[str]:
@@ -184,12 +208,32 @@ def _finding(finding: Finding) -> str:
 
 
 def _proof(report: Report) -> str:
-    if not report.proof:
+    lines: list[str] = []
+    if report.proof:
+        lines += _tests(
+            f"{_counted(len(report.proof), 'new test')} {_verb(report.proof, 'fail')} on the base and"
+            f" {_verb(report.proof, 'pass')} here:",
+            report.proof,
+        )
+    if report.healed:
+        were = "that was" if len(report.healed) == 1 else "that were"
+        head = f"{_counted(len(report.healed), 'test')} {were} red on the base {_verb(report.healed, 'pass')} now:"
+        lines += _tests(head, report.healed)
+    if not lines:
         why = f" {code(report.unproven, 300)}" if report.unproven else ""
-        return _section("Proof", [f"**No test shows this fix.**{why}"])
-    lines = ["These new tests fail without the change and pass with it:\n"]
-    lines += [f"- {code(name)}" for name in report.proof[:ROWS]]
-    return _section("Proof", [*lines, *_more(len(report.proof) - ROWS, "test")])
+        lines = [f"**No test shows this fix.**{why}"]
+    return _section("Proof", lines)
+
+
+def _tests(head: str, names: Sequence[str]) -> list[str]:
+    return [f"{head}\n", *(f"- {code(name)}" for name in names[:ROWS]), *_more(len(names) - ROWS, "test"), ""]
+
+
+def _verb(things: Sequence[str], plural: str) -> str:
+    """The verb for one or many: fails or fail, passes or pass."""
+    if len(things) != 1:
+        return plural
+    return f"{plural}es" if plural.endswith("s") else f"{plural}s"
 
 
 def _weakening(findings: Sequence[Finding]) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bailiwick.gate.model import CheckResult, Finding, Report, Taken
+from bailiwick.gate.model import CheckResult, Doubt, Finding, Report, Taken
 from bailiwick.proposals.document import LONGEST, Exhibit, FileChange, is_ours, marker, render
 from bailiwick.proposals.message import Origin, commit_message, subject
 from bailiwick.proposals.model import Cost, Proposal, proposal_id, read_proposal
@@ -65,6 +65,34 @@ def _acting(text: str) -> list[Token]:
     return [inner for token in parsed for inner in (token, *(token.children or ()))]
 
 
+def test_new_tests_are_called_new_and_healed_ones_healed() -> None:
+    """A healed test was there before: it is no new proof, and the words say so."""
+    text = render(make_exhibit(make_report(proof=("t.py::test_a", "t.py::test_b"), healed=("t.py::test_c",))))
+    assert "2 new tests fail on the base and pass here:" in text
+    assert "1 test that was red on the base passes now:" in text
+    assert "No test shows this fix" not in text
+    text = render(make_exhibit(make_report(proof=("t.py::test_a",), healed=("x", "y", "z"))))
+    assert "1 new test fails on the base and passes here:" in text
+    assert "3 tests that were red on the base pass now:" in text
+
+
+def test_that_no_test_exercises_the_change_is_the_first_line_of_the_evidence() -> None:
+    """Green checks that never ran the change are the first thing to know."""
+    text = render(make_exhibit(make_report(unexercised="no test exercises this change")))
+    assert text.partition("## Evidence\n\n")[2].startswith("**`no test exercises this change`**")
+    text = render(make_exhibit(make_report(exercised=("a", "b", "c", "d"))))
+    assert "Tests that exercise this change: `a`, `b`, `c` and 1 other." in text
+
+
+def test_what_a_person_approved_is_shown_before_what_was_asked_with_its_hunk() -> None:
+    """Whoever merges sees where the gate was not sure."""
+    doubt = Doubt("shop.py", "reads sys.modules @all", 3, "+import sys")
+    text = render(make_exhibit(make_report(doubts=(doubt,)), asked="please"))
+    assert _headings(text)[:2] == ["Look here first: approved doubts", "What was asked"]
+    assert "+import sys" in text
+    assert "`shop.py:3`" in text
+
+
 def test_what_a_person_must_not_miss_comes_first_and_everything_is_there() -> None:
     """Allowed protected changes lead; then what was asked, the change, the evidence, and what is not certain."""
     report = make_report(
@@ -79,7 +107,8 @@ def test_what_a_person_must_not_miss_comes_first_and_everything_is_there() -> No
     text = render(make_exhibit(report, asked="please", said="done", issue="#7"))
     assert _headings(text) == [
         "Look here first: allowed changes to protected paths", "What was asked", "What the agent says", "Changes",
-        "Evidence", "Proof", "Taken out", "Possible weakening of checks", "What is not protected here", "How to undo",
+        "Evidence", "Proof", "Reverted (protected)", "Possible weakening of checks", "What is not protected here",
+            "How to undo",
         "Facts",
     ]  # fmt: skip
     for part in (
