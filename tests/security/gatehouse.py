@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +29,6 @@ NEEDED = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygmen
 def make_tools(folder: Path) -> Path:
     """An environment as an operator has it, with pytest and nothing else; gives its programs."""
     import importlib.util
-    import shutil
     import sys
 
     packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
@@ -65,12 +66,12 @@ class Gatehouse:
     def __post_init__(self) -> None:
         self.tools = make_tools(self.folder / "tools")
 
-    def judge(self, files: dict[str, str | None], base: dict[str, str] | None = None) -> Report:
+    def judge(self, files: Mapping[str, str | bytes | None], base: Mapping[str, str] | None = None) -> Report:
         """The gate's report on the base with these files changed."""
         repository, commit = self._repository(base or {})
         return asyncio.run(self._judge(repository, commit, files))
 
-    def _repository(self, extra: dict[str, str]) -> tuple[Path, str]:
+    def _repository(self, extra: Mapping[str, str]) -> tuple[Path, str]:
         key = repr(sorted(extra.items()))
         if key not in self._made:
             root = self.folder / f"repository-{len(self._made)}"
@@ -82,7 +83,7 @@ class Gatehouse:
             self._made[key] = root, named.stdout.strip()
         return self._made[key]
 
-    async def _judge(self, repository: Path, commit: str, files: dict[str, str | None]) -> Report:
+    async def _judge(self, repository: Path, commit: str, files: Mapping[str, str | bytes | None]) -> Report:
         environment = Environment({
             "BAILIWICK_HOME": str(self.folder / "home"), "PATH": f"{self.tools}:/usr/bin:/bin",
             "HOME": str(self.folder),
@@ -108,16 +109,18 @@ class Gatehouse:
         )  # fmt: skip
 
 
-def write(root: Path, files: dict[str, str | None]) -> None:
+def write(root: Path, files: Mapping[str, str | bytes | None]) -> None:
     """Put files into a directory; None removes one, `-> name` makes a link in its place."""
     for name, text in files.items():
         path = root / name
         if text is None:
             path.unlink(missing_ok=True)
+        elif isinstance(text, bytes):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
         elif text.startswith("-> "):
-            for child in path.glob("*"):
-                child.unlink()
-            path.rmdir()
+            shutil.rmtree(path, ignore_errors=True)
+            path.unlink(missing_ok=True)
             path.symlink_to(text[3:])
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,3 +135,15 @@ def reasons(report: Report) -> str:
     return "\n".join(
         [report.verdict, *found, *(f"{c.name} {c.outcome} {c.failing} {c.output[-800:]}" for c in report.checks)]
     )
+
+
+def said(report: Report) -> list[str]:
+    """The lines by which a report tells a person why it is not green."""
+    found = [*report.findings, *report.weakening, *(f for check in report.checks for f in check.findings)]
+    return [
+        *(f"{f.code}: {f.what}" for f in found if f.blocks or f.parks),
+        *(f"{doubt.path}: {doubt.what}" for doubt in report.doubts),
+        *(f"{check.name}: {test} fails" for check in report.failing for test in check.failing),
+        *(f"{check.name} ended with {check.code}" for check in report.failing if not check.failing),
+        *(f"{path} needs a person's approval" for path in report.wanted),
+    ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from tests.security.shop_modules import MODULES
+from tests.security.shop_tests import TEST_FILES
+
 PRODUCT = '''"""Prices."""
 
 
@@ -78,12 +81,15 @@ name = "shop"
 version = "1"
 
 [tool.pytest.ini_options]
-testpaths = ["tests"]
+testpaths = ["tests", "shop"]
 pythonpath = ["."]
+addopts = "--doctest-modules"
 """
 GATE = """checks:
   - {name: tests, run: [pytest, -q], kind: pytest, timeout: 2m}
   - {name: weakening, kind: weakening}
+  - {name: secrets, kind: secret-scan}
+  - {name: size, kind: diff-size, max_lines: 2000, max_files: 50}
 protected: [".bailiwick/**", "tests/**", "**/conftest.py", "pyproject.toml", ".github/**"]
 """
 BASE: dict[str, str] = {
@@ -94,4 +100,6 @@ BASE: dict[str, str] = {
     "shop/__init__.py": "",
     "shop/prices.py": PRODUCT,
     "tests/test_prices.py": TESTS,
+    **MODULES,
+    **TEST_FILES,
 }

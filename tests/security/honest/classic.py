@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
+from tests.security.honest.model import Files, Honest
 from tests.security.shop import BASE, PRODUCT, PYPROJECT, TESTS
 
 README = BASE["README.md"]
 
 
-@dataclass(frozen=True, slots=True)
-class Honest:
-    """One change. `parks`: it needs a person's word, and is neither refused nor silently let through."""
-
-    name: str
-    files: dict[str, str | None]
-    expect: Literal["green", "needs_person"] = "green"
-    base: dict[str, str] | None = None
-
-
-def code(old: str, new: str) -> dict[str, str | None]:
+def code(old: str, new: str) -> Files:
     """The product with one thing changed."""
     assert old in PRODUCT, old
     return {"shop/prices.py": PRODUCT.replace(old, new)}
 
 
-def more(text: str, test: str = "", name: str = "test_more") -> dict[str, str | None]:
+def more(text: str, test: str = "", name: str = "test_more") -> Files:
     """The product with something added, and a new file of tests for it."""
-    files: dict[str, str | None] = {"shop/prices.py": f"{PRODUCT}\n\n{text}\n"}
+    files: Files = {"shop/prices.py": f"{PRODUCT}\n\n{text}\n"}
     if test:
         files[f"tests/{name}.py"] = f"import pytest\n\nfrom shop import prices\n\n\n{test}\n"
     return files
@@ -323,9 +311,4 @@ PROTECTED = (
     Honest("version-bumped", {"pyproject.toml": BUMPED, **code(SUM, "    return float(sum(prices))\n")}),
 )
 
-HONEST = (*REFACTORINGS, *FEATURES, *SURROUNDINGS, *PROTECTED)
-SAMPLE = (
-    "other-formula", "split-module", "into-a-package", "vat", "raises", "parametrized", "own-equality", "exit-handled",
-    "readme", "unicode", "new-behaviour-with-its-test", "version-bumped",
-)  # fmt: skip
-"""Those that every run of the tests looks at."""
+CLASSIC = (*REFACTORINGS, *FEATURES, *SURROUNDINGS, *PROTECTED)

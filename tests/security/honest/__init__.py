@@ -1,0 +1,16 @@
+"""Changes as honest people and agents make them. The gate may refuse hardly any of them."""
+
+from __future__ import annotations
+
+from tests.security.honest.classic import CLASSIC
+from tests.security.honest.model import Honest
+
+HONEST: tuple[Honest, ...] = (*CLASSIC,)
+"""All of them."""
+SAMPLE = (
+    "other-formula", "split-module", "into-a-package", "vat", "raises", "parametrized", "own-equality", "exit-handled",
+    "readme", "unicode", "new-behaviour-with-its-test", "version-bumped",
+)  # fmt: skip
+"""Those that every run of the tests looks at."""
+
+__all__ = ["HONEST", "SAMPLE", "Honest"]
