@@ -100,16 +100,21 @@ def test_a_relative_entry_is_left_out(home: Path, entry: str) -> None:
 
 
 def test_shims_of_pyenv_become_the_version_that_is_asked_for(home: Path) -> None:
-    """A shim needs pyenv itself and its settings; inside is only the Python that it would have started."""
+    """A shim needs pyenv itself and its settings; inside is the Python that it would have started, then the others.
+
+    A project may ask for one of them by its version.
+    """
     for version in ("3.9.2", "3.11.7", "3.12.1"):
-        installed(home / ".pyenv/versions" / version, "python3")
+        installed(home / ".pyenv/versions" / version, "python3", f"python{version.rpartition('.')[0]}")
     program(home / ".pyenv/shims/python3")
     (home / ".pyenv/version").write_text("3.11.7\n")
     by_file = find(home, home / ".pyenv/shims", home / ".pyenv/bin")
     by_variable = find(home, home / ".pyenv/shims", env={"PYENV_VERSION": "3.9.2:3.12"})
-    assert shown(by_file) == {home / ".pyenv/versions/3.11.7"}
+    assert shown(by_file) == {home / ".pyenv/versions" / version for version in ("3.9.2", "3.11.7", "3.12.1")}
     assert resolve_program("python3", by_file) == home / ".pyenv/versions/3.11.7/bin/python3"
-    assert own_path(by_variable) == [str(home / f".pyenv/versions/{version}/bin") for version in ("3.9.2", "3.12.1")]
+    assert resolve_program("python3.12", by_file) == home / ".pyenv/versions/3.12.1/bin/python3.12"
+    folders = [str(home / f".pyenv/versions/{version}/bin") for version in ("3.9.2", "3.12.1", "3.11.7")]
+    assert own_path(by_variable) == folders
 
 
 def test_shims_of_pyenv_without_a_choice_are_the_newest_version(home: Path) -> None:
@@ -117,7 +122,8 @@ def test_shims_of_pyenv_without_a_choice_are_the_newest_version(home: Path) -> N
     for version in ("3.9.2", "3.10.0", "pypy3.9-7.3"):
         installed(home / ".pyenv/versions" / version, "python3")
     program(home / ".pyenv/shims/python3")
-    assert own_path(find(home, home / ".pyenv/shims")) == [str(home / ".pyenv/versions/3.10.0/bin")]
+    folders = [str(home / f".pyenv/versions/{version}/bin") for version in ("3.10.0", "3.9.2")]
+    assert own_path(find(home, home / ".pyenv/shims")) == folders
 
 
 def test_a_virtual_environment_of_pyenv_comes_with_its_python(home: Path) -> None:

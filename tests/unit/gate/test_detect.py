@@ -17,35 +17,6 @@ def _detected(files: dict[str, str], *tools: str) -> GateSpec:
     ("files", "prepare", "checks"),
     [
         (
-            {"pyproject.toml": "[tool.ruff]", "uv.lock": "", "src/a.py": ""},
-            ["uv sync --frozen"],
-            ["ruff check .", "pytest -q"],
-        ),
-        ({"tests/test_a.py": ""}, [], ["pytest -q"]),
-        ({"setup.py": "", "poetry.lock": ""}, ["poetry install --no-interaction"], ["pytest -q"]),
-        (
-            {"requirements.txt": "x==1 --hash=sha256:00", "a.py": ""},
-            [
-                "python3 -m venv .venv",
-                (
-                    ".venv/bin/python -m pip install --disable-pip-version-check --no-input --require-hashes"
-                    " -r requirements.txt"
-                ),
-            ],
-            ["pytest -q"],
-        ),
-        (
-            {"requirements.txt": "x", "requirements-dev.txt": "ruff", "requirements-gpu.txt": "y"},
-            [
-                "python3 -m venv .venv",
-                (
-                    ".venv/bin/python -m pip install --disable-pip-version-check --no-input"
-                    " -r requirements-dev.txt -r requirements.txt"
-                ),
-            ],
-            ["ruff check .", "pytest -q"],
-        ),
-        (
             {"package.json": '{"scripts": {"test": "node --test", "lint": "eslint ."}}', "package-lock.json": ""},
             ["npm ci"],
             ["npm run lint", "npm test"],
@@ -76,16 +47,9 @@ def test_a_project_gets_the_checks_that_people_of_its_kind_run(
 
 def test_two_languages_in_one_repository_keep_their_checks_apart() -> None:
     """Names of checks are keys in reports: two of one name would be one."""
-    spec = _detected({"tests/test_a.py": "", "package.json": '{"scripts": {"test": "node --test"}}'}, "ruff")
-    names = [check.name for check in spec.checks]
+    files = {"tests/test_a.py": "", "package.json": '{"scripts": {"test": "node --test"}}', "ruff.toml": ""}
+    names = [check.name for check in _detected(files, "ruff", "pytest").checks]
     assert names == ["lint", "tests", "npm-tests", "secrets"]
-
-
-def test_a_linter_that_is_nowhere_is_left_out_and_said() -> None:
-    """A detected gate that is red for want of a tool nobody asked for would only annoy."""
-    spec = _detected({"tests/test_a.py": ""})
-    assert "ruff" in spec.notes[0].what
-    assert _detected({"tests/test_a.py": ""}, "ruff").notes == ()
 
 
 def test_where_nothing_is_recognised_it_is_said() -> None:

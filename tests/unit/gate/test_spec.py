@@ -110,11 +110,11 @@ def scene(tmp_path: Path) -> Scene:
     return make_scene(tmp_path)
 
 
-def _found(scene: Scene, protected: tuple[str, ...] = ()) -> GateSpec:
+def _found(scene: Scene, protected: tuple[str, ...] = (), tools: tuple[str, ...] = ()) -> GateSpec:
     paths = Paths(scene.top / "config", scene.state, scene.top / "cache", scene.top / "run", scene.top / "etc")
 
     async def story(vault: Vault) -> GateSpec:
-        where = Whereabouts(paths, scene.repo, protected)
+        where = Whereabouts(paths, scene.repo, protected, lambda name: name in tools)
         return await find_spec(vault, await vault.resolve("HEAD"), where)
 
     return scene.run(story)
@@ -152,7 +152,7 @@ def test_a_bad_committed_file_is_an_error_and_not_a_detected_gate(scene: Scene) 
 def test_without_a_file_a_gate_is_detected_and_the_configuration_protects_more(scene: Scene) -> None:
     """The first run in a repository needs no set-up, and the operator's paths hold there too."""
     scene.commit({"tests/test_a.py": "def test_a(): pass\n", "pyproject.toml": "[tool.ruff]\n"})
-    spec = _found(scene, protected=("infra/**",))
+    spec = _found(scene, protected=("infra/**",), tools=("ruff", "pytest"))
     assert [check.name for check in spec.checks] == ["lint", "tests", "secrets"]
     assert spec.origin == "detected"
     assert {"infra/**", ".bailiwick/**", "tests/**"} <= set(spec.protected)

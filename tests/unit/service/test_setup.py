@@ -10,7 +10,7 @@ import pytest
 from bailiwick.errors import InputInvalid
 from bailiwick.gate.detection import detect
 from bailiwick.gate.spec import FILE, read_gate
-from bailiwick.service.setup import ENTRY, gate_change, gate_text, mcp_change
+from bailiwick.service.setup import ENTRY, flow, gate_change, gate_text, mcp_change
 
 OTHERS = """{
     "mcpServers": {
@@ -83,10 +83,16 @@ def test_the_gate_s_file_says_exactly_what_was_detected() -> None:
     files = ("pyproject.toml", "requirements.txt", "tests/test_a.py", "Cargo.toml", "Cargo.lock", "package.json")
     texts = {"package.json": b'{"scripts": {"test": "jest", "lint": "eslint"}}', "requirements.txt": b"pytest\n"}
     found = detect(files, texts, lambda _tool: True)
-    read = read_gate(gate_text(found).encode(), FILE, "base")
+    read = read_gate(gate_text(found, ("tried\u2028twice",)).encode(), FILE, "base")
     assert [check.to_json() for check in read.checks] == [check.to_json() for check in found.checks]
     assert read.prepare == found.prepare
     assert set(read.protected) >= set(found.protected)
+
+
+def test_commands_are_written_as_a_person_would() -> None:
+    """The file is read by people: quotes only where YAML would read something else."""
+    words = ("python3.12", "-m", "pip", "install", "-e", ".[test]", "-n", "0", "no", "a>=1", "X=1.2")
+    assert flow(words) == '[python3.12, -m, pip, install, -e, ".[test]", -n, "0", "no", "a>=1", X=1.2]'
 
 
 def test_a_gate_that_is_there_is_not_touched(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 
 VERSIONS = tuple(f"3.{minor}" for minor in range(15, 8, -1))
 """The versions that can be chosen, the newest first."""
@@ -16,18 +16,36 @@ def installed(has_tool: Callable[[str], bool]) -> tuple[str, ...]:
     return tuple(version for version in VERSIONS if has_tool(f"python{version}"))
 
 
-def choose(asked: str, requires: str, listed: tuple[str, ...], there: tuple[str, ...]) -> str:
+def choose(asked: str, requires: str, listed: Collection[str], there: Iterable[str]) -> str:
     """The version to use; empty where none of those that are there will do.
 
     `asked` is the text of `.python-version`; `requires` is requires-python; `listed` are those of the classifiers.
     """
     wanted = re.search(r"3\.\d+", asked)
-    if wanted and wanted[0] in there:
+    known_here = tuple(there)
+    if wanted and wanted[0] in known_here:
         return wanted[0]
-    allowed = [version for version in there if allows(requires, version)]
+    allowed = [version for version in known_here if allows(requires, version)]
     known = [version for version in allowed if version in listed]
     careful = [version for version in allowed if _key(version) <= _key(CAUTIOUS)]
     return next(iter((*known, *careful, *allowed)), "")
+
+
+_RUNS_ON = (((6, 2, 5), "3.9"), ((7, 2), "3.10"), ((7, 3), "3.11"), ((8, 2), "3.12"))
+"""Before which version pytest does not run on anything newer than which Python."""
+
+
+def newest_for(requirements: Iterable[str]) -> str:
+    """The newest Python that a pinned pytest runs on; empty where pytest is not held back."""
+    for text in requirements:
+        pinned = re.match(r"pytest\s*(?:==\s*([\d.]+)|.*?<\s*([\d.]+))", text)
+        if pinned is None:
+            continue
+        version = _key((pinned[1] or pinned[2]).strip("."))
+        for limit, newest in _RUNS_ON:
+            if version < limit or (pinned[2] and version == limit):
+                return newest
+    return ""
 
 
 def allows(requires: str, version: str) -> bool:
@@ -55,6 +73,11 @@ def _allows(part: str, version: str) -> bool:
     if sign == "!=":
         return not (wild and here[: len(bound)] == bound)
     return here[: len(short)] == short
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Whether a version comes after another."""
+    return _key(version) > _key(other)
 
 
 def _key(version: str) -> tuple[int, ...]:

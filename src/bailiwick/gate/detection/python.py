@@ -11,7 +11,7 @@ from bailiwick.gate.detection.draft import Draft
 from bailiwick.gate.detection.locks import lock_commands
 from bailiwick.gate.detection.plugins import plugins_of
 from bailiwick.gate.detection.project import Project, read_project
-from bailiwick.gate.detection.reading import ini_of, name_of, sections, text_of, toml_of, unique
+from bailiwick.gate.detection.reading import ini_of, name_of, requirement_lines, sections, text_of, toml_of, unique
 from bailiwick.gate.detection.runners import read_steps
 from bailiwick.gate.detection.sources import Sources, choose, is_requirements_file
 from bailiwick.gate.detection.versions import version_of, version_variables
@@ -77,13 +77,22 @@ class _Plan:
         draft = self.draft
         there = interpreters.installed(draft.has_tool)
         asked = text_of(draft.texts, ".python-version")
-        version = interpreters.choose(asked, self.project.requires_python, self.project.pythons, there)
+        newest = interpreters.newest_for(self._requirements())
+        fitting = [version for version in there if not newest or not interpreters.is_newer(version, newest)]
+        version = interpreters.choose(asked, self.project.requires_python, self.project.pythons, fitting or there)
         if not version and there:
             what = f"requires-python is {self.project.requires_python}, and installed are {', '.join(there)}"
             draft.note(NO_PYTHON, what, "install a Python that fits, or write .bailiwick/gate.yaml")
         if self.uv:
             return ("uv", "venv", *(("--python", version) if version else ()), VENV)
         return (f"python{version or '3'}", "-m", "venv", VENV)
+
+    def _requirements(self) -> Iterator[str]:
+        """Every requirement that is installed for the tests, those in files among them."""
+        yield from self.sources.requirements
+        yield from self._extra_names()
+        for path in self.sources.files:
+            yield from requirement_lines(text_of(self.draft.texts, path))
 
     def _install(self, *words: str) -> tuple[str, ...]:
         return ("uv", "pip", "install", *words) if self.uv else (PYTHON, "-m", "pip", "install", *words)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from bailiwick.gate.detection.reading import dig, ini_of, lines_of, sections, strings, table, text_of, toml_of, unique
 
 _FACTORS = re.compile(r"^[\w.,{}!-]+:\s+(?=\S)|^[\w.,{}!-]+:(?=[A-Za-z-])")
+_OLD = re.compile(r"(?:[\w.-]*-)?\{?(?:py(?:py)?(?:2\d?|3[3-7]),?)+\}?(?:-[\w.-]+)?:")
+"""A line for old Pythons only."""
 _NOT_TESTS = re.compile(
     r"lint|doc|type|typing|mypy|pyright|format|style|bench|build|release|publish|coverage|pre-commit"
 )
@@ -63,7 +65,8 @@ def _tox(texts: Mapping[str, bytes]) -> Steps:
         kind = name.partition(":")[2]
         if not name.startswith("testenv") or _NOT_TESTS.search(kind):
             continue
-        deps = [_FACTORS.sub("", line) for line in lines_of(values.get("deps", ""))]
+        listed = [line for line in lines_of(values.get("deps", "")) if not _OLD.match(line)]
+        deps = [_FACTORS.sub("", line) for line in listed]
         found = found.plus(install_words(word for line in deps for word in _dep(line)))
         extras = [_FACTORS.sub("", line) for line in lines_of(values.get("extras", "").replace(",", "\n"))]
         groups = lines_of(values.get("dependency_groups", "").replace(",", "\n"))

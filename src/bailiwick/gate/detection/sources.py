@@ -97,7 +97,12 @@ def _settled(requirements: Iterable[str]) -> tuple[str, ...]:
     for text in requirements:
         if not _NOT_NEEDED.fullmatch(name_of(text)):
             asked.setdefault(name_of(text), set()).add(text)
-    return tuple(next(iter(texts)) if len(texts) == 1 else name for name, texts in asked.items())
+    return tuple(name if len(texts) > 1 or _is_old(min(texts)) else min(texts) for name, texts in asked.items())
+
+
+def _is_old(requirement: str) -> bool:
+    """Whether a runner holds pytest back to what only old Pythons can run."""
+    return re.match(r"pytest\s*(?:==|<=?|~=)\s*[0-6]\b", requirement) is not None
 
 
 def _named(project: Project, names: frozenset[str], files: tuple[str, ...]) -> Sources:
@@ -111,7 +116,7 @@ def _by_purpose(texts: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
     """Requirements files by what they are for: test, dev, plain, or pytest for any that lists it."""
     found: dict[str, list[str]] = {"test": [], "dev": [], "plain": [], "pytest": []}
     paths = sorted(path for path in texts if is_requirements_file(path))
-    for path in _preferred(paths):
+    for path in _preferred(path for path in paths if not _FOR_ONE.search(path) and not _NEVER.search(path)):
         match = _FILE.fullmatch(path)
         words = {word for word in _WORDS.split((match["name"] if match else "").lower()) if word}
         folder = (match["folder"] if match else "").rstrip("/")
@@ -121,7 +126,7 @@ def _by_purpose(texts: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
             found["dev"].append(path)
         elif path in ("requirements.txt", "requirements.in", "requirements/base.txt", "requirements/requirements.txt"):
             found["plain"].append(path)
-        if not _NEVER.search(path) and _lists_pytest(text_of(texts, path)):
+        if _lists_pytest(text_of(texts, path)):
             found["pytest"].append(path)
     return {kind: tuple(listed) for kind, listed in found.items()}
 
