@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bailiwick.gate.diffs.conduct import SourceChange, read_conduct
+from bailiwick.gate.diffs.changes import SourceChange
+from bailiwick.gate.diffs.conduct import read_conduct
+from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Doubt, Finding
 from bailiwick.gate.testfiles import belongs_to_tests
@@ -22,7 +24,6 @@ MOST_TESTS = 500
 """Test files that are read to know what tests ask for."""
 _VALUES = "conduct-values"
 _TABLE, _GENERALISES = "value-table", "generalises"
-_DOCUMENTS = (".py", ".rst", ".md", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class DiffReader:
     tree: str
     changes: tuple[Change, ...]
     test_files: frozenset[str] = frozenset()
+    doctest_files: frozenset[str] = frozenset()
+    """Files whose examples the base runs as tests."""
     secrets: frozenset[str] = frozenset()
 
     async def findings(self) -> tuple[Finding, ...]:
@@ -44,7 +47,18 @@ class DiffReader:
             SourceChange(c.path, old.get(c.path), new.get(c.path), is_test=self._is_test(c.path)) for c in self.changes
         ]
         tests = await self._tests() if any(not change.is_test for change in changes) else {}
-        return await asyncio.to_thread(_read, changes, tests, self.secrets)
+        return await asyncio.to_thread(self._read, changes, tests)
+
+    def _read(self, changes: Sequence[SourceChange], tests: dict[str, bytes]) -> tuple[Finding, ...]:
+        found = [*read_conduct(changes, tests)]
+        for change in changes:
+            if change.is_test:
+                continue
+            if change.path.endswith(".py") and change.new is not None:
+                found += asserting_helpers(change.old, change.new, change.path, tests)
+            if change.old is not None and change.path in self.doctest_files:
+                found += changed_doctests(change.old, change.new or b"", change.path)
+        return tuple(found)
 
     def _is_test(self, path: str) -> bool:
         return belongs_to_tests(path) or path in self.test_files
@@ -56,10 +70,6 @@ class DiffReader:
         found = await self.vault.blobs(self.base, files[:MOST_TESTS])
         proposed = await self.vault.blobs(self.tree, added)
         return {**found, **{f"{path} (as proposed)": data for path, data in proposed.items()}}
-
-
-def _read(changes: Sequence[SourceChange], tests: dict[str, bytes], secrets: frozenset[str]) -> tuple[Finding, ...]:
-    return read_conduct([c for c in changes if c.path.endswith(".py")], tests)
 
 
 def weigh_values(findings: Iterable[Finding], checks: Iterable[CheckResult]) -> tuple[Finding, ...]:

@@ -200,12 +200,18 @@ class BaseFacts:
 
     test_files: frozenset[str] = frozenset()
     expectations: frozenset[str] = frozenset()
+    doctest_files: frozenset[str] = frozenset()
 
     def joined(self, session: Session) -> BaseFacts:
         """The same with what one more run of tests shows."""
         files = frozenset(item.path for item in session.items if item.code_path == item.path)
         expected = only_read_by_tests(session.evidence.opened.items(), files)
-        return BaseFacts(self.test_files | files, self.expectations | expected | session.evidence.settings)
+        examples = frozenset(item.path for item in session.items if not item.code_path)
+        return BaseFacts(
+            test_files=self.test_files | files,
+            expectations=self.expectations | expected | session.evidence.settings,
+            doctest_files=self.doctest_files | examples,
+        )
 
 
 @dataclass(slots=True)
@@ -283,6 +289,7 @@ class _Gate:
             tree=self.sifted.tree,
             changes=self.sifted.changes,
             test_files=self.base.test_files,
+            doctest_files=self.base.doctest_files,
             secrets=self.secrets,
         )
         return await reader.findings()
