@@ -11,6 +11,7 @@ import ast
 import io
 import re
 import tokenize
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,9 @@ def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrume
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
         text = source.decode(encoding)
-        module = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     raw = text.encode("utf-8")
@@ -88,7 +91,9 @@ def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrume
 
 def _parses(data: bytes) -> bool:
     try:
-        compile(data.decode("utf-8"), "<instrumented>", "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(data.decode("utf-8"), "<instrumented>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -98,7 +98,7 @@ MANY_KINDS = """
 
 
 def test_every_kind_of_test_is_watched_without_a_word_about_an_honest_project(tmp_path: Path) -> None:
-    """Asking comparisons again changes nothing about what tests do, and every one of them is seen to fail when it must."""
+    """Asking again changes nothing about what tests do, and each of them is seen to fail when it must."""
     files = {"test_many.py": MANY_KINDS}
     stage = Stage(tmp_path, files, files)
     result = stage.check()

@@ -102,8 +102,7 @@ def near(value: Any, depth: int = 3) -> list[Any]:
     kind = type(value)
     for kinds, shift in SHIFTS:
         if kind in kinds:
-            made: list[Any] = shift(value)
-            return made
+            return [other for other in shift(value) if other != value]
     if kind in HOLDERS:
         return near_holders(value, depth)
     if isinstance(value, enum.Enum):
@@ -255,7 +254,10 @@ class Nearby:
         if name == "!=":
             return _lie(compare(left, left), left, "differs from itself") if not is_plain(left) else ""
         if name in ("<", ">"):
-            return _lie(compare(right, left), left, f"is {name} and the reverse at once")
+            both = _holds(lambda other: compare(right, other), left) or _holds(
+                lambda other: compare(left, other), object()
+            )
+            return _lie(both, left, f"is {name} whatever it is compared with")
         return self._member(name, left, right)
 
     def _equal(self, actual: Any, expected: Any, equals: Any) -> str:
@@ -264,7 +266,7 @@ class Nearby:
             return ""
         if type(expected).__name__.startswith("Approx"):
             return _first(actual, near_approx(expected), equals)
-        if is_plain(expected):
+        if is_plain(expected) or isinstance(expected, enum.Enum):
             return _first(actual, near(expected), equals)
         made, odd = objects(actual, expected)
         told = _first(actual, [*odd, object()], equals)
