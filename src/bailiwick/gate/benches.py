@@ -48,7 +48,9 @@ class Trees:
             self._base_tree = path
         return self._base_tree
 
-    async def bench(self, proposed: str, known_red: tuple[str, ...], allowed: tuple[str, ...]) -> Bench:
+    async def bench(
+        self, proposed: str, known_red: tuple[str, ...] = (), allowed: tuple[str, ...] = (), *, brief: bool = False
+    ) -> Bench:
         """What checks of one proposed tree may use."""
         vault = self.shop.vault
         names: dict[Which, str] = {"base": self.base, "proposed": proposed}
@@ -79,6 +81,7 @@ class Trees:
             allowed=allowed,
             base_results=self.base_results,
             read_many=read_many,
+            brief=brief,
         )
 
     async def _changes(self, proposed: str) -> tuple[Change, ...]:

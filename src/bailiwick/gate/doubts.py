@@ -23,6 +23,8 @@ PATCH_KEPT = 16 * 1024
 MOST_TESTS = 500
 """Test files that are read to know what tests ask for."""
 _VALUES = "conduct-values"
+DECIDED_LATER = (_VALUES,)
+"""Codes of findings about which runs may still show that they are nothing."""
 _TABLE, _GENERALISES = "value-table", "generalises"
 
 

@@ -59,6 +59,8 @@ class Bench:
 
     It may be kept for as long as base tree, policy, environment and fence are the same. None: nothing is kept.
     """
+    brief: bool = False
+    """Whether a person has to look at the change anyway: then nothing is looked at more closely before they did."""
     read_many: Callable[[Which, Iterable[str]], Awaitable[dict[str, bytes]]] | None = None
     """Many files at once, where that is faster than one by one."""
 

@@ -25,6 +25,7 @@ from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.backends.weakening import find_weakening
 from bailiwick.gate.benches import Trees
 from bailiwick.gate.doubts import (
+    DECIDED_LATER,
     DiffReader,
     approved,
     doubts_of,
@@ -250,10 +251,12 @@ class _Gate:
         )
         if self.trouble:
             return blank
-        read = await self._read()
-        checks = await self._checks(sifted.tree, allowed=tuple(t.path for t in sifted.taken if t.allowed))
-        without = await self._checks(sifted.without) if sifted.without else ()
-        read = approved(weigh_values(read, checks), ask.allow)
+        read = approved(await self._read(), ask.allow)
+        parked = any(finding.parks for finding in weigh_values(read, ()) if finding.code not in DECIDED_LATER)
+        granted = tuple(t.path for t in sifted.taken if t.allowed)
+        checks = await self._checks(sifted.tree, granted, brief=parked)
+        without = await self._checks(sifted.without, brief=parked) if sifted.without else ()
+        read = weigh_values(read, checks)
         checks = tuple(
             replace(without_measurements(c), findings=approved(without_measurements(c).findings, ask.allow))
             for c in checks
@@ -313,9 +316,11 @@ class _Gate:
                 return "needs_person", wanted
         return verdict, ()
 
-    async def _checks(self, tree: str, allowed: tuple[str, ...] = ()) -> tuple[CheckResult, ...]:
+    async def _checks(
+        self, tree: str, allowed: tuple[str, ...] = (), *, brief: bool = False
+    ) -> tuple[CheckResult, ...]:
         """Every check on a tree, at once as far as the machine allows, all of them even if the first fails."""
-        bench = await self.trees.bench(tree, self.ask.known_red, allowed)
+        bench = await self.trees.bench(tree, self.ask.known_red, allowed, brief=brief)
         ended = await asyncio.gather(*(self._check(spec, bench) for spec in self.spec.checks), return_exceptions=True)
         for result in ended:
             if isinstance(result, BaseException):
@@ -424,7 +429,7 @@ async def _open(
 
 async def _base_facts(spec: GateSpec, trees: Trees, base: str) -> BaseFacts:
     """What the base's own runs of tests show, each once for all gates on this base."""
-    bench = await trees.bench(base, (), ())
+    bench = await trees.bench(base)
     facts = BaseFacts()
     for check in spec.checks:
         if check.kind == PYTEST:

@@ -43,6 +43,7 @@ OUTPUT = 64 * 1024
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "requirements.txt")
 _STARTERS = ("sitecustomize", "usercustomize")
 UNEXERCISED = "no test exercises this change"
+NOT_YET = "not looked for yet: a person has to look at the change first"
 
 
 class PytestCheck:
@@ -83,7 +84,8 @@ async def _checked(study: Study) -> CheckResult:
     if not changed:
         return _unchanged(study, base)
     view = await view_change(bench, test_files_of(base.session))
-    ran, absent = await both(study.runner.run(Asked("proposed", view.without)), study.absent(view, base.session))
+    judged = study.runner.run(Asked("proposed", view.without))
+    ran, absent = (await judged, None) if bench.brief else await both(judged, study.absent(view, base.session))
     if ran.missing:
         return _not_there(study, ran)
     return await _Judgement(study, view, base.session, ran, absent).result()
@@ -161,8 +163,9 @@ class _Judgement:
         excused, unstable = await self.study.second_look(base, here)
         findings += compare(base, here, allowed=bench.allowed, unstable=unstable)
         outcome = _outcome(here, excused, findings)
-        if outcome == "failed" or bench.cancel.is_set():
-            return _told(self.study, self.ran, outcome, findings)
+        if outcome == "failed" or bench.brief or bench.cancel.is_set():
+            told = _told(self.study, self.ran, outcome, findings)
+            return replace(told, unproven=NOT_YET) if bench.brief else told
         return await self._closer(excused, findings)
 
     def _tampering(self) -> list[Finding]:
