@@ -135,6 +135,8 @@ OPTIONS: dict[str, tuple[Field, ...]] = {
     "diff-size": (
         Field("max_lines", _COUNT, "added and deleted lines together"),
         Field("max_files", _COUNT, "changed files"),
+        Field("max_bytes", _COUNT, "added bytes"),
+        Field("max_statements", _COUNT, "added statements"),
         Field("ignore", ListOf(_WORD), "paths that don't count"),
     ),
     "weakening": (),

@@ -25,6 +25,10 @@ def stage(tmp_path: Path) -> Stage:
         ("max_files: 1", "red"),
         ("max_lines: 3, ignore: [app.py]", "green"),
         ("max_lines: 100", "green"),
+        ("max_bytes: 6", "green"),
+        ("max_bytes: 5", "red"),
+        ("max_statements: 3", "green"),
+        ("max_statements: 2", "red"),
     ],
 )
 def test_lines_and_files_are_counted_both_ways(stage: Stage, options: str, verdict: str) -> None:
@@ -40,4 +44,18 @@ def test_only_the_proposed_tree_is_counted(stage: Stage) -> None:
     """What was taken out is not proposed, so nobody has to read it."""
     spec = spec_of("checks: [{name: size, kind: diff-size, max_lines: 5}]")
     report = stage.check({"new.py": "a\n", "uv.lock": "x\n" * 1000}, spec)
-    assert (report.verdict, dict(report.checks[0].counts)) == ("green", {"lines": 1, "files": 1})
+    assert (report.verdict, dict(report.checks[0].counts)) == (
+        "green",
+        {"lines": 1, "files": 1, "bytes": 2, "statements": 1},
+    )
+
+
+def test_one_long_line_is_not_small(stage: Stage) -> None:
+    """A line of 900 KB takes as long to read as the lines it should have been."""
+    spec = spec_of("checks: [{name: size, kind: diff-size}]")
+    report = stage.check({"new.py": "x = 1; " * 5000 + "\n", "data.js": "y" * 900_000}, spec)
+    assert report.verdict == "red"
+    assert [finding.what for finding in report.checks[0].findings] == [
+        "935002 bytes are added, 400000 may",
+        "5001 statements are added, 4000 may",
+    ]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.gate.backends.secret_scan import added_lines, is_test
+from bailiwick.gate.backends.secret_scan import is_test
+from bailiwick.gate.diffs.lines import added_lines
 from bailiwick.gate.model import Finding
 from bailiwick.gate.secrets import entropy, masked, scan
 from bailiwick.ids import canonical

@@ -4,37 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bailiwick.gate.diffs.sizes import Size, added_size
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding
+from bailiwick.gate.reading import read_all
 
 if TYPE_CHECKING:
+    from bailiwick.fence.objects import Change
     from bailiwick.gate.port import Bench
     from bailiwick.gate.spec import CheckSpec
 
 MAX_LINES = 2000
 MAX_FILES = 50
+MAX_BYTES = 400_000
+MAX_STATEMENTS = 4000
 
 
 class DiffSize:
-    """Counts changed lines and files of the proposed tree; a binary file counts as a file without lines."""
+    """Counts what changes in the proposed tree: lines and files, and what is added in bytes and statements.
+
+    A binary file counts as a file and its bytes, without lines.
+    """
 
     async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
         counted = [change for change in bench.changes if not first_match(ignored, change.path)]
+        size = await _added(counted, bench)
         lines = sum((change.added or 0) + (change.deleted or 0) for change in counted)
-        most_lines = int(spec.options.get("max_lines", MAX_LINES))
-        most_files = int(spec.options.get("max_files", MAX_FILES))
+        counts = (
+            ("lines", lines, "lines change", MAX_LINES),
+            ("files", len(counted), "files change", MAX_FILES),
+            ("bytes", size.bytes, "bytes are added", MAX_BYTES),
+            ("statements", size.statements, "statements are added", MAX_STATEMENTS),
+        )
         findings = []
-        if lines > most_lines:
-            findings.append(Finding("too-large", f"{lines} lines change, {most_lines} may"))
-        if len(counted) > most_files:
-            findings.append(Finding("too-large", f"{len(counted)} files change, {most_files} may"))
+        for name, count, words, most in counts:
+            limit = int(spec.options.get(f"max_{name}", most))
+            if count > limit:
+                findings.append(Finding("too-large", f"{count} {words}, {limit} may"))
         return CheckResult(
             name=spec.name,
             kind=spec.kind,
             level="exit-code",
             outcome="failed" if findings else "passed",
-            counts=(("lines", lines), ("files", len(counted))),
+            counts=tuple((name, count) for name, count, _, _ in counts),
             findings=tuple(findings),
-            hint="split the change, or raise max_lines and max_files in the gate file" if findings else "",
+            hint="split the change, or raise the max_ options of the check in the gate file" if findings else "",
         )
+
+
+async def _added(changes: list[Change], bench: Bench) -> Size:
+    new = await read_all(lambda path: bench.read("proposed", path), (c.path for c in changes if c.status != "D"))
+    old = await read_all(lambda path: bench.read("base", path), (c.path for c in changes if c.status != "A"))
+    return sum((added_size(path, old.get(path), data) for path, data in new.items()), Size())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from bailiwick.gate.diffs.lines import added_lines
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.reading import read_all
@@ -53,13 +52,3 @@ class SecretScan:
 def is_test(path: str) -> bool:
     """Whether made-up values are to be expected in a file."""
     return is_test_file(path) or any(f"/{folder}" in f"/{path}" for folder in _TEST_FOLDERS)
-
-
-def added_lines(old: bytes, new: bytes) -> Iterator[tuple[int, str]]:
-    """The numbered lines of the new version that the old one does not have."""
-    left = Counter(old.splitlines())
-    for number, line in enumerate(new.splitlines(), 1):
-        if left[line] > 0:
-            left[line] -= 1
-        else:
-            yield number, line.decode("utf-8", "replace")

@@ -55,14 +55,15 @@ PARKED: Mapping[str, frozenset[str]] = {
     HOOKS: words("sys.meta_path sys.path_hooks sys.path_importer_cache sys.modules"),
     TRACING: words(
         "sys.settrace sys.setprofile sys.monitoring sys.addaudithook sys.call_tracing threading.settrace "
-        "threading.setprofile threading.settrace_all_threads threading.setprofile_all_threads"
+        "threading.setprofile threading.settrace_all_threads threading.setprofile_all_threads trace bdb pdb cProfile "
+        "profile"
     ),
     PATCHING: words("builtins"),
     EXIT: words(
         "os._exit os.abort os.kill os.killpg os.execv os.execve os.execl os.execle os.execlp os.execvp os.execvpe "
         "os.closerange os.dup2 atexit faulthandler signal.raise_signal signal.pthread_kill"
     ),
-    DYNAMIC: words("importlib.reload code codeop runpy marshal _imp imp"),
+    DYNAMIC: words("importlib.reload timeit code codeop runpy marshal _imp imp"),
     TOOLS: TEST_TOOLS,
 }
 """New uses of these ask for a person."""
@@ -77,10 +78,35 @@ BUILT_IN: Mapping[str, str] = {
 LEAVING = words("sys.exit builtin:exit builtin:quit")
 """Ways to end a program that a command has reason to use and a library has not."""
 LEAVING_ERRORS = words("builtin:SystemExit builtin:KeyboardInterrupt")
+MAIN = words("main _main cli _cli main_cli run_main entry_point console_main")
+"""Functions that commands begin with."""
 COMMANDS = words("argparse optparse getopt click typer docopt fire cleo plumbum")
 """Modules that a command line entry imports."""
 MADE_CODE = words("types.FunctionType types.CodeType types.LambdaType")
 """Types that make code when they are called; to compare with them is common."""
+
+LOADED = words("pickle.loads _pickle.loads dill.loads cloudpickle.loads")
+"""What runs what it is given, where that is written out in the diff."""
+HANDED_ON = words("sys builtins gc inspect ctypes")
+"""Modules that are hardly ever passed on as values by honest code, and whose uses are then hidden."""
+MODULE_NAMES = words("__builtins__ __loader__")
+"""Names that every module has, by which others are reached without an import."""
+TELLING_NAMES: Mapping[str, str] = {
+    "_getframe": FRAMES,
+    "_current_frames": FRAMES,
+    "currentframe": FRAMES,
+    "extract_stack": FRAMES,
+    "walk_stack": FRAMES,
+    "get_objects": MEMORY,
+    "get_referrers": MEMORY,
+    "meta_path": HOOKS,
+    "path_hooks": HOOKS,
+    "settrace": TRACING,
+    "setprofile": TRACING,
+    "addaudithook": TRACING,
+    "_exit": EXIT,
+}
+"""Attributes that tell a facility by their name alone, of whatever they are taken."""
 
 NOTED: Mapping[str, frozenset[str]] = {
     INSPECTS: words(

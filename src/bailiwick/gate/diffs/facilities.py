@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bailiwick.gate.diffs import conduct_tables as tables
+from bailiwick.gate.diffs.folding import NotConstant
 from bailiwick.gate.diffs.origins import BUILTINS, Origins, module_of
 from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, Parsed
 
 _PARKED: Mapping[str, str] = {name: code for code, names in tables.PARKED.items() for name in names}
 _NOTED: Mapping[str, str] = {name: code for code, names in tables.NOTED.items() for name in names}
-_TYPE_CHECKING = ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class _Reading(ast.NodeVisitor):
         self._origins = origins
         self._is_test = is_test
         self._is_command = is_command
+        self._inside: list[str] = []
 
     def add(self, code: str, name: str, node: ast.AST, *, parks: bool = True) -> None:
         """Keep a use; a test may use test tools."""
@@ -76,21 +77,22 @@ class _Reading(ast.NodeVisitor):
             if name in _NOTED and not self._is_more(parts, length):
                 self.add(_NOTED[name], name, node, parks=False)
                 return True
-        bare = dotted.removeprefix(BUILTINS)
-        if bare != dotted and bare in tables.BUILT_IN:
+        bare = parts[0].removeprefix(BUILTINS)
+        if bare != parts[0] and bare in tables.BUILT_IN:
             self.add(tables.BUILT_IN[bare], bare, node)
             return True
-        if dotted in tables.LEAVING:
-            self._leave(dotted, node)
-            return True
-        return False
+        leaving = next((name for name in tables.LEAVING if f"{dotted}.".startswith(f"{name}.")), "")
+        if leaving:
+            self._leave(leaving, node)
+        return bool(leaving)
 
     def _is_more(self, parts: list[str], length: int) -> bool:
         """Whether a longer part of the name asks for a person: `inspect` is noted, `inspect.stack` is not only."""
         return any(".".join(parts[:longer]) in _PARKED for longer in range(length + 1, len(parts) + 1))
 
     def _leave(self, name: str, node: ast.AST) -> None:
-        self.add(tables.EXIT, name.removeprefix(BUILTINS), node, parks=not (self._is_command or self._is_test))
+        fine = self._is_command or self._is_test or bool(tables.MAIN.intersection(self._inside))
+        self.add(tables.EXIT, name.removeprefix(BUILTINS), node, parks=not fine)
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -101,8 +103,12 @@ class _Reading(ast.NodeVisitor):
             self._refer(f"{module_of(node)}.{alias.name}", node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Load):
-            self._refer(self._origins.dotted(node), node)
+        if node.id in tables.MODULE_NAMES:
+            self.add(tables.FRAMES, node.id, node)
+        elif isinstance(node.ctx, ast.Load):
+            dotted = self._origins.dotted(node)
+            if not self._refer(dotted, node) and dotted in tables.HANDED_ON:
+                self.add(tables.DYNAMIC, f"the module {dotted} as a value", node)
         elif self._is_test and node.id == "pytest_plugins":
             self.add(tables.PLUGINS, node.id, node)
 
@@ -113,7 +119,11 @@ class _Reading(ast.NodeVisitor):
         dotted = self._origins.dotted(node)
         if writes:
             self._write(dotted, node)
-        if not self._refer(dotted, node):
+        if self._refer(dotted, node):
+            return
+        if not dotted and node.attr in tables.TELLING_NAMES:
+            self.add(tables.TELLING_NAMES[node.attr], node.attr, node)
+        if not (dotted and isinstance(node.value, ast.Name)):
             self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -164,7 +174,16 @@ class _Reading(ast.NodeVisitor):
             for argument in node.args:
                 self.visit(argument)
             return
-        if function in tables.MADE_CODE:
+        self._call(function, node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in tables.MUTATORS:
+            self._mutate(node.func, node)
+        if self._is_test and any(word.arg == "autouse" for word in node.keywords):
+            self.add(tables.PLUGINS, "autouse", node, parks=False)
+        for part in (node.func, *self._handed_on(function, node), *node.keywords):
+            self.visit(part)
+
+    def _call(self, function: str, node: ast.Call) -> None:
+        if function in tables.MADE_CODE or (function in tables.LOADED and self._is_written_out(node)):
             self.add(tables.DYNAMIC, function, node)
         elif function == "importlib.import_module" and node.args:
             self._import_by_name(node)
@@ -172,11 +191,18 @@ class _Reading(ast.NodeVisitor):
             self.add(tables.INSPECTS, "globals", node, parks=False)
         elif node.args and self._origins.is_imported(node.args[0]):
             self._act_on(function, node, node.args)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in tables.MUTATORS:
-            self._mutate(node.func, node)
-        if self._is_test and any(word.arg == "autouse" for word in node.keywords):
-            self.add(tables.PLUGINS, "autouse", node, parks=False)
-        self.generic_visit(node)
+
+    def _handed_on(self, function: str, node: ast.Call) -> list[ast.expr]:
+        """The arguments that are looked at: `getattr(sys, "frozen")` has been, and hands nothing on."""
+        looks = function.removeprefix(BUILTINS) in ("getattr", "hasattr", "setattr", "delattr", "vars", "dir")
+        return node.args[1:] if looks and node.args and isinstance(node.args[0], ast.Name) else node.args
+
+    def _is_written_out(self, node: ast.Call) -> bool:
+        """Whether what is unpickled stands in the diff as a constant."""
+        try:
+            return bool(node.args) and self._origins.folder.fold(node.args[0]) is not None
+        except NotConstant:
+            return False
 
     def _import_by_name(self, node: ast.Call) -> None:
         name = self._origins.folder.text(node.args[0])
@@ -208,7 +234,7 @@ class _Reading(ast.NodeVisitor):
     # statements and scopes
 
     def visit_If(self, node: ast.If) -> None:
-        if self._origins.dotted(node.test) in _TYPE_CHECKING:
+        if self._origins.is_type_checking(node.test):
             for statement in node.orelse:
                 self.visit(statement)
         else:
@@ -241,8 +267,10 @@ class _Reading(ast.NodeVisitor):
         for part in (*node.decorator_list, node.args, *([node.returns] if node.returns is not None else [])):
             self.visit(part)
         self._origins.enter(node)
+        self._inside.append(node.name)
         for statement in node.body:
             self.visit(statement)
+        self._inside.pop()
         self._origins.leave()
 
     def visit_Lambda(self, node: ast.Lambda) -> None:

@@ -7,10 +7,15 @@ import builtins
 from collections.abc import Iterable, Iterator
 
 from bailiwick.gate.diffs.folding import Folder, constant_names
-from bailiwick.gate.diffs.syntax import Function, Parsed, bound_by, parse_or_none
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, Parsed, bound_by, parse_or_none
+from bailiwick.gate.diffs.words import words
 
 BUILTINS = "builtin:"
 """Stands before the names of Python itself, to tell them from those of an imported module `builtins`."""
+RISKY = words("sys os gc builtins ctypes inspect importlib threading traceback signal types")
+"""Modules that hold facilities: where a name may stand for several things, it is read as one of these."""
+_REEXPORTED = words("sys os gc builtins ctypes")
+"""Modules that are reached through others as well: `logging.sys` is `sys`."""
 _IMPORTERS = ("importlib.import_module", f"{BUILTINS}__import__", "importlib.__import__")
 
 
@@ -21,7 +26,13 @@ class Origins:
         self.nodes = tuple(ast.walk(module))
         self.constants = constant_names(self.nodes)
         self.folder = Folder(self.constants)
-        self._imported = dict(_imports(self.nodes))
+        self._imported: dict[str, str] = {}
+        self._stars: list[str] = []
+        for name, origin in _imports(self.nodes):
+            if name == "*":
+                self._stars.append(origin.removesuffix(".*"))
+            elif self._imported.get(name, "").partition(".")[0] not in RISKY:
+                self._imported[name] = origin
         self._own = _bound_otherwise(module)
         self._hidden: list[set[str]] = []
         self._aliases: dict[str, str] = {}
@@ -46,15 +57,26 @@ class Origins:
             case ast.Name(id=name):
                 return self._name(name)
             case ast.Attribute(value=value, attr=attr):
-                base = self.dotted(value)
-                return f"{base}.{attr}" if base else ""
+                return _below(self.dotted(value), attr)
             case ast.Subscript(value=value, slice=index):
-                key = self.folder.text(index) if self.dotted(value) == "sys.modules" else None
-                return key or ""
+                return self._item(self.dotted(value), index)
+            case ast.Call(func=ast.Call(func=getter, args=[name]), args=[owner]) if (
+                self.dotted(getter) == "operator.attrgetter"
+            ):
+                return _below(self.dotted(owner), self.folder.text(name))
+            case ast.Call(func=ast.Attribute(value=owner, attr="__getattribute__"), args=[name]):
+                return _below(self.dotted(owner), self.folder.text(name))
             case ast.Call(func=func, args=[first, *rest]):
                 return self._called(self.dotted(func), first, rest)
             case _:
                 return ""
+
+    def _item(self, base: str, index: ast.expr) -> str:
+        """What `sys.modules["gc"]` and `vars(sys)["modules"]` are."""
+        if base != "sys.modules" and not base.endswith(".__dict__"):
+            return ""
+        key = self.folder.text(index)
+        return key or "" if base == "sys.modules" else _below(base.removesuffix(".__dict__"), key)
 
     def is_imported(self, node: ast.expr) -> bool:
         """Whether an expression stands for something from outside of the file that is not built in."""
@@ -65,21 +87,30 @@ class Origins:
         if any(name in hidden for hidden in self._hidden):
             return ""
         if name in self._imported:
-            return self._imported[name]
+            return _direct(self._imported[name])
         if name in self._aliases:
             return self._aliases[name]
-        return f"{BUILTINS}{name}" if hasattr(builtins, name) and name not in self._own else ""
+        if name in self._own:
+            return ""
+        if hasattr(builtins, name):
+            return f"{BUILTINS}{name}"
+        return f"{self._stars[0]}.{name}" if self._stars else ""
+
+    def is_type_checking(self, test: ast.expr) -> bool:
+        """Whether a condition is that of code for type checkers, which never runs."""
+        own = isinstance(test, ast.Name) and test.id in self._own
+        return not own and self.dotted(test) in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")
 
     def _called(self, function: str, first: ast.expr, rest: list[ast.expr]) -> str:
         """What `getattr(sys, "modules")` and `import_module("gc")` give back."""
         if function in _IMPORTERS:
             return self.folder.text(first) or ""
         if function in (f"{BUILTINS}getattr", "operator.getitem") and rest:
-            base, name = self.dotted(first), self.folder.text(rest[0])
-            return f"{base}.{name}" if base and name else ""
+            return _below(self.dotted(first), self.folder.text(rest[0]))
         if function == f"{BUILTINS}vars":
-            base = self.dotted(first)
-            return f"{base}.__dict__" if base else ""
+            return _below(self.dotted(first), "__dict__")
+        if function in (f"{BUILTINS}object.__getattribute__", f"{BUILTINS}type.__getattribute__") and rest:
+            return _below(self.dotted(first), self.folder.text(rest[0]))
         return ""
 
 
@@ -115,6 +146,9 @@ def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
                 pass
 
 
+_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
 def module_of(node: ast.ImportFrom) -> str:
     """The module that names are imported from, with its leading dots."""
     return f"{'.' * node.level}{node.module or ''}"
@@ -138,21 +172,36 @@ def _stored(node: ast.AST) -> Iterator[str]:
             yield inner.id
 
 
+def _below(base: str, name: str | None) -> str:
+    return _direct(f"{base}.{name}") if base and name else ""
+
+
+def _direct(dotted: str) -> str:
+    """`os._exit` for `pathlib.os._exit`."""
+    parts = dotted.split(".")
+    if not parts[0] or len(parts) < 2:
+        return dotted
+    places = [place for place, part in enumerate(parts) if place and part in _REEXPORTED]
+    return ".".join(parts[places[-1] :]) if places else dotted
+
+
 def _locals(scope: Function | ast.Lambda) -> set[str]:
     """The names that a function binds, other than by importing them or as names of the file."""
-    found = {arg.arg for arg in ast.walk(scope.args) if isinstance(arg, ast.arg)}
-    if isinstance(scope, ast.Lambda):
-        return found
+    arguments = (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs, scope.args.vararg, scope.args.kwarg)
+    found = {arg.arg for arg in arguments if arg is not None}
     outside: set[str] = set()
-    for statement in scope.body:
-        for node in ast.walk(statement):
-            match node:
-                case ast.Name(id=name, ctx=ast.Store()):
-                    found.add(name)
-                case ast.Global(names=names) | ast.Nonlocal(names=names):
-                    outside.update(names)
-                case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                    outside.update(bound_by(alias, node) for alias in aliases)
-                case _:
-                    pass
+    waiting: list[ast.AST] = list(scope.body) if not isinstance(scope, ast.Lambda) else []
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                outside.update(names)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                outside.update(bound_by(alias, node) for alias in aliases)
+            case _:
+                pass
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
     return found - outside
