@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 
 OUTPUT = 64 * 1024
 _COMMANDS = {
-    "node-test": "[node, --test]", "vitest": "[npx, vitest, run]", "jest": "[npx, jest]", "mocha": "[npx, mocha]",
-    "go-test": "[go, test, ./...]", "cargo-test": "[cargo, test, --offline]",
-}  # fmt: skip
+    "node-test": "[node, --test]",
+    "vitest": "[npx, vitest, run]",
+    "jest": "[npx, jest]",
+    "mocha": "[npx, mocha]",
+    "go-test": "[go, test, ./...]",
+    "cargo-test": "[cargo, test, --offline]",
+}
 _ABSENT = re.compile(
     r"Cannot find (?:module|package) '(?P<node>(?:@[\w.-]+/)?[A-Za-z][\w.-]*)(?:/[^']*)?'"
     r"|Failed to (?:load|resolve) (?:url|import) \"?(?P<vite>(?:@[\w.-]+/)?[A-Za-z][\w.-]*)"
