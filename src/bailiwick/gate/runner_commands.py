@@ -21,9 +21,20 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _AND = "&&"
 _SHELL_SIGNS = frozenset({"|", "||", ";", "&", "<", ">", ">>", "(", ")", ";;", "|&", "&>"})
 _NODE_VALUES = (
-    "-r", "--require", "--import", "--loader", "--experimental-loader", "--env-file", "-C", "--conditions",
-    "--test-name-pattern", "--test-concurrency", "--test-timeout", "--test-reporter", "--test-reporter-destination",
-)  # fmt: skip
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "--env-file",
+    "-C",
+    "--conditions",
+    "--test-name-pattern",
+    "--test-concurrency",
+    "--test-timeout",
+    "--test-reporter",
+    "--test-reporter-destination",
+)
 _DROPPED = {
     "node-test": ("--test-reporter", "--test-reporter-destination", "--watch"),
     "vitest": ("--reporter", "--watch", "-w", "--ui", "--outputFile"),
@@ -31,9 +42,17 @@ _DROPPED = {
     "mocha": ("--reporter", "-R", "--watch", "-w", "--reporter-option", "--reporter-options", "-O"),
 }
 _WITH_VALUE = (
-    "--test-reporter", "--test-reporter-destination", "--reporter", "--reporters", "--outputFile", "-R",
-    "--testRunner", "--reporter-option", "--reporter-options", "-O",
-)  # fmt: skip
+    "--test-reporter",
+    "--test-reporter-destination",
+    "--reporter",
+    "--reporters",
+    "--outputFile",
+    "-R",
+    "--testRunner",
+    "--reporter-option",
+    "--reporter-options",
+    "-O",
+)
 _JS_FILE = re.compile(r"[^-].*\.[cm]?[jt]sx?")
 
 
@@ -236,9 +255,11 @@ def node_line(step: Step, entry: str, folder: str, only: Sequence[str] = (), *, 
     if kind == "node-test":
         positional = [word for word in args if not word.startswith("-")]
         report = [
-            "--test-reporter=spec", "--test-reporter-destination=stdout",
-            f"--test-reporter={folder}/node_test.cjs", "--test-reporter-destination=/dev/null",
-        ]  # fmt: skip
+            "--test-reporter=spec",
+            "--test-reporter-destination=stdout",
+            f"--test-reporter={folder}/node_test.cjs",
+            "--test-reporter-destination=/dev/null",
+        ]
         tail = [*flags, *report, *args, *([] if positional else files)]
     else:
         own = {

@@ -111,9 +111,12 @@ def _node_faults(records: Sequence[Mapping[str, Json]], code: int | None, *, own
         yield Fault("cut-short", f"the run was cut short after {len(tests)} tests: {ended}")
         return
     if own_process:
-        open_ = {r["who"] for r in records if r["t"] == "hello"} - {r["who"] for r in records if r["t"] == "bye"}
-        if open_:
-            yield Fault("cut-short", f"{len(open_)} processes with tests were ended before they could say how")
+        done = {record["who"] for record in records if record["t"] == "bye"}
+        broken = {record["file"] for record in records if record["t"] == "unloaded"}
+        silent = [r["file"] for r in records if r["t"] == "hello" and r["who"] not in done and r["file"] not in broken]
+        if silent:
+            what = f"{len(silent)} files of tests ended before they could say how, the first is {silent[0]}"
+            yield Fault("cut-short", what)
     yield from _node_counts(tests, end)
 
 

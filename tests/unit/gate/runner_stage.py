@@ -23,9 +23,13 @@ from bailiwick.gate.spec import CheckSpec
 from tests.unit.gate.pytest_stage import OpenFence, Stage
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "node-test": ("npm", "test"), "vitest": ("npx", "vitest", "run"), "jest": ("npx", "jest"),
-    "mocha": ("npx", "mocha"), "go-test": ("go", "test", "./..."), "cargo-test": ("cargo", "test", "--offline"),
-}  # fmt: skip
+    "node-test": ("npm", "test"),
+    "vitest": ("npx", "vitest", "run"),
+    "jest": ("npx", "jest"),
+    "mocha": ("npx", "mocha"),
+    "go-test": ("go", "test", "./..."),
+    "cargo-test": ("cargo", "test", "--offline"),
+}
 
 
 def need(program: str) -> None:

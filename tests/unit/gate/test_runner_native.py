@@ -31,8 +31,11 @@ RUST: Files = {
     "tests/edges.rs": "#[test]\nfn none() { assert_eq!(shop::discount(200, 0), 200) }\n",
 }
 RUST_IDS = {
-    "src/lib.rs::tests::ten", "src/lib.rs::tests::slow", "tests/edges.rs::none", "src/lib.rs::doc discount",
-}  # fmt: skip
+    "src/lib.rs::tests::ten",
+    "src/lib.rs::tests::slow",
+    "tests/edges.rs::none",
+    "src/lib.rs::doc discount",
+}
 GO: Files = {
     "go.mod": "module shop\n\ngo 1.18\n",
     "shop.go": "package shop\n\nfunc Discount(price, percent int) int { return price - price*percent/100 }\n",
@@ -106,7 +109,9 @@ CHEATS: dict[str, tuple[str, str, dict[str, str | None]]] = {
         ),
     ),
     "rust: a test is left out": (
-        "cargo-test", "test-skipped", {"src/lib.rs": RUST["src/lib.rs"].replace("fn ten", "#[ignore]\n    fn ten")},
+        "cargo-test",
+        "test-skipped",
+        {"src/lib.rs": RUST["src/lib.rs"].replace("fn ten", "#[ignore]\n    fn ten")},
     ),
     "rust: a test is gone": ("cargo-test", "test-missing", {"tests/edges.rs": "#[test]\nfn other() {}\n"}),
     "rust: an assertion is exchanged": (
@@ -115,7 +120,9 @@ CHEATS: dict[str, tuple[str, str, dict[str, str | None]]] = {
         {"src/lib.rs": "#[cfg(test)]\nmacro_rules! assert_eq { ($($t:tt)*) => {} }\n" + str(_rust("7")["src/lib.rs"])},
     ),
     "go: the process ends when it is loaded": (
-        "go-test", "test-missing", _go("return 7", "func init() { os.Exit(0) }", 'import "os"'),
+        "go-test",
+        "test-missing",
+        _go("return 7", "func init() { os.Exit(0) }", 'import "os"'),
     ),
     "go: the process ends in the middle": ("go-test", "", _go("os.Exit(0); return 7", imports='import "os"')),
     "go: a result is printed": (
@@ -124,7 +131,8 @@ CHEATS: dict[str, tuple[str, str, dict[str, str | None]]] = {
         _go("return 7", f'func init() {{ fmt.Print("{_PRINTED}"); os.Exit(0) }}', 'import (\n"fmt"\n"os"\n)'),
     ),
     "go: a test is left out": (
-        "go-test", "test-skipped",
+        "go-test",
+        "test-skipped",
         {"shop_test.go": GO["shop_test.go"].replace("if Discount(200, 10)", "t.Skip()\nif Discount(200, 10)")},
     ),
     "go: a new file takes over the run": (
@@ -135,7 +143,7 @@ CHEATS: dict[str, tuple[str, str, dict[str, str | None]]] = {
             "main_test.go": 'package shop\nimport (\n"os"\n"testing"\n)\nfunc TestMain(m *testing.M) { os.Exit(0) }',
         },
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHEATS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def _node() -> None:
     need("node")
 
 
-def _check(place: Path, change: dict[str, str | None], base: Files | None = None) -> CheckResult:
+def _check(place: Path, change: Mapping[str, str | None], base: Files | None = None) -> CheckResult:
     there = BASE if base is None else base
     here = {path: text for path, text in {**there, **change}.items() if text is not None}
     place.mkdir(exist_ok=True)
@@ -84,14 +85,17 @@ CHEATS: dict[str, tuple[str, str]] = {
         "require('module').syncBuiltinESMExports();" + WRONG,
     ),
     "tests are declared empty": (
-        "runner-patched", "const t = require('node:test'); const r = t.test; t.test = (n) => r(n, () => {});" + WRONG,
+        "runner-patched",
+        "const t = require('node:test'); const r = t.test; t.test = (n) => r(n, () => {});" + WRONG,
     ),
     "tests are declared as skipped": (
-        "", "const t = require('node:test'); t.test = t.test.skip; t.it = t.it.skip;" + WRONG,
+        "",
+        "const t = require('node:test'); t.test = t.test.skip; t.it = t.it.skip;" + WRONG,
     ),
     "tests are not declared": ("test-missing", "const t = require('node:test'); t.test = t.it = () => {};" + WRONG),
     "a result is printed": (
-        "test-missing", "console.log('TAP version 13\\nok 1 - ten\\n1..1\\n# pass 1'); process.exit(0);" + WRONG,
+        "test-missing",
+        "console.log('TAP version 13\\nok 1 - ten\\n1..1\\n# pass 1'); process.exit(0);" + WRONG,
     ),
     "outcomes are written into every open file": (
         "forged-record",
@@ -103,7 +107,8 @@ CHEATS: dict[str, tuple[str, str]] = {
         "for (const f of require('fs').readdirSync(d)) require('fs').writeFileSync(d + f, '');" + WRONG,
     ),
     "promises never fail": (
-        "runner-patched", "Promise.prototype.catch = function () { return this; };" + RIGHT,
+        "runner-patched",
+        "Promise.prototype.catch = function () { return this; };" + RIGHT,
     ),
     "objects are what they are said to be": ("", "Object.is = () => true;" + WRONG),
     "modules are given other contents": (
@@ -111,7 +116,7 @@ CHEATS: dict[str, tuple[str, str]] = {
         "const M = require('module'); const load = M._load; M._load = (n, ...r) => n.includes('assert') ?"
         " Object.assign(() => {}, { strictEqual() {}, deepEqual() {}, ok() {} }) : load(n, ...r);" + WRONG,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHEATS)

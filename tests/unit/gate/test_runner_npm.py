@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "node_modules"
 
 
-def _check(kind: str, place: Path, modules: Path, change: dict[str, str | None]) -> CheckResult:
+def _check(kind: str, place: Path, modules: Path, change: Mapping[str, str | None]) -> CheckResult:
     base = base_of(kind)
     here = {path: text for path, text in {**base, **change}.items() if text is not None}
     return RunnerStage(place, base, here, kind=kind, known=_KNOWN[kind], modules=modules).check()
@@ -103,58 +104,75 @@ _W = "const discount = () => 7;\n"
 CHEATS: dict[str, tuple[str, str, str]] = {
     "vitest: the process ends": ("vitest", "", "const discount = () => process.exit(0);\n"),
     "vitest: a matcher is exchanged": (
-        "vitest", "", "import { expect } from 'vitest';\nexpect.extend({ toBe: () => ({ pass: true }) });\n" + _W,
+        "vitest",
+        "",
+        "import { expect } from 'vitest';\nexpect.extend({ toBe: () => ({ pass: true }) });\n" + _W,
     ),
     "vitest: chai is exchanged": (
-        "vitest", "",
+        "vitest",
+        "",
         "import { chai } from 'vitest';\nchai.Assertion.prototype.assert = function () {};\n"
         "for (const k of ['toBe', 'toEqual']) chai.Assertion.prototype[k] = function () {};\n" + _W,
     ),
     "vitest: the state of expect is exchanged": (
-        "vitest", "",
+        "vitest",
+        "",
         "globalThis[Symbol.for('expect-global')]?.extend?.({ toBe: () => ({ pass: true }) });\n" + _W,
     ),
     "vitest: an object that matches everything": (
-        "vitest", "", "const discount = () => ({ asymmetricMatch: () => true });\n",
+        "vitest",
+        "",
+        "const discount = () => ({ asymmetricMatch: () => true });\n",
     ),
     "jest: the process ends": ("jest", "", "const discount = () => process.exit(0);\n"),
     "jest: a matcher is exchanged": (
-        "jest", "runner-patched", "global.expect?.extend({ toBe: () => ({ pass: true, message: () => '' }) });\n" + _W,
+        "jest",
+        "runner-patched",
+        "global.expect?.extend({ toBe: () => ({ pass: true, message: () => '' }) });\n" + _W,
     ),
     "jest: expect is exchanged": (
-        "jest", "runner-patched",
+        "jest",
+        "runner-patched",
         "global.expect = () => new Proxy(() => {}, { get: () => () => {} });\n" + _W,
     ),
     "jest: tests are declared as skipped": (
-        "jest", "test-skipped",
-        "if (global.it) { const t = global.it; global.test = global.it = Object.assign((...a) => t.skip(...a), t); }\n" + _W,
+        "jest",
+        "test-skipped",
+        "const t = global.it; global.test = global.it = Object.assign((...a) => t.skip(...a), t);\n" + _W,
     ),
     "jest: tests are declared empty": (
-        "jest", "runner-patched",
+        "jest",
+        "runner-patched",
         "const t = global.test; global.test = global.it = Object.assign((n) => t(n, () => {}), t);\n" + _W,
     ),
     "jest: an object that matches everything": (
-        "jest", "conduct",
-        "const discount = () => "
-        "({ $$typeof: Symbol.for('jest.asymmetricMatcher'), asymmetricMatch: () => true });\n",
+        "jest",
+        "conduct",
+        "const discount = () => ({ asymmetricMatch: () => true });\n",
     ),
     "mocha: the process ends": ("mocha", "", "const discount = () => process.exit(0);\n"),
     "mocha: the process ends when it is loaded": ("mocha", "no-records", "process.exit(0);\n" + _W),
     "mocha: a failure is told as a pass": (
-        "mocha", "runner-patched",
+        "mocha",
+        "runner-patched",
         "require('mocha').Runner.prototype.fail = function (t) { t.state = 'passed'; this.emit('pass', t); };\n" + _W,
     ),
     "mocha: chai does nothing": (
-        "mocha", "runner-patched", "require('chai').Assertion.prototype.assert = () => {};\n" + _W,
+        "mocha",
+        "runner-patched",
+        "require('chai').Assertion.prototype.assert = () => {};\n" + _W,
     ),
     "mocha: tests are not declared": (
-        "mocha", "test-missing",
+        "mocha",
+        "test-missing",
         "global.describe = () => {}; global.it = Object.assign(() => {}, { skip() {} });\n" + _W,
     ),
     "mocha: a result is printed": (
-        "mocha", "no-records", "console.log('  2 passing (1ms)'); process.exit(0);\n" + _W,
+        "mocha",
+        "no-records",
+        "console.log('  2 passing (1ms)'); process.exit(0);\n" + _W,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHEATS)

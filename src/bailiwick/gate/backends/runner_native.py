@@ -93,7 +93,7 @@ async def run_cargo(place: Place, asked: Asked) -> Ran:
     token = secrets.token_hex(16)
     script = json.dumps(["sh", str(place.reporters / "cargo.sh")])
     own = [f"--config=target.'cfg(all())'.runner={script}", "--no-fail-fast"]
-    own += [word for path in asked.only for word in ("--test", Path(path).stem)]
+    own += [word for path in map(Path, asked.only) if path.parent.name == "tests" for word in ("--test", path.stem)]
     rest = [word for word in words[at + 1 :] if word != "--no-fail-fast"]
     lines = TokenLines(token)
     plain = " ".join(without_harness(await place.bench.read(asked.which, "Cargo.toml") or b""))

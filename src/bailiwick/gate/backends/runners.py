@@ -30,9 +30,14 @@ if TYPE_CHECKING:
 
 OUTPUT = 64 * 1024
 _COMMANDS = {
-    "node-test": "[node, --test]", "vitest": "[npx, vitest, run]", "jest": "[npx, jest]", "mocha": "[npx, mocha]",
-    "go-test": "[go, test, ./...]", "cargo-test": "[cargo, test, --offline]",
-}  # fmt: skip
+    "node-test": "[node, --test]",
+    "vitest": "[npx, vitest, run]",
+    "jest": "[npx, jest]",
+    "mocha": "[npx, mocha]",
+    "go-test": "[go, test, ./...]",
+    "cargo-test": "[cargo, test, --offline]",
+}
+_TEST_FOLDER = re.compile(r"(?:.*/)?(?:tests?|spec|__tests__)/.*\.(?:[cm]?[jt]sx?|rs)")
 _ABSENT = re.compile(
     r"Cannot find (?:module|package) '(?P<node>(?:@[\w.-]+/)?[A-Za-z][\w.-]*)(?:/[^']*)?'"
     r"|Failed to (?:load|resolve) (?:url|import) \"?(?P<vite>(?:@[\w.-]+/)?[A-Za-z][\w.-]*)"
@@ -64,7 +69,7 @@ class _Study:
     """Files of tests that the change brings."""
 
     def __post_init__(self) -> None:
-        self.new = tuple(c.path for c in self.bench.changes if c.status == "A" and is_test_file(c.path))
+        self.new = tuple(c.path for c in self.bench.changes if c.status == "A" and _belongs_to_tests(c.path))
 
     async def result(self) -> CheckResult:
         """Run what is needed."""
@@ -207,6 +212,11 @@ class _Study:
         if self.bench.cancel.is_set():
             return _result(self.spec, "environment", ran, hint="the check was ended before it was done")
         return _result(self.spec, outcome, ran, findings=bounded(findings))
+
+
+def _belongs_to_tests(path: str) -> bool:
+    """Whether a new file is there for tests: one itself, or beside them, where mocha loads every file."""
+    return is_test_file(path) or _TEST_FOLDER.fullmatch(path) is not None
 
 
 def _words(ran: Ran) -> str:

@@ -160,7 +160,7 @@ function start() {
     if (given.flags) process.env.NODE_OPTIONS = given.flags;
     else delete process.env.NODE_OPTIONS;
     const send = makeChannel(given.id, given.handle, Buffer.from(key, 'hex'));
-    send({ t: 'hello' });
+    send({ t: 'hello', file: exports.relative(process.argv[1]) });
     watch(send, true, given.witnessed);
     return send;
   }
@@ -172,76 +172,6 @@ function start() {
   return send;
 }
 
-const takers = new Set();
-const channel = start();
-// Reporter and runner take it once each, before any code under test runs; nobody after them gets anything.
-exports.take = (name) => (takers.delete(name) && channel) || (() => {});
-exports.relative(process.argv[1]), ran });
-  };
-  process.on('exit', compare);
-}
-
-// Children of the runner that are Node too get the handle and a key of their own, handed over in a file they remove.
-function adopt(send, handle, witnessed, inner) {
-  const real = childProcess.ChildProcess.prototype.spawn;
-  let born = 0;
-  childProcess.ChildProcess.prototype.spawn = function spawn(options) {
-    if (options.file === process.execPath && Array.isArray(options.envPairs)) {
-      const id = `c${++born}`;
-      const key = randomBytes(32).toString('hex');
-      const file = path.join(os.tmpdir(), `.${randomBytes(12).toString('hex')}`);
-      try {
-        writeFileSync(file, key, { mode: 0o600, flag: 'wx' });
-      } catch {
-        return apply(real, this, [options]);
-      }
-      const given = options.stdio ?? 'pipe';
-      const stdio = Array.isArray(given) ? [...given] : [given, given, given];
-      while (stdio.length < 3) stdio.push('pipe');
-      const kept = options.envPairs.filter((pair) => !pair.startsWith('NODE_OPTIONS='));
-      const flags = (options.envPairs.find((pair) => pair.startsWith('NODE_OPTIONS=')) ?? '').slice('NODE_OPTIONS='.length);
-      const envPairs = [
-        ...kept, `NODE_OPTIONS=--require=${stringify(__filename)} ${flags}`.trim(),
-        `${MARK}=${stringify({ id, handle: stdio.length, file, flags, witnessed, takers: inner })}`,
-      ];
-      send({ t: 'child', id, key });
-      return apply(real, this, [{ ...options, stdio: [...stdio, handle], envPairs }]);
-    }
-    return apply(real, this, [options]);
-  };
-}
-
-function start() {
-  const said = process.env[MARK];
-  delete process.env[MARK];
-  if (!said) return undefined;
-  const given = JSON.parse(said);
-  for (const name of given.takers ?? []) takers.add(name);
-  if (given.id) {
-    const key = readFileSync(given.file, 'utf8');
-    unlinkSync(given.file);
-    if (given.flags) process.env.NODE_OPTIONS = given.flags;
-    else delete process.env.NODE_OPTIONS;
-    const send = makeChannel(given.id, given.handle, Buffer.from(key, 'hex'));
-    send({ t: 'hello' });
-    watch(send, true, given.witnessed);
-    return send;
-  }
-  const { key } = JSON.parse(readFileSync(0, 'utf8'));
-  const send = makeChannel('m', given.handle, Buffer.from(key, 'hex'));
-  send({ t: 'start', node: process.version });
-  if (given.adopt) adopt(send, given.handle, given.witnessed, given.inner);
-  watch(send, false, given.witnessed && !given.adopt);
-  return send;
-}
-
-let channel = start();
-// The reporter takes it once, before any code under test runs; nobody after it gets anything.
-exports.take = () => {
-  const taken = channel;
-  channel = undefined;
-  return taken ?? (() => {});
-};
 exports.relative = (file) => {
   if (!file) return '';
   let real = String(file).replace(/^file:\/\//, '');
@@ -258,3 +188,8 @@ exports.textOf = (error) => {
   const cause = error?.cause ?? error;
   return String(cause?.stack ?? cause?.message ?? cause ?? '').slice(0, 4000);
 };
+
+const takers = new Set();
+const channel = start();
+// Reporter and runner take it once each, before any code under test runs; nobody after them gets anything.
+exports.take = (name) => (takers.delete(name) && channel) || (() => {});
