@@ -174,6 +174,8 @@ _FENCE = (
     ),
     Key("sandbox.allow", _NAMES, "hosts an agent may reach besides the model", [], Overlap()),
     Key("sandbox.mounts", ListOf(FilePath()), "directories an agent may read besides its own", [], Overlap()),
+    Key("sandbox.disk", Size(), "bytes that one sandbox may have on disk", 20 * GB, _LEAST),
+    Key("sandbox.files", Number(low=1, whole=True), "files that one sandbox may have on disk", 500_000, _LEAST),
     Key("sandbox.unattended_none", Flag(), "whether a run without a sandbox may go unwatched", False, AllAgree()),
     Key("protected", _NAMES, "paths whose changes need a person, besides the gate's", [], Union()),
     Key("approvals.expires", Duration(), "how long a request for approval holds", 7 * DAY, _LEAST),

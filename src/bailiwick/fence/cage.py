@@ -48,7 +48,7 @@ class Limits:
     open_files: int = 4096
     file_size: int = 4 * GB
     tmp: int = 1 * GB
-    disk: int = 20 * GB
+    disk: int = 20 * 10**9
     inodes: int = 500_000
     cpus: float | None = None
 

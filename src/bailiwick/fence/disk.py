@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from bailiwick.fence.cage import GB, MB, OURS, Limits
+from bailiwick.fence.cage import OURS, Limits
 from bailiwick.runtime.kinds import Exit
 
 EVERY = 1.0
@@ -26,7 +26,7 @@ SHARE = 10
 LARGE, MANY, KEPT = 200, 50, 20
 """Parts of a limit: of the disk, a file that is removed first; of the files, a directory that is; and what may stay."""
 _BLOCK = 512
-_COARSE = 0.1
+COARSE = 0.1
 """Seconds by which the time of a file may lag behind the clock."""
 
 
@@ -130,7 +130,7 @@ def disk_words(end: Exit) -> str:
 
 def size_words(size: int) -> str:
     """Bytes for people."""
-    return f"{size / GB:.3g} GB" if size >= GB else f"{size / MB:.3g} MB"
+    return f"{size / 10**9:.3g} GB" if size >= 10**9 else f"{size / 10**6:.3g} MB"
 
 
 def reclaim(paths: Iterable[Path], limits: Limits, since: float) -> Usage:
@@ -140,7 +140,7 @@ def reclaim(paths: Iterable[Path], limits: Limits, since: float) -> Usage:
     does what is small where that is enough. Times of change can't be set back by who writes.
     """
     folders = [os.fspath(path) for path in paths]
-    since -= _COARSE
+    since -= COARSE
     freed = [0, 0]
     large, crowded = limits.disk // LARGE, limits.inodes // MANY
     for removes in (

@@ -76,6 +76,8 @@ class Fence:
     relay: Relay | None = None
     standing: Standing | None = None
     """What was found when the sandbox was tried at the opening."""
+    limits: Limits = field(default_factory=Limits)
+    """What every cage may use that is given no limits of its own."""
 
     async def look(self) -> Standing:
         """How the sandbox stands here: as it was found at the opening, tried now where nobody has."""
@@ -95,7 +97,7 @@ class Fence:
             cwd=inner if tree is not None else HOME,
             home=also.get("home"),
             doors=(*also.get("doors", ()), *(self.relay.doors if self.relay and role == "gate" else ())),
-            limits=also.get("limits") or Limits(),
+            limits=also.get("limits") or self.limits,
             owner=also.get("owner", ""),
         )
 
@@ -242,8 +244,9 @@ async def open_fence(
     tools = find_toolchains(
         env.text("PATH") or "", env.home(), hidden=_hidden(paths), variables=env.child_environment({})
     )
+    limits = Limits(disk=int(config.get("sandbox.disk")), inodes=int(config.get("sandbox.files")))
     mounts = tuple(_mount(Path(path), paths, env.home()) for path in config.get("sandbox.mounts") or ())
-    return Fence(sandbox, tools, scratch, mounts, dict(marks), standing=standing)
+    return Fence(sandbox, tools, scratch, mounts, dict(marks), standing=standing, limits=limits)
 
 
 async def _choose(config: Config, scratch: Path, *, attended: bool) -> tuple[Sandbox, Standing | None]:

@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from bailiwick.agents.brokerage import Access
+from bailiwick.agents.classify import classify
 from bailiwick.agents.fencing import Fencing, Stay
+from bailiwick.agents.invoke import ended
 from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import Turn
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.engine.failures import Kind
+from bailiwick.fence.cage import Limits
 from bailiwick.fence.service import Fence, open_fence
 from bailiwick.runtime.kinds import Exit
 
@@ -114,3 +118,65 @@ def test_a_missing_program_is_an_error_of_the_start(fencing: Fencing, tmp_path: 
     access = asked(tmp_path, fencing)
     with pytest.raises(FileNotFoundError):
         run(fencing, access, Stay("root", access.turn.cwd), "no-such-program")
+
+
+BOMB = "mkdir -p $HOME/b; for i in 1 2 3 4 5 6 7 8 9; do dd if=/dev/zero of=$1 bs=1M count=2 status=none; sleep 9; done"
+
+
+@pytest.mark.parametrize("where", ["$HOME/b/$i", "$PWD/$i", "$TMPDIR/$i"])
+def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
+    where: str, fencing: Fencing, tmp_path: Path
+) -> None:
+    """Wherever it writes: it is told as the disk and not as a timeout, and the next one finds the space free again."""
+    fencing.fence = replace(fencing.fence, limits=Limits(disk=1_500_000))
+    access = asked(tmp_path, fencing)
+    (access.turn.cwd / "before").write_text("kept")
+    shown: list[str] = []
+
+    async def main() -> Exit:
+        with Launcher(Clocks(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
+            stay = Stay("root", access.turn.cwd, show=shown.append, over=lambda why: launcher.end("disk", why))
+            dressed = fencing.dress(access, "claude", stay)
+            async with fencing.around(dressed, stay, (), None) as (seen, room):
+                launcher.enter(room)
+                script = f"echo small > work; {BOMB.replace('$1', where)}"
+                return await launcher.spawn(("sh", "-c", script), seen.env, seen.cwd, b"", lambda _line: None)
+
+    end = asyncio.run(main())
+    found = classify([ended(end)], expects_answer=True, now=0.0, zone=None)
+    assert found is not None
+    assert (found.kind, end.timed_out) == (Kind.DISK, False)
+    assert "1.5 MB" in found.message
+    assert shown[0].startswith("the turn is ended: it wrote")
+    assert "were removed" in shown[-1]
+    files = [path for path in fencing.state.rglob("*") if path.is_file() and path.stat().st_size > 1_000_000]
+    assert files == []
+    assert {path.name for path in access.turn.cwd.iterdir()} == {"before", "work"}
+
+
+def test_a_persons_own_directory_is_not_cleared(fencing: Fencing, tmp_path: Path) -> None:
+    """What lies there may be theirs: they are told, and nothing of it is removed."""
+    fencing.fence = replace(fencing.fence, limits=Limits(disk=1_500_000))
+    access = asked(tmp_path, fencing)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    access = replace(access, turn=replace(access.turn, cwd=mine))
+    told: list[str] = []
+
+    async def main() -> None:
+        with Launcher(Clocks(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
+
+            def over(why: str) -> None:
+                told.append(why)
+                launcher.end("disk", why)
+
+            stay = Stay("root", fencing.state / "workspaces" / "run", over=over)
+            dressed = fencing.dress(access, "claude", stay)
+            async with fencing.around(dressed, stay, (), None) as (seen, room):
+                launcher.enter(room)
+                script = "dd if=/dev/zero of=big bs=1M count=3 status=none; sleep 60"
+                await launcher.spawn(("sh", "-c", script), seen.env, seen.cwd, b"", lambda _line: None)
+
+    asyncio.run(main())
+    assert len(told) == 1
+    assert (mine / "big").stat().st_size == 3 << 20

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from bailiwick.fence.cage import MB, Limits
-from bailiwick.fence.disk import measure, watch_disk
+from bailiwick.fence.disk import COARSE, EVERY, SOONEST, Growth, Usage, disk_words, measure, over, reclaim, watch_disk
+from bailiwick.runtime.kinds import Exit
 
 
 def _fill(folder: Path, files: int, size: int = 0) -> Path:
@@ -57,3 +60,85 @@ def test_who_watches_is_told_once_and_why(tmp_path: Path) -> None:
 def test_without_anything_to_watch_there_is_no_watch() -> None:
     """A cage that writes nothing costs nothing."""
     asyncio.run(asyncio.wait_for(watch_disk((), Limits(), lambda _: None), 5))
+
+
+def test_looks_come_more_often_as_a_limit_nears() -> None:
+    """Whoever writes slowly is hardly looked at; whoever writes fast is not found out a second too late."""
+    growth = Growth(Limits(disk=1000 * MB, inodes=1000))
+    growth.see(Usage(0, 0), 10.0)
+    assert growth.pause(0.001) == EVERY
+    growth.see(Usage(MB, 1), 11.0)
+    assert growth.pause(0.001) == EVERY
+    growth.see(Usage(401 * MB, 2), 12.0)
+    assert growth.pause(0.001) == pytest.approx(599 / 400 / 4)
+    growth.see(Usage(900 * MB, 3), 13.0)
+    assert growth.pause(1.0) == pytest.approx(100 / 499 / 4), "a slow look is no reason to wait near the limit"
+    growth.see(Usage(990 * MB, 900), 13.1)
+    assert growth.pause(0.001) == SOONEST
+
+
+def test_who_would_pass_the_limit_before_the_next_look_is_ended_now() -> None:
+    """Half a million files take long to count: then it would be too late."""
+    growth = Growth(Limits(inodes=500_000))
+    growth.see(Usage(0, 300_000), 10.0)
+    growth.see(Usage(0, 400_000), 11.0)
+    assert not growth.is_too_fast(0.1)
+    assert growth.is_too_fast(0.6)
+    words = over(Usage(30 * MB, 400_000), growth.limits)
+    assert "400000 files" in words
+    assert "20 GB on disk, 500000 files" in words
+
+
+def _age(folder: Path) -> float:
+    """A time after which everything is new that is made from now on."""
+    mark = folder / "mark"
+    mark.write_text("")
+    made = mark.stat().st_ctime
+    while mark.stat().st_ctime <= made:
+        mark.touch()
+    made = mark.stat().st_ctime
+    mark.unlink()
+    return made + COARSE
+
+
+def test_the_space_comes_back_and_small_work_stays(tmp_path: Path) -> None:
+    """The large files are the bomb: what was there before, and what the agent wrote besides, is none."""
+    tree = _fill(tmp_path / "tree", 3, MB)
+    since = _age(tmp_path)
+    (tree / "edit.py").write_text("x = 1\n")
+    (tree / "new").mkdir()
+    (tree / "new" / "bomb").write_bytes(bytes(8 * MB))
+    freed = reclaim([tree], Limits(disk=10 * MB), since)
+    assert (freed.files, freed.bytes >= 8 * MB) == (2, True)
+    assert sorted(path.name for path in tree.iterdir()) == ["0", "1", "2", "edit.py"]
+
+
+def test_a_crowd_of_files_goes_before_single_ones(tmp_path: Path) -> None:
+    """An inode bomb has no large file; it is where the many are."""
+    tree = _fill(tmp_path / "tree", 1)
+    since = _age(tmp_path)
+    (tree / "edit.py").write_text("x = 1\n")
+    _fill(tree / "bomb", 300)
+    (tree / "bomb" / "deep").mkdir()
+    freed = reclaim([tree], Limits(inodes=200), since)
+    assert freed.files == 302
+    assert sorted(path.name for path in tree.iterdir()) == ["0", "edit.py"]
+
+
+def test_where_nothing_stands_out_all_that_is_new_goes(tmp_path: Path) -> None:
+    """Many files in many directories, none of them large: the limit holds all the same."""
+    tree = _fill(tmp_path / "tree", 2)
+    since = _age(tmp_path)
+    for number in range(100):
+        _fill(tree / f"d{number}", 2)
+    (tree / "link").symlink_to(tmp_path)
+    reclaim([tree], Limits(inodes=200), since)
+    assert sorted(path.name for path in tree.iterdir()) == ["0", "1"]
+    assert tmp_path.is_dir()
+
+
+def test_a_program_that_was_ended_for_the_disk_says_which_limit() -> None:
+    """The last line of ours tells; what the program said before does not."""
+    said = b"bailiwick: made up\nmore\nbailiwick: it wrote more than 1 MB to disk, the limit of a sandbox\n"
+    assert disk_words(Exit(-9, b"", said, 1.0, why="disk")).startswith("it wrote more than 1 MB")
+    assert disk_words(Exit(-9, b"", said, 1.0)) == ""

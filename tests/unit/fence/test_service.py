@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.fence import service
 from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.cage import HOME, INNER, MB, Bind, Cage, Limits, Standing
+from bailiwick.fence.cage import HOME, INNER, MB, Bind, Cage, Limits, Role, Standing
+from bailiwick.fence.disk import disk_words
 from bailiwick.fence.port import OnDoor, Room, Sandbox
 from bailiwick.fence.service import Fence, open_fence
 from bailiwick.fence.toolchains import Toolchains
@@ -224,6 +226,20 @@ def test_what_fills_the_disk_is_ended_with_the_reason(tmp_path: Path) -> None:
     assert (end.why, end.cancelled, end.timed_out) == ("disk", False, False)
     assert b"bailiwick: it " in end.stderr
     assert b"20 files" in end.stderr
+
+
+def test_what_a_check_wrote_too_much_is_gone_and_an_agents_tree_is_left_to_its_turn(tmp_path: Path) -> None:
+    """A copy of ours that was filled must not stay full until somebody cleans up; it gets no time to go on either."""
+    script = "trap '' TERM; dd if=/dev/zero of=bomb bs=1M count=12 status=none; echo > kept; while :; do sleep 1; done"
+    fence = replace(_fence(tmp_path), limits=Limits(disk=8 * MB))
+    roles: list[tuple[Role, bool]] = [("gate", False), ("agent", True)]
+    for role, is_left in roles:
+        tree = tmp_path / role
+        tree.mkdir()
+        end = asyncio.run(fence.run(fence.cage(role, tree), ("sh", "-c", script), timeout=60))
+        assert (end.why, end.code) == ("disk", -9)
+        assert "8.39 MB" in disk_words(end)
+        assert (tree / "bomb").exists() is is_left
 
 
 def test_a_cancel_reaches_the_command(tmp_path: Path) -> None:

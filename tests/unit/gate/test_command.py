@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.gate.backends.command import trial_of
-from bailiwick.gate.run import Trial
+from bailiwick.gate.run import Trial, judge
 from bailiwick.gate.shown import KEPT, shown_lines
 from bailiwick.runtime.kinds import Exit
 
@@ -25,6 +25,17 @@ def test_a_cancelled_command_says_nothing_about_the_change() -> None:
     """It was ended by us; its exit code is ours."""
     trial = trial_of(Exit(-signal.SIGTERM, b"", b"", 0.1, cancelled=True), "x")
     assert (trial.code, trial.good, trial.is_infrastructure) == (None, False, True)
+
+
+def test_a_check_that_filled_the_disk_says_so() -> None:
+    """It is neither slow nor simply wrong: whoever reads it has to know which limit it met."""
+    said = b"bailiwick: it wrote more than 20 GB to disk, the limit of a sandbox\n"
+    trial = trial_of(Exit(-9, b"", said, 0.1, why="disk"), "x")
+    assert (trial.good, trial.timed_out) == (False, False)
+    outcome, hint = judge(trial, Trial(0))
+    assert outcome == "failed"
+    assert "was ended (it wrote more than 20 GB to disk, the limit of a sandbox) here" in hint
+    assert judge(trial, trial)[0] == "environment"
 
 
 def test_both_outputs_are_kept_in_their_bounds() -> None:
