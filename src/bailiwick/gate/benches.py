@@ -14,6 +14,9 @@ from bailiwick.fence.preparing import remove
 from bailiwick.gate.port import Bench, Which
 from bailiwick.ids import Json
 
+DIFFERENCE = 256 << 10
+"""Bytes of a difference that a check is given as text."""
+
 
 @dataclass(slots=True)
 class Trees:
@@ -58,6 +61,9 @@ class Trees:
         async def listed(which: Which) -> tuple[str, ...]:
             return await vault.files(names[which])
 
+        async def diff() -> str:
+            return await vault.diff(self.base, proposed, limit=DIFFERENCE)
+
         return Bench(
             fence=self.shop.fence,
             environment=self.environment.binds,
@@ -71,6 +77,7 @@ class Trees:
             known_red=known_red,
             allowed=allowed,
             base_results=self.base_results,
+            diff=diff,
         )
 
     async def _changes(self, proposed: str) -> tuple[Change, ...]:
