@@ -90,4 +90,4 @@ def test_a_program_ends_as_expected(person: Person, tmp_path: Path, name: str, p
         assert document["context"].get("proposal") is None
     if play == "cheat":
         asked = [wait["question"] for wait in document["waits"]]
-        assert "taken out: " in document["reason"] or "May the agent change tests/" in asked[0], document
+        assert "reverted (protected): " in document["reason"] or "needs your approval for tests/" in asked[0], document

@@ -17,6 +17,7 @@ from bailiwick.runtime.kinds import Kind
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
     from bailiwick.fence.service import Fence
+    from bailiwick.gate.port import Judge
     from bailiwick.secrets.service import Coverage
     from bailiwick.skills.service import Skills
 
@@ -38,6 +39,7 @@ class Household:
     attended: bool = False
     subscribed: Callable[[str], bool] = lambda _backend: False
     _skills: Callable[[Household], Skills] | None = field(default=None)
+    _judge: Callable[[], Judge] | None = field(default=None)
     _fence: Fence | None = field(default=None)
     _coverage: Coverage | None = field(default=None)
 
@@ -69,6 +71,16 @@ class Household:
         if self._skills is None:
             raise InternalBug("skills were asked for without a session")
         return self._skills(self)
+
+    def bring_judge(self, make: Callable[[], Judge]) -> None:
+        """Say how models are asked for their opinion of a change; it is made when a gate wants one."""
+        self._judge = make
+
+    def judge(self) -> Judge:
+        """Who asks models for their opinion of a change."""
+        if self._judge is None:
+            raise InternalBug("a judge was asked for without a session")
+        return self._judge()
 
     def brain(self) -> Brain:
         """The person's notes. Raises `NotReady` where they are switched off."""

@@ -15,6 +15,7 @@ from bailiwick.journal.port import Store
 if TYPE_CHECKING:
     from bailiwick.agents.asking import Desk
     from bailiwick.cli.kinds import Household
+    from bailiwick.gate.port import Judge
     from bailiwick.ids import Json
     from bailiwick.routing.cooldown import Cooldowns
     from bailiwick.routing.endpoints import Endpoints
@@ -87,6 +88,12 @@ class Routed:
             config=self.config, store=self.store, clock=self.clock, by=household.by, router=self.router(),
             fence=household.fence, brain=household.brain, clean=household.clean,
         )  # fmt: skip
+
+    def judge(self, by: str) -> Judge:
+        """Asks models for their opinion of a change, as calls that are routed, paid for and on record like others."""
+        from bailiwick.cli.judging import RoutedJudge
+
+        return RoutedJudge(self.router, self.config.paths.cache, by)
 
     def _ways(self) -> tuple[Endpoints, Slots, Cooldowns]:
         from bailiwick.routing.cooldown import Cooldowns

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bailiwick.agents.fencing import Fencing
     from bailiwick.agents.settings import Settings
     from bailiwick.cli.routed import Routed
+    from bailiwick.gate.port import Judge
     from bailiwick.skills.service import Skills
 
 
@@ -68,6 +69,7 @@ async def open_session(
     agents = Agents(config, store, clock, zone, simulate, household)
     household.subscribed = agents.subscribed
     household.bring_skills(lambda house: agents.routed().skills(house))
+    household.bring_judge(lambda: agents.routed().judge(household.by))
     assembly = Assembly(
         store,
         clock,
@@ -94,6 +96,13 @@ async def open_skills(models_file: Path | None = None, *, attended: bool = True)
     async with open_session(attended=attended) as session:
         session.agents.routed().models_file = models_file
         yield session.household.skills()
+
+
+@asynccontextmanager
+async def open_judge() -> AsyncIterator[Judge]:
+    """Who asks models for their opinion of a change, for a command that has no session of its own."""
+    async with open_session(attended=True) as session:
+        yield session.household.judge()
 
 
 @dataclass(slots=True)

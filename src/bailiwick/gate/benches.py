@@ -15,6 +15,9 @@ from bailiwick.fence.preparing import remove
 from bailiwick.gate.port import Bench, Which
 from bailiwick.ids import Json
 
+DIFFERENCE = 256 << 10
+"""Bytes of a difference that a check is given as text."""
+
 
 @dataclass(slots=True)
 class Trees:
@@ -67,6 +70,9 @@ class Trees:
         async def listed(which: Which) -> tuple[str, ...]:
             return await vault.files(names[which])
 
+        async def diff() -> str:
+            return await vault.diff(self.base, proposed, limit=DIFFERENCE)
+
         return Bench(
             fence=self.shop.fence,
             environment=self.environment.binds,
@@ -82,6 +88,7 @@ class Trees:
             base_results=self.base_results,
             read_many=read_many,
             brief=brief,
+            diff=diff,
         )
 
     async def _changes(self, proposed: str) -> tuple[Change, ...]:

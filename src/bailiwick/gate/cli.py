@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +22,9 @@ from bailiwick.gate.model import CheckResult, Report, Verdict
 from bailiwick.gate.report import doubt_line, line_of
 from bailiwick.gate.spec import GateSpec
 from bailiwick.runtime.proc import plain_line
+
+if TYPE_CHECKING:
+    from bailiwick.gate.port import Judge
 
 EXITS: dict[Verdict, int] = {"green": 0, "red": 1, "needs_person": 1, "environment": 8}
 NO_REPOSITORY = "BW446"
@@ -77,17 +84,28 @@ async def _run(
         notes = (*introduce(spec, UNBORN if stands.unborn else base[:12], fence.sandbox.name),)
         for line in (*notes, *(f"left out: {note}" for note in taken.notes)):
             click.echo(plain_line(line.encode()))
-    report = await run_gate(
-        Ask(base, taken.tree, allow, known_red),
-        spec,
-        vault,
-        fence,
-        places_of(config),
-        cancel=asyncio.Event(),
-        show=shown_progress(quiet=quiet),
-        clock=SystemClock(),
-    )
+    async with _judge(spec) as judge:
+        report = await run_gate(
+            Ask(base, taken.tree, allow, known_red),
+            spec,
+            vault,
+            fence,
+            replace(places_of(config), judge=judge),
+            cancel=asyncio.Event(),
+            show=shown_progress(quiet=quiet),
+            clock=SystemClock(),
+        )
     return spec, report
+
+
+@asynccontextmanager
+async def _judge(spec: GateSpec) -> AsyncIterator[Judge | None]:
+    """Who asks a model for its opinion, where a check wants one. It is found by name: it stands above the gate."""
+    if not any(check.kind == "judge" for check in spec.checks):
+        yield None
+        return
+    async with import_module("bailiwick.cli.session").open_judge() as judge:
+        yield judge
 
 
 def shown_progress(*, quiet: bool) -> Callable[[str], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,9 +19,12 @@ from bailiwick.fence.vault import Vault
 from bailiwick.gate.headline import details, headline
 from bailiwick.gate.model import Report
 from bailiwick.gate.opening import gate_for, places_of
+from bailiwick.gate.port import Judge
 from bailiwick.gate.report import failing_text, signature
 from bailiwick.gate.service import Ask, GateInterrupted, How, run_gate, try_prepare, workshop
 from bailiwick.ids import Json
+from bailiwick.journal.port import Store
+from bailiwick.runtime.authors import authors_of
 from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
 
 OUTPUTS = (
@@ -30,17 +33,22 @@ OUTPUTS = (
 )  # fmt: skip
 """What a `gate` node gives."""
 
-_TEXTS = ("repository", "tree", "base", "reason", "title")
+_TEXTS = ("repository", "tree", "base", "reason", "title", "issue")
 _LISTS = ("allow", "known_red", "wanted")
 
 
 @dataclass(slots=True)
 class GateKind:
-    """Runs the gate once; each attempt starts from nothing. `fence` opens the fence that checks run in."""
+    """Runs the gate once; each attempt starts from nothing. `fence` opens the sandbox that checks run in.
+
+    `judge` makes who asks models for an opinion, `authors` says which models answered in a run so far.
+    """
 
     config: Config
     clock: Clock
     fence: Callable[[], Awaitable[Fence]]
+    judge: Callable[[], Judge] | None = None
+    authors: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         """The fields as plain values, each rendered once."""
@@ -61,7 +69,7 @@ class GateKind:
     async def attempt(self, request: Request, io: Io) -> Done | Failed:
         """Take the files as they are now, and check them."""
         try:
-            report = await self._run(request.prepared, io)
+            report = await self._run(request.prepared, request.run, io)
         except GateInterrupted:
             return Failed(Failure("cancelled", "the gate was ended before it was done"))
         except BailiwickError as error:
@@ -73,12 +81,14 @@ class GateKind:
         io.show(f"gate: {headline(report)}")
         return Done(declared(request.node, made), {"stdout": text})
 
-    async def _run(self, asked: dict[str, Json], io: Io) -> Report:
+    async def _run(self, asked: dict[str, Json], run: str, io: Io) -> Report:
         fence = await self.fence()
         vault = await Vault.open(self.config.paths.state, Path(asked["repository"]), cancel=io.cancel)
         base = await vault.resolve(asked["base"])
         spec = await gate_for(self.config, vault, base, fence)
-        places = places_of(self.config)
+        judged = any(check.kind == "judge" for check in spec.checks)
+        judge = self.judge() if judged and self.judge is not None else None
+        places = replace(places_of(self.config), judge=judge)
         tree = Path(asked["tree"])
         if not tree.is_dir():
             raise NotReady(f"there is no directory {tree}", hint="start the work anew", code="BW452")
@@ -95,6 +105,8 @@ class GateKind:
             title=asked["title"],
             wanted=tuple(asked["wanted"]),
             reason=asked["reason"],
+            issue=asked["issue"],
+            authors=await self.authors(run) if judged and self.authors is not None else (),
         )
         return await run_gate(ask, spec, vault, fence, places, **how)
 
@@ -105,13 +117,22 @@ class Shared(Protocol):
     config: Config
     clock: Clock
 
+    store: Store
+
     async def fence(self) -> Fence:
-        """The fence that checks run in."""
+        """The sandbox that checks run in."""
+
+    def judge(self) -> Judge:
+        """Who asks models for an opinion."""
 
 
 def make_kind(shared: Shared) -> GateKind:
     """The kind, for the table of kinds."""
-    return GateKind(shared.config, shared.clock, shared.fence)
+
+    async def authors(run: str) -> tuple[str, ...]:
+        return tuple(author.name for author in await authors_of(shared.store, run))
+
+    return GateKind(shared.config, shared.clock, shared.fence, shared.judge, authors)
 
 
 def document_of(report: Report) -> dict[str, Json]:

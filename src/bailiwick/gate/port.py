@@ -32,6 +32,54 @@ class Fresh(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """What a judge is shown of a change: what was asked, the difference, what is known about it, its paths."""
+
+    issue: str
+    diff: str
+    findings: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a judge says: why it doubts, and the path that this is about; nothing where it doesn't.
+
+    `trouble` says why there is no opinion at all, `hint` what helps then. `usd` is what it cost; None: not known.
+    """
+
+    doubt: str = ""
+    path: str = ""
+    trouble: str = ""
+    hint: str = ""
+    usd: float | None = 0.0
+
+
+class Judge(Protocol):
+    """Asks a model, by its name in the models file, what it thinks of a change."""
+
+    async def __call__(self, model: str, case: Case, *, seconds: float, cancel: asyncio.Event) -> Opinion:
+        """Its opinion; never raises for what a model or a server does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What a check that asks a judge needs: who asks it, what was asked of the author, and who the author is.
+
+    `authors` are models as `backend/model`, where they are known. `findings` are known before any check is run.
+    """
+
+    judge: Judge | None = None
+    issue: str = ""
+    authors: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+async def _no_difference() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
 class Bench:
     """What a check may use. Whoever makes it removes the directories that `fresh` made, after all checks."""
 
@@ -63,6 +111,9 @@ class Bench:
     """Whether a person has to look at the change anyway: then nothing is looked at more closely before they did."""
     read_many: Callable[[Which, Iterable[str]], Awaitable[dict[str, bytes]]] | None = None
     """Many files at once, where that is faster than one by one."""
+    diff: Callable[[], Awaitable[str]] = _no_difference
+    """The difference from the base to the proposed tree as text, bounded."""
+    judging: Judging = field(default_factory=Judging)
 
 
 async def read_many(bench: Bench, which: Which, paths: Iterable[str]) -> dict[str, bytes]:

@@ -36,9 +36,9 @@ from bailiwick.gate.doubts import (
 from bailiwick.gate.model import CheckResult, Finding, Report, Verdict
 from bailiwick.gate.optional import excuse
 from bailiwick.gate.outcomes import Session
-from bailiwick.gate.port import Bench
+from bailiwick.gate.port import Bench, Judge, Judging
 from bailiwick.gate.reading import read_all
-from bailiwick.gate.report import store_report, without_tool
+from bailiwick.gate.report import line_of, store_report, without_tool
 from bailiwick.gate.run import (
     about_wanted_tests,
     file_of,
@@ -63,6 +63,7 @@ class Ask:
     """A tree to be checked against a base commit. `allow`: patterns of protected paths that a person lets through.
 
     `known_red`: tests (or checks) that may stay red. `wanted` and `reason`: what the agent says it has to change.
+    `issue`: what was asked of the author; `authors`: the models that wrote the change, where they are known.
     """
 
     base: str
@@ -72,6 +73,8 @@ class Ask:
     title: str = ""
     wanted: tuple[str, ...] = ()
     reason: str = ""
+    issue: str = ""
+    authors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class GatePlaces:
     policy: str = ""
     """The digest of the organisation's policy and of all limits that hold."""
     engine: Mapping[str, str] | None = None
+    judge: Judge | None = None
+    """Who asks the models of checks that are an opinion; None where nobody can."""
 
 
 class How(TypedDict):
@@ -125,6 +130,7 @@ async def run_gate(
     means = Means(how["cancel"], how["show"], places.engine)
     async with open_services(services, fence, means) as (reaching, failed):
         work = await _open(ask, spec, replace(shop, fence=reaching), prepared, failed)
+        work.judge = places.judge
         try:
             report = await work.report()
             crashpoints.reach("gate.checked")
@@ -229,6 +235,7 @@ class _Gate:
     slots: asyncio.Semaphore
     base: BaseFacts
     secrets: frozenset[str] = frozenset()
+    judge: Judge | None = None
 
     async def report(self) -> Report:
         """Run everything, and say what follows from it."""
@@ -320,7 +327,9 @@ class _Gate:
         self, tree: str, allowed: tuple[str, ...] = (), *, brief: bool = False
     ) -> tuple[CheckResult, ...]:
         """Every check on a tree, at once as far as the machine allows, all of them even if the first fails."""
-        bench = await self.trees.bench(tree, self.ask.known_red, allowed, brief=brief)
+        made = await self.trees.bench(tree, self.ask.known_red, allowed, brief=brief)
+        known = tuple(line_of(finding) for finding in self.sifted.findings)
+        bench = replace(made, judging=Judging(self.judge, self.ask.issue, self.ask.authors, known))
         ended = await asyncio.gather(*(self._check(spec, bench) for spec in self.spec.checks), return_exceptions=True)
         for result in ended:
             if isinstance(result, BaseException):

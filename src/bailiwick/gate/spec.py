@@ -122,7 +122,9 @@ _SERVICE = Table(
 )
 _SHARED = (
     Field("name", Text(pattern=NAME.pattern, expects="a name: letters, digits, _ . -"), "its name", required=True),
-    Field("kind", _WORD, "command, pytest, node-test, vitest, jest, mocha, go-test, cargo-test, … or a package's"),
+    Field(
+        "kind", _WORD, "command, pytest, node-test, vitest, jest, mocha, go-test, cargo-test, judge, … or a package's"
+    ),
     Field("timeout", Duration(low=1.0), "the longest time it may take; 20 minutes if not given"),
 )
 _RUN = Field("run", _COMMAND, "the command, without a shell", required=True)
@@ -140,6 +142,7 @@ OPTIONS: dict[str, tuple[Field, ...]] = {
         Field("ignore", ListOf(_WORD), "paths that don't count"),
     ),
     "weakening": (),
+    "judge": (Field("model", _WORD, "the model that judges, as in models.yaml; not the author's", required=True),),
 }
 """What each kind of check that comes with Bailiwick may say besides what all of them may."""
 _ANY_CHECK = Table("check", (*_SHARED, *{f.name: f for own in OPTIONS.values() for f in own}.values()))

@@ -25,6 +25,7 @@ GATE_FIELDS = (
     Field("wanted", Anything(), "protected paths that the agent says it has to change: a list, or a template"),
     Field("reason", Text(), "why it says so, a template"),
     Field("title", Text(), "what the work is called, a template"),
+    Field("issue", Text(), "what was asked, a template; a check of kind judge reads it"),
 )
 PROPOSE_FIELDS = (
     Field("repository", Text(empty=False), "the operator's repository, a template", required=True),

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bailiwick.engine.events import EffectFinished
 from bailiwick.engine.state import Scope, State
-from bailiwick.journal.codec import decode
 from bailiwick.journal.port import Store
 from bailiwick.proposals.model import Cost
+from bailiwick.runtime.authors import authors_of
 from bailiwick.runtime.history import Library
 
 
@@ -30,20 +29,13 @@ Subscribed = Callable[[str], bool]
 
 async def account(store: Store, run: str, root: str, subscribed: Subscribed) -> Account:
     """Read the journal of a run and the ledger of its tree."""
-    models: dict[str, None] = {}
-    backends: set[str] = set()
-    for row in await store.read(run):
-        event = decode(row)
-        if isinstance(event, EffectFinished) and isinstance(event.log.get("backend"), str):
-            backend, model = str(event.log["backend"]), event.log.get("model")
-            backends.add(backend)
-            models[f"{backend}/{model}" if isinstance(model, str) and model else backend] = None
+    authors = await authors_of(store, run)
     spent = [one for one in await store.spend(f"run:{root}") if one.unit == "usd"]
     known = [one.settled or 0.0 for one in spent if one.known and one.settled is not None]
     unknown = [one for one in spent if not one.known]
     usd = sum(known) if known or not unknown else None
-    subscription = any(subscribed(backend) for backend in backends)
-    return Account(tuple(models), Cost(usd, bool(unknown) and usd is not None, subscription))
+    subscription = any(subscribed(backend) for backend in dict.fromkeys(author.backend for author in authors))
+    return Account(tuple(author.name for author in authors), Cost(usd, bool(unknown) and usd is not None, subscription))
 
 
 async def defaulted(store: Store, run: str, scope: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ TABLE: dict[str, str] = {
     "secret-scan": "bailiwick.gate.backends.secret_scan:SecretScan",
     "diff-size": "bailiwick.gate.backends.diff_size:DiffSize",
     "weakening": "bailiwick.gate.backends.weakening:WeakeningCheck",
+    "judge": "bailiwick.gate.backends.judge:JudgeCheck",
 }
 
 
