@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from tests.security.honest.appended import APPENDED
 from tests.security.honest.classic import CLASSIC
+from tests.security.honest.fixes import FIXES
 from tests.security.honest.model import Honest
+from tests.security.honest.refactorings import REFACTORED
 
-HONEST: tuple[Honest, ...] = (*CLASSIC,)
+HONEST: tuple[Honest, ...] = (*CLASSIC, *FIXES, *APPENDED, *REFACTORED)
 """All of them."""
 SAMPLE = (
     "other-formula", "split-module", "into-a-package", "vat", "raises", "parametrized", "own-equality", "exit-handled",
