@@ -17,7 +17,7 @@ class Honest:
     """One change as people and agents make them, on top of the base.
 
     `expect` is `needs_person` where it changes a protected path. `base` are files of the base that differ from the
-    usual project. `proof` says that one of its tests fails on the base and passes with it. `probe` is a program that
+    usual project. `proof` says that one of its new tests fails on the base, `heals` that a red test of the base passes now. `probe` is a program that
     runs to its end in a plain process; empty where the change gives the product another interface.
     """
 
@@ -26,6 +26,7 @@ class Honest:
     expect: Literal["green", "needs_person"] = "green"
     base: dict[str, str] | None = None
     proof: bool = False
+    heals: bool = False
     probe: str = ORACLE
 
 
