@@ -98,3 +98,28 @@ def test_only_tests_that_are_red_on_the_base_by_name_can_be_known_red() -> None:
     assert failing_of(report(red)) == ("a::t", "b::t")
     assert failing_of(report(red, CheckResult("x", "command", "exit-code", "failed"))) == ()
     assert failing_of(report(CheckResult("tests", "pytest", "tests", "red_on_base"))) == ()
+
+
+AGENT = """
+nodes:
+  plan:
+    - answer: {prepare: [], test: [%s], reason: the tests are run by a script}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "code"), [("sh, checks.sh", 0), ("sh, other.sh", 1), ("'true'", 1), ("sh, flaky.sh", 1)]
+)
+def test_an_agent_s_plan_is_kept_only_if_it_is_green_twice(scene: Scene, test: str, code: int) -> None:
+    """What an agent says is no proof; a command that runs no tests is not even tried."""
+    scene.put({"Makefile": "test:\n\tfalse\n", "checks.sh": "grep -q good app.txt\n", "other.sh": "exit 1\n"})
+    seen = scene.top / "seen"
+    scene.put({"flaky.sh": f"test ! -e {seen} && touch {seen}\n"})
+    script = scene.top / "script.yaml"
+    script.write_text(AGENT % test)
+    told = _init("--yes", "--agent", "--simulate", str(script))
+    assert told.return_value == code, told.output
+    assert (scene.repo / FILE).exists() is (code == 0)
+    if code == 0:
+        assert "green twice on the base: the tests are run by a script" in (scene.repo / FILE).read_text()
+        assert run(["gate"]) == 0
