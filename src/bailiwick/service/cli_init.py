@@ -6,16 +6,17 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bailiwick.config.service import Config, load_config
-from bailiwick.errors import NotReady
+from bailiwick.errors import NotReady, UsageError
 from bailiwick.gate.cli import EXITS, NO_REPOSITORY
 from bailiwick.gate.spec import FILE
 
 if TYPE_CHECKING:
+    from bailiwick.service.plan_agent import Hire
     from bailiwick.service.proving import Proven, Wanted
     from bailiwick.service.setup import Change
 
@@ -25,9 +26,19 @@ if TYPE_CHECKING:
 @click.option("--gate", "with_gate", is_flag=True, help="The gate too, together with --mcp.")
 @click.option("--no-run", is_flag=True, help="Don't try the gate.")
 @click.option("--known-red", is_flag=True, help="Write the gate although the same tests are red twice.")
+@click.option("--agent", is_flag=True, help="Where no plan is green: let an agent propose one, green twice.")
+@click.option("--backend", metavar="NAME", help="Which agent, with --agent.")
+@click.option("--model", metavar="NAME", help="Which model, with --agent.")
+@click.option("--budget-usd", type=click.FloatRange(min=0), metavar="N", help="What each question may cost; 2 at most.")
+@click.option(
+    "--simulate",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="SCRIPT",
+    help="A scripted agent, with --agent.",
+)
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def init(*, with_mcp: bool, with_gate: bool, no_run: bool, known_red: bool, yes: bool, as_json: bool) -> int:
+def init(**given: Any) -> int:
     """Set up this repository: plan its gate, prove it green on the base, show what would be written, ask.
 
     \b
@@ -43,28 +54,47 @@ def init(*, with_mcp: bool, with_gate: bool, no_run: bool, known_red: bool, yes:
         hint = "run it in a repository, or `git init`"
         raise NotReady("this directory is in no git work tree", hint=hint, code=NO_REPOSITORY)
     root = config.repository.root
+    quiet = bool(given["as_json"])
     changes: list[Change] = []
     proven: Proven | None = None
-    if with_gate or not with_mcp:
-        proven, gate_changes = _gate(config, root, _wanted(run=not no_run, known_red=known_red, quiet=as_json))
+    if given["with_gate"] or not given["with_mcp"]:
+        proven, gate_changes = _gate(config, root, _wanted(given))
         changes += gate_changes
-    if with_mcp:
+    if given["with_mcp"]:
         from bailiwick.service.setup import mcp_change
 
         changes.append(mcp_change(root))
     needed = [change for change in changes if change.needed]
-    code = _unproven(proven) or _apply(root, needed, yes=yes, quiet=as_json)
-    if as_json:
+    code = _unproven(proven) or _apply(root, needed, yes=bool(given["yes"]), quiet=quiet)
+    if quiet:
         written = [str(change.path.relative_to(root)) for change in needed] if code == 0 else []
         told = {**(proven.to_json() if proven is not None else {}), "written": written}
         click.echo(json.dumps(told, indent=2))
     return code
 
 
-def _wanted(*, run: bool, known_red: bool, quiet: bool) -> Wanted:
+def _wanted(given: dict[str, Any]) -> Wanted:
     from bailiwick.service.proving import Wanted
 
-    return Wanted(run=run, known_red=known_red, quiet=quiet)
+    return Wanted(run=not given["no_run"], known_red=given["known_red"], quiet=given["as_json"], hire=_hire(given))
+
+
+def _hire(given: dict[str, Any]) -> Hire | None:
+    """The agent that may be asked; None where none is."""
+    from bailiwick.service.plan_agent import Hire
+
+    if not given["agent"]:
+        if given["backend"] or given["model"] or given["simulate"] or given["budget_usd"] is not None:
+            raise UsageError("--backend, --model, --budget-usd and --simulate go with --agent", hint="add --agent")
+        return None
+    flags = {name: str(given[name]) for name in ("backend", "model") if given[name]}
+    if given["budget_usd"] is not None:
+        return Hire({**flags, "budget.run.usd": given["budget_usd"]}, _resolved(given["simulate"]))
+    return Hire(dict(flags), _resolved(given["simulate"]))
+
+
+def _resolved(path: Path | None) -> Path | None:
+    return path.resolve() if path is not None else None
 
 
 def _unproven(proven: Proven | None) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bailiwick.gate.opening import Standing
     from bailiwick.gate.trying import Site, Tried
     from bailiwick.ids import Json
+    from bailiwick.service.plan_agent import Hire
 
 Say = Callable[[str], None]
 _SHOWN = 3
@@ -55,8 +56,9 @@ class Wanted:
 
     run: bool = True
     known_red: bool = False
-    agent: bool = False
     quiet: bool = False
+    hire: Hire | None = None
+    """The agent that is asked where no detected plan is green."""
 
 
 async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Proven:
@@ -115,12 +117,31 @@ async def _prove(site: Site, wanted: Wanted, stands: Standing, say: Say) -> Prov
         found = _kept(tried)
         keep_proven(site.where.paths.make_state(), site.where.repository, tried.detected, gate_text(found.spec))
         return found
+    if wanted.hire is not None and not red:
+        return await _ask_agent(site, tried, wanted.hire, say)
     for line in _advice(tried, red):
         say(line)
     if wanted.known_red and red:
         remark = f"red on the base and known: {', '.join(red)}"
         return replace(_kept(tried), remarks=(remark,), known_red=red)
     return Proven(tried.spec, tried.report, tried.steps, writes=False, known_red=red)
+
+
+async def _ask_agent(site: Site, tried: Tried, hire: Hire, say: Say) -> Proven:
+    """The plan of an agent, where it is green twice."""
+    from bailiwick.gate.whereabouts import keep_proven
+    from bailiwick.service.plan_agent import ask_for_plan
+    from bailiwick.service.setup import gate_text
+
+    found = await ask_for_plan(site, (tried.spec, tried.report), hire, say)
+    if found is None:
+        say(f"no plan was green twice; write {FILE} by hand")
+        return Proven(tried.spec, tried.report, tried.steps, writes=False)
+    for line in describe(found.report):
+        say(line)
+    keep_proven(site.where.paths.make_state(), site.where.repository, tried.detected, gate_text(found.spec))
+    remark = f"proposed by an agent, green twice on the base: {found.reason}"
+    return Proven(found.spec, found.report, tried.steps, (remark,), writes=True)
 
 
 def _kept(tried: Tried) -> Proven:

@@ -111,19 +111,31 @@ def test_outside_of_a_repository_it_says_so(
     assert "no git work tree" in capfd.readouterr().err
 
 
-def test_a_repository_without_commits_is_not_ready(
+def test_a_repository_without_commits_is_its_own_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """There is nothing to compare with yet."""
+    """Somebody who has just said `git init` wants to see the gate, and has nothing to compare with yet."""
     made = Scene(tmp_path)
     made.repo.mkdir()
     made.home.mkdir()
     made.git("init", "-q")
+    made.put({".bailiwick/gate.yaml": GATE, "app.txt": "good\n"})
     made.put({"config/config.yaml": NO_SANDBOX}, tmp_path / "bw")
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "bw"))
     monkeypatch.chdir(made.repo)
-    assert run(["gate"]) == 8
-    assert "Traceback" not in capfd.readouterr().err
+    assert run(["gate"]) == 0
+    assert "the work tree itself, as there is no commit yet" in capfd.readouterr().out
+    made.put({"app.txt": "bad\n"})
+    assert run(["gate"]) == 1
+    assert "tests: red on base" in capfd.readouterr().out
+
+
+def test_progress_is_said_in_plain_lines_where_nobody_looks(scene: Scene) -> None:
+    """A pipe that is silent for minutes looks like a program that hangs; a document must stay one."""
+    told = _gate()
+    assert "  … tests: passed" in told.stderr
+    assert "…" not in told.stdout
+    assert _gate("--json").stderr == ""
 
 
 def test_an_environment_s_fault_has_its_own_exit_code(scene: Scene) -> None:
