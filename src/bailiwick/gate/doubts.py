@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.conduct import read_conduct
 from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests
+from bailiwick.gate.diffs.hygiene import read_hygiene
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Doubt, Finding
 from bailiwick.gate.testfiles import belongs_to_tests
@@ -39,7 +40,8 @@ class DiffReader:
     test_files: frozenset[str] = frozenset()
     doctest_files: frozenset[str] = frozenset()
     """Files whose examples the base runs as tests."""
-    secrets: frozenset[str] = frozenset()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Values of configured secrets, none of which may be in a change."""
 
     async def findings(self) -> tuple[Finding, ...]:
         """All that reading shows."""
@@ -52,7 +54,7 @@ class DiffReader:
         return await asyncio.to_thread(self._read, changes, tests)
 
     def _read(self, changes: Sequence[SourceChange], tests: dict[str, bytes]) -> tuple[Finding, ...]:
-        found = [*read_conduct(changes, tests)]
+        found = [*read_conduct(changes, tests), *read_hygiene(changes, self.secrets)]
         for change in changes:
             if change.is_test:
                 continue

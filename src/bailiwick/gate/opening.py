@@ -17,6 +17,7 @@ from bailiwick.fence.vault import Vault
 from bailiwick.gate.service import GatePlaces
 from bailiwick.gate.spec import GateSpec
 from bailiwick.gate.whereabouts import Whereabouts, find_spec
+from bailiwick.secrets.service import known_secrets
 
 AUTHOR = "bailiwick <bailiwick@localhost>"
 
@@ -35,6 +36,7 @@ def places_of(config: Config, environment: Environment | None = None) -> GatePla
         registries=replace(found, hosts=listed),
         policy=policy_digest(config),
         parent=Parent(config.get("network.proxy") or "", config.get("network.no_proxy") or ""),
+        secrets=known_secrets(config, environment),
     )
 
 

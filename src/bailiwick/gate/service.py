@@ -93,6 +93,8 @@ class GatePlaces:
     policy: str = ""
     """The digest of the organisation's policy and of all limits that hold."""
     engine: Mapping[str, str] | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Values of configured secrets, none of which may be in a change."""
     judge: Judge | None = None
     """Who asks the models of checks that are an opinion; None where nobody can."""
 
@@ -129,8 +131,7 @@ async def run_gate(
     services = () if isinstance(prepared, EnvironmentFailed) else spec.services
     means = Means(how["cancel"], how["show"], places.engine)
     async with open_services(services, fence, means) as (reaching, failed):
-        work = await _open(ask, spec, replace(shop, fence=reaching), prepared, failed)
-        work.judge = places.judge
+        work = await _open(ask, spec, replace(shop, fence=reaching), places, (prepared, failed))
         try:
             report = await work.report()
             crashpoints.reach("gate.checked")
@@ -234,8 +235,9 @@ class _Gate:
     key: str
     slots: asyncio.Semaphore
     base: BaseFacts
-    secrets: frozenset[str] = frozenset()
-    judge: Judge | None = None
+    places: GatePlaces
+    known: tuple[Finding, ...] = ()
+    """What reading the change has shown."""
 
     async def report(self) -> Report:
         """Run everything, and say what follows from it."""
@@ -258,7 +260,7 @@ class _Gate:
         )
         if self.trouble:
             return blank
-        read = approved(await self._read(), ask.allow)
+        read = self.known = approved(await self._read(), ask.allow)
         parked = any(finding.parks for finding in weigh_values(read, ()) if finding.code not in DECIDED_LATER)
         granted = tuple(t.path for t in sifted.taken if t.allowed)
         checks = await self._checks(sifted.tree, granted, brief=parked)
@@ -300,7 +302,7 @@ class _Gate:
             changes=self.sifted.changes,
             test_files=self.base.test_files,
             doctest_files=self.base.doctest_files,
-            secrets=self.secrets,
+            secrets=self.places.secrets,
         )
         return await reader.findings()
 
@@ -328,8 +330,8 @@ class _Gate:
     ) -> tuple[CheckResult, ...]:
         """Every check on a tree, at once as far as the machine allows, all of them even if the first fails."""
         made = await self.trees.bench(tree, self.ask.known_red, allowed, brief=brief)
-        known = tuple(line_of(finding) for finding in self.sifted.findings)
-        bench = replace(made, judging=Judging(self.judge, self.ask.issue, self.ask.authors, known))
+        known = tuple(line_of(finding) for finding in (*self.sifted.findings, *self.known))
+        bench = replace(made, judging=Judging(self.places.judge, self.ask.issue, self.ask.authors, known))
         ended = await asyncio.gather(*(self._check(spec, bench) for spec in self.spec.checks), return_exceptions=True)
         for result in ended:
             if isinstance(result, BaseException):
@@ -389,10 +391,11 @@ async def _open(
     ask: Ask,
     spec: GateSpec,
     shop: Workshop,
-    prepared: Environment | EnvironmentFailed,
-    unserved: EnvironmentFailed | None,
+    places: GatePlaces,
+    ready: tuple[Environment | EnvironmentFailed, EnvironmentFailed | None],
 ) -> _Gate:
     """Make the proposed tree ready. What could not be prepared is kept for the report."""
+    prepared, unserved = ready
     problems: list[CheckResult] = []
     environment = Environment("")
     if isinstance(prepared, EnvironmentFailed):
@@ -433,6 +436,7 @@ async def _open(
         key=key,
         slots=asyncio.Semaphore(max(1, os.cpu_count() or 1)),
         base=facts,
+        places=places,
     )
 
 
