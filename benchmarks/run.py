@@ -32,6 +32,7 @@ FIGURES = {
     "routing": "routing.run",
     "router": "router_overhead",
     "mcp": "mcp_http",
+    "gate": "gate_cost",
 }
 """Which file measures what, by the name that `--only` takes."""
 
