@@ -1,4 +1,4 @@
-"""What the gate costs over the bare test run, on real projects: the first time on a base, and again on the same base."""
+"""What the gate costs over the bare test run, on real projects: first on a base, and again on the same base."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIRST, AGAIN = 3.0, 2.0
 
 
 def measure(bench: Bench) -> list[Figure]:
-    """One small honest change in each project: the bare run, the gate with nothing known of the base, the gate again."""
+    """A small honest change in each project: the bare run, the gate with nothing known of the base, and once more."""
     names = NAMES[: bench.pick(len(NAMES), 2)]
     found: dict[str, Reading] = {}
     for name in names:
