@@ -20,6 +20,7 @@ ASKS = {
         "process.reallyExit(0);",
         "Module._load = f;",
         "delete require.cache[name];",
+        "const vm = require('node:vm');",
         "Array.prototype.every = () => true;",
         "Object.defineProperty(assert, 'equal', {});",
         "eval(text);",
@@ -43,9 +44,16 @@ HONEST = {
         "const same = Object.is(a, b);",
         "if (assert.ok === f) g();",
         "// describe the global test",
+        "import { createRequire } from 'module';\nconst kind = 'module';",
     ],
     "a.go": ["os.Exit(1)", 'fmt.Println("PASS")'],
-    "a.rs": ["#[cfg(test)]\nmod tests {}", "std::process::exit(1)", "assert_eq!(a, b);"],
+    "a.rs": [
+        "#[cfg(test)]\nmod tests {}",
+        "std::process::exit(1)",
+        "std::panic::catch_unwind(f)",
+        'print!("loading ... ok");',
+        "assert_eq!(a, b);",
+    ],
     "a.py": ["eval(x)"],
 }
 
