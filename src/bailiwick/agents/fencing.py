@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from bailiwick.agents.brokerage import Access, Brokerage
 from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES
 from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles
+from bailiwick.clock import SystemClock
 from bailiwick.config.paths import make_private
 from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage, Limits
 from bailiwick.fence.disk import reclaim, size_words, watch_disk
@@ -223,7 +223,7 @@ class _Filled:
     stay: Stay
     state: Path
     why: str = ""
-    since: float = field(default_factory=time.time)
+    since: float = field(default_factory=lambda: SystemClock().now())
 
     def __call__(self, why: str) -> None:
         self.why = why

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
 
+from bailiwick.clock import SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
 from bailiwick.config.service import Config
@@ -133,7 +133,7 @@ class Fence:
         async with self.sandbox.enter(cage, doorman) as room:
             command = room.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
             alarm: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
-            notes, since = list[str](), time.time()
+            notes, since = list[str](), SystemClock().now()
             watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, _ringer(alarm, notes)))
             try:
                 stop = cancel or asyncio.Event()

@@ -117,3 +117,32 @@ def test_the_persons_own_login_is_not_used_without_their_word(tmp_path: Path, mo
     assert asyncio.run(brokerage.open(backend, gateway, lambda: None)).grant is None  # type: ignore[arg-type]
     allowed = Brokerage(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
     assert asyncio.run(allowed.open(backend, bare, lambda: None)).turn == bare  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("word", "is_asked"), [("allow", True), ("estimate", False), ("refuse", False)])
+def test_a_turn_is_given_its_models_and_the_persons_word_on_unknown_prices(
+    word: str, is_asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the configuration says about models and prices is what the broker goes by."""
+    text = "agents: {models: {claude: {also: [house/extra]}}, answer_tokens: 4000}\n"
+    text += f"budget: {{unknown_cost: {word}}}\n"
+    brokerage = _brokerage(tmp_path, monkeypatch, text)
+    backend = Named("claude", Capabilities(credential="brokered", default_model="sonnet"))
+
+    async def scene() -> None:
+        access = await brokerage.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
+        try:
+            assert access.grant is not None
+            rules = access.grant.rules
+            assert rules.models is not None
+            assert [rules.models.allows(m) for m in ("claude-sonnet-5", "house/extra", "claude-opus-5")] == [
+                True,
+                True,
+                False,
+            ]
+            assert (rules.unpriced, rules.answer_tokens) == (is_asked, 4000)
+        finally:
+            brokerage.revoke(access)
+            await brokerage.close()
+
+    asyncio.run(scene())

@@ -54,8 +54,8 @@ def test_every_profile_of_the_sandbox_is_in_its_table_with_its_limits_below() ->
     told = (DOCS / "how-to/sandbox.md").read_text("utf-8")
     limits = Limits()
     sizes = f"Memory {limits.memory // GB} GB, {limits.processes} processes, {limits.open_files} open files, "
-    sizes += f"{limits.file_size // GB} GB in one file, {limits.tmp // GB} GB of `/tmp`, {limits.disk // GB} GB"
-    assert f"{sizes} and {limits.inodes:,} files in all" in told
+    sizes += f"{limits.file_size // GB} GB in one file, {limits.tmp // GB} GB of `/tmp`, {limits.disk // 10**9} GB"
+    assert f"{sizes} (`sandbox.disk`) and {limits.inodes:,} files (`sandbox.files`) in all" in told
 
 
 def test_every_kind_of_check_is_in_the_table_of_the_gate_with_its_exit_codes() -> None:
