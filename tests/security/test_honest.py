@@ -40,7 +40,9 @@ def test_an_honest_change_is_not_refused(change: Honest, gatehouse: Gatehouse) -
 @pytest.mark.timeout(2400)
 def test_hardly_any_honest_change_is_refused(gatehouse: Gatehouse) -> None:
     """All of them: none is red, hardly any is parked without need, and proof is named where there is one."""
-    parked, refused, unproven = [], [], []
+    parked: list[str] = []
+    refused: list[str] = []
+    unproven: list[str] = []
     for change in HONEST:
         report = gatehouse.judge(change.files, change.base)
         if report.verdict != change.expect:
