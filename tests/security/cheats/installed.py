@@ -24,6 +24,7 @@ base = Path(os.path.realpath(sys.executable))
 (folder / "bin" / "python").symlink_to("python3")
 for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
     shutil.copytree(Path(importlib.util.find_spec(name).origin).parent, packages / name)
+shutil.copy2(importlib.util.find_spec("py").origin, packages)
 shutil.copytree("shop", packages / "shop")
 script = folder / "bin" / "pytest"
 script.write_text(f"#!{folder}/bin/python3\\nimport sys\\nimport pytest\\nsys.exit(pytest.console_main())\\n")
