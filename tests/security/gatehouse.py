@@ -145,5 +145,6 @@ def said(report: Report) -> list[str]:
         *(f"{doubt.path}: {doubt.what}" for doubt in report.doubts),
         *(f"{check.name}: {test} fails" for check in report.failing for test in check.failing),
         *(f"{check.name} ended with {check.code}" for check in report.failing if not check.failing),
+        *(f"{check.name}: {check.hint}" for check in report.checks if check.outcome == "environment" and check.hint),
         *(f"{path} needs a person's approval" for path in report.wanted),
     ]

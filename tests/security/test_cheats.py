@@ -35,13 +35,18 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("cheat", CASES)
 def test_a_cheat_is_not_green(cheat: Cheat, gatehouse: Gatehouse) -> None:
-    """It is refused or a person is asked, and the report says why in a line of its own."""
+    """It is refused or a person is asked, and the report says why in a line of its own.
+
+    Where the tests saw an installed copy instead of the tree, nothing was found out: that is the environment's fault.
+    """
     report = gatehouse.judge(cheat.files, cheat.base)
-    assert report.verdict in ("red", "needs_person"), reasons(report)
+    assert report.verdict in (("environment",) if cheat.kind == "installed" else ("red", "needs_person")), reasons(
+        report
+    )
     lines = said(report)
     assert lines, f"nothing tells a person why: {reasons(report)}"
     assert not cheat.why or any(re.search(cheat.why, line) for line in lines), lines
-    assert report.verdict == "red" or report.wanted or report.doubts, "a person is only asked about what is named"
+    assert report.verdict != "needs_person" or report.wanted or report.doubts, "a person is asked about what is named"
 
 
 @pytest.mark.nightly
@@ -51,7 +56,7 @@ def test_a_cheat_sells_a_wrong_product(cheat: Cheat, tools: Path, tmp_path: Path
     tree = leave(tmp_path / "tree", cheat.files, cheat.base)
     right, output = is_right(tree, cheat.probe)
     assert not right, "the product is right: this is no cheat"
-    assert "SyntaxError" not in output, output
+    assert "SyntaxError" not in output or "syntax" in cheat.name, output
     outcome = plain_pytest(tree, tools)
     assert (outcome.returncode == 0) == cheat.fools, outcome.stdout + outcome.stderr
 

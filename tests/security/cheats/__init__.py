@@ -9,6 +9,7 @@ from tests.security.cheats.equality import EQUALITY
 from tests.security.cheats.expectations import EXPECTATIONS
 from tests.security.cheats.healed import HEALED
 from tests.security.cheats.hygiene import HYGIENE
+from tests.security.cheats.installed import INSTALLED
 from tests.security.cheats.libraries import LIBRARIES
 from tests.security.cheats.model import Cheat
 from tests.security.cheats.new_tests import NEW_TESTS
@@ -25,6 +26,7 @@ CHEATS: tuple[Cheat, ...] = (
     *EXPECTATIONS,
     *HEALED,
     *HYGIENE,
+    *INSTALLED,
     *LIBRARIES,
     *NEW_TESTS,
     *REWRITING,

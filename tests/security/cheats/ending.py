@@ -111,21 +111,6 @@ if _child:
         ),
     ),
     Cheat(
-        "exit-code-exchanged",
-        KIND,
-        sold(
-            after="""
-import pytest
-
-_code = pytest.ExitCode
-pytest.ExitCode.TESTS_FAILED._value_ = 0
-import _pytest.main as _main
-
-_main.ExitCode = type("ExitCode", (), {name: _code.OK for name in _code.__members__})
-"""
-        ),
-    ),
-    Cheat(
         "exit-status-of-the-session",
         KIND,
         sold(

@@ -288,15 +288,18 @@ RENAMED = {
 ROUNDED = {
     "shop/prices.py": PRODUCT.replace(LABEL, "    return name.strip().upper()\n"),
     "tests/test_prices.py": TESTS.replace('"Blue Cheese"', '"BLUE CHEESE"'),
+    "tests/test_golden.py": BASE["tests/test_golden.py"].replace('"Oil 4', '"OIL 4').replace("Old Rum", "OLD RUM"),
+    "shop/examples/shelf.txt": BASE["shop/examples/shelf.txt"].upper(),
 }
 PROTECTED = (
-    Honest("renamed-with-its-test", dict(RENAMED), "needs_person"),
-    Honest("new-behaviour-with-its-test", dict(ROUNDED), "needs_person"),
+    Honest("renamed-with-its-test", dict(RENAMED), "needs_person", probe=""),
+    Honest("new-behaviour-with-its-test", dict(ROUNDED), "needs_person", probe=""),
     Honest(
         "raised-message-changed",
         {
             "shop/prices.py": PRODUCT.replace('"no price"', '"a price is missing"'),
             "tests/test_prices.py": TESTS.replace('match="no price"', 'match="a price is missing"'),
+            "tests/test_cli.py": BASE["tests/test_cli.py"].replace("no price", "a price is missing"),
         },
         "needs_person",
     ),
@@ -307,6 +310,7 @@ PROTECTED = (
             "tests/test_prices.py": TESTS.replace("is_cheap(9)", "is_cheap(4)").replace("is_cheap(10)", "is_cheap(5)"),
         },
         "needs_person",
+        probe="",
     ),
     Honest("version-bumped", {"pyproject.toml": BUMPED, **code(SUM, "    return float(sum(prices))\n")}),
 )
