@@ -258,26 +258,29 @@ class _Gate:
             findings=sifted.findings,
             reason=ask.reason[:2000],
         )
-        if self.trouble:
-            return blank
-        read = self.known = approved(await self._read(), ask.allow)
-        parked = any(finding.parks for finding in weigh_values(read, ()) if finding.code not in DECIDED_LATER)
+        return blank if self.trouble else await self._judged(blank)
+
+    async def _judged(self, blank: Report) -> Report:
+        """The report with what reading and running the change show."""
+        ask, sifted, vault = self.ask, self.sifted, self.shop.vault
+        self.known = await self._read()
+        parked = any(f.parks and f.code not in DECIDED_LATER for f in approved(self.known, ask.allow))
         granted = tuple(t.path for t in sifted.taken if t.allowed)
-        checks = await self._checks(sifted.tree, granted, brief=parked)
+        measured = await self._checks(sifted.tree, granted, brief=parked)
         without = await self._checks(sifted.without, brief=parked) if sifted.without else ()
-        read = weigh_values(read, checks)
-        checks = tuple(
-            replace(without_measurements(c), findings=approved(without_measurements(c).findings, ask.allow))
-            for c in checks
-        )
+        read = weigh_values(self.known, measured)
+        ran = tuple(map(without_measurements, measured))
+        checks = tuple(replace(check, findings=approved(check.findings, ask.allow)) for check in ran)
         verdict, wanted = await self._verdict(checks, (*blank.weakening, *read))
-        listed = [*read, *(finding for check in checks for finding in check.findings)]
-        doubts = await doubts_of(listed, self.shop.vault, ask.base, sifted.tree)
+        raised = (*read, *(finding for check in ran for finding in check.findings))
+        doubts = await doubts_of(approved(raised, ask.allow), vault, ask.base, sifted.tree)
         if doubts and verdict == "green":
             verdict = "needs_person"
+        elif verdict == "green":  # those that a person allowed are shown first
+            doubts = await doubts_of(raised, vault, ask.base, sifted.tree)
         if doubts and verdict == "needs_person":
             wanted = tuple(dict.fromkeys((*wanted, *(doubt.path for doubt in doubts))))
-        shown = proof_of(checks, changed=ask.tree != await self.shop.vault.tree_of(ask.base))
+        shown = proof_of(checks, changed=ask.tree != await vault.tree_of(ask.base))
         return replace(
             blank,
             verdict=verdict,
@@ -285,7 +288,7 @@ class _Gate:
             without=tuple(map(without_measurements, without)),
             wanted=wanted,
             doubts=doubts,
-            findings=(*blank.findings, *read),
+            findings=(*blank.findings, *approved(read, ask.allow)),
             proof=shown.new,
             healed=shown.healed,
             unproven=shown.unproven,

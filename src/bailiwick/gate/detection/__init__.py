@@ -57,7 +57,7 @@ def detect(
         make(draft)
     if not draft.checks:
         what = "no tests or linters were recognised here; the gate looks for secrets only"
-        draft.note(NOTHING_FOUND, what, "write .bailiwick/gate.yaml")
+        draft.warn(NOTHING_FOUND, what, "write .bailiwick/gate.yaml")
     draft.checks.append(CheckSpec("secrets", "secret-scan"))
     return GateSpec(
         prepare=tuple(draft.prepare),

@@ -47,6 +47,6 @@ class Draft:
         taken = any(check.name == name for check in self.checks)
         self.checks.append(CheckSpec(f"{run[0]}-{name}" if taken else name, kind, run))
 
-    def note(self, code: str, what: str, hint: str) -> None:
+    def warn(self, code: str, what: str, hint: str) -> None:
         """Say something that the person should know about the plan."""
         self.notes.append(Problem(code, what, hint=hint, warning=True))

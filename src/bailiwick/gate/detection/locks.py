@@ -12,12 +12,12 @@ from bailiwick.gate.detection.sources import DEV_NAMES, TEST_NAMES
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """The commands that install from a lock file, or why there are none although there is one."""
+    """The commands that install from a lock file; none where `tool`, which `file` needs, is not installed."""
 
     commands: tuple[tuple[str, ...], ...] = ()
     has_pytest: bool = False
-    refused: str = ""
-    hint: str = ""
+    file: str = ""
+    tool: str = ""
 
 
 _LOCKS = (("uv.lock", "uv"), ("poetry.lock", "poetry"), ("pdm.lock", "pdm"), ("Pipfile.lock", "pipenv"))
@@ -29,11 +29,7 @@ def lock_commands(files: frozenset[str], project: Project, has_tool: Callable[[s
     for _lock, tool in there:
         if has_tool(tool):
             return _commands(tool, project)
-    if not there:
-        return Locked()
-    lock, tool = there[0]
-    what = f"{lock} is here and {tool} is not installed: versions are resolved without the lock"
-    return Locked(refused=what, hint=f"install {tool} so that it is on PATH, to have exactly the locked versions")
+    return Locked(file=there[0][0], tool=there[0][1]) if there else Locked()
 
 
 def _commands(tool: str, project: Project) -> Locked:

@@ -68,8 +68,9 @@ class _Plan:
             if wanted := (*missing, *draft.wish.add):
                 draft.prepare.append(self._install(*wanted))
             return
-        if locked.refused:
-            draft.note(NO_LOCK_TOOL, locked.refused, locked.hint)
+        if locked.tool:
+            what = f"{locked.file} is here and {locked.tool} is not installed: versions are resolved without the lock"
+            draft.warn(NO_LOCK_TOOL, what, f"install {locked.tool} so that it is on PATH, for the locked versions")
         draft.prepare.append(self._environment())
         draft.prepare += self._installs()
 
@@ -82,7 +83,7 @@ class _Plan:
         version = interpreters.choose(asked, self.project.requires_python, self.project.pythons, fitting or there)
         if not version and there:
             what = f"requires-python is {self.project.requires_python}, and installed are {', '.join(there)}"
-            draft.note(NO_PYTHON, what, "install a Python that fits, or write .bailiwick/gate.yaml")
+            draft.warn(NO_PYTHON, what, "install a Python that fits, or write .bailiwick/gate.yaml")
         if self.uv:
             return ("uv", "venv", *(("--python", version) if version else ()), VENV)
         return (f"python{version or '3'}", "-m", "venv", VENV)
@@ -145,7 +146,7 @@ class _Plan:
         version, source = version_of(self.project, self.draft.texts, self.draft.tags)
         if source.startswith("a guess") and not any(note.code == GUESSED_VERSION for note in self.draft.notes):
             what = f"the version comes from git, and nothing here says it: {version} is used"
-            self.draft.note(GUESSED_VERSION, what, "fetch the tags: git fetch --tags")
+            self.draft.warn(GUESSED_VERSION, what, "fetch the tags: git fetch --tags")
         if self.project.version_from == "tag":
             self._tag(version)
         variables = version_variables(self.project, version)
@@ -189,7 +190,7 @@ class _Plan:
                 self.draft.checks.append(spec)
             else:
                 what = f"{name} is configured here and not installed: the detected gate leaves it out"
-                self.draft.note(NO_LINTER, what, f"uv tool install {name}, or write .bailiwick/gate.yaml")
+                self.draft.warn(NO_LINTER, what, f"uv tool install {name}, or write .bailiwick/gate.yaml")
 
 
 def _configured(draft: Draft) -> Iterator[tuple[str, tuple[str, ...]]]:
