@@ -20,6 +20,10 @@ MEANING = {
     "BAILIWICK_MODEL_TOKEN": "set for agents: the token of one turn, for the model endpoint they are pointed at",
     "BAILIWICK_NODE": "set for scripts: the id of their node",
     "BAILIWICK_KEY_PASSPHRASE": "the passphrase of a signing key where there is no terminal",
+    "BAILIWICK_GATE": "set for Node's test runners in a gate: the pipe that our reporter writes to; removed at once",
+    "BAILIWICK_PIPE": "set for cargo in a gate: the pipe that outcomes are written to; removed before a test starts",
+    "BAILIWICK_TOKEN": "set for cargo in a gate: the token of the run; removed before a test starts",
+    "BAILIWICK_PLAIN": "set for cargo in a gate: whether tests run as they are; removed before a test starts",
     "BAILIWICK_CRASH_AT": "for tests: the crash point at which the process ends itself",
     **dict.fromkeys(
         (
