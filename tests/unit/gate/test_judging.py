@@ -1,0 +1,142 @@
+"""What several runs show together, as pure functions over their sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bailiwick.gate.doubts import approved, only_read_by_tests, weigh_values, without_measurements
+from bailiwick.gate.evidence import Evidence, Lie
+from bailiwick.gate.instrument import Site
+from bailiwick.gate.judging import (
+    Replayed,
+    WatchedRun,
+    actions,
+    foreign_copies,
+    generality,
+    only_under_test,
+    replaced_tests,
+    watched_findings,
+)
+from bailiwick.gate.model import CheckResult, Finding
+from bailiwick.gate.outcomes import Item, Session
+
+A, B = "tests/test_a.py::test_a", "tests/test_a.py::test_b"
+SITES = {1: Site("tests/test_a.py", 7), 2: Site("tests/test_a.py", 9)}
+
+
+def test_only_changed_files_and_only_what_the_base_does_not_do_count() -> None:
+    """A project that looks at frames may go on doing so; a file that begins to is shown to a person."""
+    base = Session(evidence=Evidence(events={("sys._getframe", "shop/old.py"): 3}))
+    here = Session(
+        evidence=Evidence(
+            events={
+                ("sys._getframe", "shop/old.py"): 3, ("gc.get_objects", "shop/new.py"): 5, ("exec", "shop/x.py"): 1,
+            },
+            grafts=frozenset({("_pytest.runner.x", "shop/new.py"), ("logging.y", "shop/new.py")}),
+            opened={"tests/test_a.py": ("shop/new.py",), "tests/data.json": ("shop/new.py",)},
+        )
+    )  # fmt: skip
+    found = actions(base, here, {"shop/old.py", "shop/new.py"})
+    assert [(f.code, f.path, f.blocks, f.parks) for f in found] == [
+        ("conduct-events", "shop/new.py", False, True),
+        ("conduct-reads-tests", "shop/new.py", False, True),
+        ("conduct-patching", "shop/new.py", True, False),
+        ("conduct-patching", "shop/new.py", False, True),
+    ]
+
+
+def test_a_copy_in_the_environment_is_named() -> None:
+    """What ran was not the tree."""
+    (found,) = foreign_copies(Session(evidence=Evidence(origins=(("src/shop.py", "/env/shop.py"),))))
+    assert "/env/shop.py" in found.what
+    assert "not tested" in found.what
+
+
+def test_a_test_with_the_code_of_another_file_is_found() -> None:
+    """Its id is there and green; its code is not the base's."""
+    base = Session(items=(Item(A, "tests/test_a.py", "tests/test_a.py", 1, "test_a"),))
+    here = Session(items=(Item(A, "tests/test_a.py", "shop/prices.py", 1, "test_a"),))
+    assert [f.code for f in replaced_tests(base, here, ())] == ["test-replaced"]
+    assert replaced_tests(base, base, ()) == []
+    assert replaced_tests(base, here, ("tests/test_a.py",)) == []
+
+
+def _watched(**evidence: Any) -> WatchedRun:
+    session = Session({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=Evidence(**evidence))
+    return WatchedRun(session, SITES, {A: frozenset({1, 2}), B: frozenset({1})})
+
+
+def test_a_watched_run_names_lies_missing_assertions_and_hidden_failures() -> None:
+    """Each with the line of the test, for the person who reads it."""
+    both = frozenset({1, 2})
+    honest = _watched(reached={A: both, B: both})
+    assert watched_findings(honest, {A, B}) == []
+    assert honest.doubtful({A, B}) == set()
+    lying = _watched(reached={A: both, B: both}, lies={A: (Lie(2, "x equals everything"),)})
+    early = _watched(reached={A: frozenset({1}), B: both})
+    caught = _watched(reached={A: both, B: both}, failed={B: frozenset({1})})
+    silent = WatchedRun(Session({A: "passed"}, returned=frozenset({A})), SITES, {})
+    told = [watched_findings(run, {A, B})[0] for run in (lying, early, caught, silent)]
+    assert [f.code for f in told] == ["comparison-lies", "assertion-not-reached", "failure-swallowed", "failure-hidden"]
+    assert [f.line for f in told] == [9, 9, 7, 0]
+    assert all(f.blocks for f in told)
+    assert not watched_findings(lying, {A, B}, excused={A})[0].blocks
+    assert WatchedRun(Session({A: "failed"}), SITES, {}).differing([A]) == [A]
+
+
+def _call(result: Any, here: Any, near: Any = (), base: Any = None) -> Replayed:
+    call = {"module": "shop", "name": "f", "args": [["int", "1"]], "named": {}, "result": result}
+    return Replayed(call, {"results": here, "near": list(near)}, base)
+
+
+def test_a_stable_other_result_in_a_plain_process_is_a_finding() -> None:
+    """What wavers or can't be written down accuses nobody."""
+    two, three = ["int", "2"], ["int", "3"]
+    assert only_under_test([_call(two, [three, three])], {"shop.f": "shop.py"})[0].path == "shop.py"
+    for here in ([two, two], [two, three], [["unwritable"]] * 2, []):
+        assert only_under_test([_call(two, here)], {}) == []
+    assert only_under_test([_call(["raises"], [["raises", "ValueError"]] * 2)], {}) == []
+
+
+def test_near_arguments_tell_a_table_from_code() -> None:
+    """As the base beside the tested values, other than the base on them: that is a table."""
+    one, two, nine = ["int", "1"], ["int", "2"], ["int", "9"]
+    base = {"results": [nine, nine], "near": [nine, nine]}
+    table = _call(two, [two, two], [nine, nine], base)
+    code = _call(two, [two, two], [one, nine], base)
+    assert [f.code for f in generality([table], {})] == ["value-table"]
+    assert [f.code for f in generality([code], {})] == ["generalises"]
+    new = [_call(one, [one, one], [nine, nine]), _call(two, [two, two], [nine])]
+    assert [f.code for f in generality(new, {})] == ["value-table"]
+
+
+def test_values_of_tests_are_a_note_where_the_code_computes_them() -> None:
+    """A table that an issue asks for is honest."""
+    parked = Finding("conduct-values", "1 → 2", "shop.py", blocks=False, parks=True)
+    computes = CheckResult(
+        "t", "pytest", "tests", "passed", findings=(Finding("generalises", "", "shop.py", blocks=False),)
+    )
+    table = CheckResult(
+        "t", "pytest", "tests", "passed", findings=(Finding("value-table", "", "shop.py", blocks=False),)
+    )
+    assert not weigh_values([parked], [computes])[0].parks
+    assert weigh_values([parked], [table])[0].parks
+    assert weigh_values([parked], [])[0].parks
+    assert without_measurements(computes).findings == ()
+    assert without_measurements(table).findings
+
+
+def test_what_a_person_allowed_parks_nothing() -> None:
+    """It stays listed, with who let it through."""
+    (found,) = approved([Finding("c", "reads frames", "shop.py", blocks=False, parks=True)], ["shop.py"])
+    assert (found.parks, found.what) == (False, "reads frames (allowed)")
+
+
+def test_data_that_only_tests_read_is_an_expectation() -> None:
+    """What the product reads too is its own."""
+    opened = {
+        "data/golden.json": ["tests/test_a.py"],
+        "data/table.json": ["tests/test_a.py", "shop.py"],
+        "a.py": ["tests/t.py"],
+    }
+    assert only_read_by_tests(opened.items(), ()) == {"data/golden.json"}
