@@ -32,7 +32,7 @@ def test_what_is_written_down_comes_back_the_same(value: Any) -> None:
     assert freeze(back) == freeze(value)
 
 
-@pytest.mark.parametrize("value", [object(), lambda: 1, (x for x in ()), open, [[[[[[[[1]]]]]]]]])
+@pytest.mark.parametrize("value", [object(), lambda: 1, iter(()), open, [[[[[[[[1]]]]]]]]])
 def test_what_can_t_be_written_is_not(value: object) -> None:
     """A call with such a value is not recorded; nothing is ever pickled."""
     with pytest.raises(Unwritable):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from bailiwick.gate.detect import detect, wanted_files
 
+from bailiwick.gate.detection import detect, wanted_files
 from bailiwick.ids import Json
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bailiwick.gate.detect import detect, wanted_files
 
+from bailiwick.gate.detection import detect, wanted_files
 from bailiwick.gate.spec import GateSpec
 from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox
 from tests.unit.gate.runner_stage import need

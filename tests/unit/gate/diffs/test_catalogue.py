@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from bailiwick.gate.diffs.conduct import SourceChange, read_conduct
@@ -42,18 +44,18 @@ READ = {
 """Cheats in product code that have to be seen in the diff, whatever else catches them."""
 
 
-def _read(files: dict[str, str | None], base: dict[str, str] | None) -> tuple[Finding, ...]:
+def _read(files: Mapping[str, str | bytes | None], base: dict[str, str] | None) -> tuple[Finding, ...]:
     before = {**BASE, **(base or {})}
     changes = [
         SourceChange(path, _raw(before.get(path)), _raw(text), is_test_file(path))
         for path, text in files.items()
-        if text is None or not text.startswith("-> ")
+        if not (isinstance(text, str) and text.startswith("-> "))
     ]
     return read_conduct(changes, {path: text.encode() for path, text in before.items() if is_test_file(path)})
 
 
-def _raw(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
+def _raw(text: str | bytes | None) -> bytes | None:
+    return text.encode() if isinstance(text, str) else text
 
 
 @pytest.mark.parametrize("name", sorted(READ))
