@@ -10,7 +10,7 @@ LONGEST_FILE = 500
 LONGEST_FUNCTION = 50
 
 
-def test_no_file_is_longer_than_four_hundred_lines() -> None:
+def test_no_file_is_longer_than_five_hundred_lines() -> None:
     """A longer file holds two subjects: split it where it hurts to name."""
     too_long = [
         f"{where(path, 1)}: {count} lines"

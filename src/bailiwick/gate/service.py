@@ -398,15 +398,9 @@ async def _open(
     ready: tuple[Environment | EnvironmentFailed, EnvironmentFailed | None],
 ) -> _Gate:
     """Make the proposed tree ready. What could not be prepared is kept for the report."""
-    prepared, unserved = ready
-    problems: list[CheckResult] = []
-    environment = Environment("")
-    if isinstance(prepared, EnvironmentFailed):
-        problems.append(trouble("prepare", prepared))
-    else:
-        environment = prepared
-    if unserved is not None:
-        problems.append(trouble("services", unserved))
+    named = zip(("prepare", "services"), ready, strict=True)
+    problems = [trouble(name, failed) for name, failed in named if isinstance(failed, EnvironmentFailed)]
+    environment = ready[0] if isinstance(ready[0], Environment) else Environment("")
     key = kept.key_of(await shop.vault.tree_of(ask.base), spec.digest, environment.digest, shop.fence.sandbox.name)
     trees = Trees(
         shop=shop,

@@ -235,7 +235,7 @@ class _Listening:
 def _texts() -> tuple[str, ...]:
     """What runs inside, in the order in which it is needed."""
     folder = Path(__file__).parent.parent / "plugin"
-    names = ("wire", "internals", "auditing", "nearby", "calls", "witness")
+    names = ("wire", "internals", "auditing", "nearby", "calls", "testing", "witness")
     return tuple((folder / f"{name}.py").read_text("utf-8") for name in names)
 
 

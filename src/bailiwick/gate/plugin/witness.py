@@ -13,7 +13,6 @@ import builtins
 import importlib.metadata
 import inspect
 import os
-import signal
 import sys
 import tempfile
 from collections import Counter
@@ -22,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bailiwick.gate.plugin.auditing import Auditor, TestCode, Tree, grafts, origins  # noqa: TC004 - sent before this
     from bailiwick.gate.plugin.calls import Recorder, repeat  # noqa: TC004 - as above
-    from bailiwick.gate.plugin.internals import PLAIN, Internals  # noqa: TC004 - as above
+    from bailiwick.gate.plugin.internals import Internals  # noqa: TC004 - as above
     from bailiwick.gate.plugin.nearby import Nearby  # noqa: TC004 - as above
+    from bailiwick.gate.plugin.testing import Absence, Limit, Tests, code_of  # noqa: TC004 - as above
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
 NO_PYTEST = 93
@@ -51,93 +51,6 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 """Options that would leave tests out, order them by chance or move them to other processes; set where they exist."""
 PATCHING = frozenset({"monkeypatch", "mocker", "patch", "class_mocker", "module_mocker", "session_mocker"})
-
-
-class TooLong(BaseException):
-    """A test that must fail goes on instead; only where a limit was given."""
-
-
-class Limit:
-    """Ends a test after so many seconds, and whatever it does after that each second again; None: never."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self.seconds = seconds
-        self._set = signal.setitimer
-        if seconds is not None:
-            signal.signal(signal.SIGALRM, self._ring)
-
-    def _ring(self, *_: object) -> None:
-        raise TooLong(f"more than {self.seconds} s")
-
-    def start(self) -> None:
-        """From now on."""
-        if self.seconds is not None:
-            self._set(signal.ITIMER_REAL, self.seconds, 1.0)
-
-    def stop(self) -> None:
-        """No longer."""
-        if self.seconds is not None:
-            self._set(signal.ITIMER_REAL, 0.0)
-
-
-class Absence:
-    """What changed functions call in a run in which they must not work: during a test it raises."""
-
-    def __init__(self, token: str, failure: Any) -> None:
-        self._token = token
-        self._failure = failure
-        self.active = False
-        self.hits: set[int] = set()
-
-    def __call__(self, number: int) -> None:
-        """A changed function begins."""
-        if self.active:
-            self.hits.add(number)
-            raise self._failure("this function was taken away to see which tests notice", pytrace=False)
-
-    def switch(self, *, on: bool) -> None:
-        """In a test, also in the processes that it starts, or between tests."""
-        self.active = on
-        if on:
-            os.environ[self._token] = "1"
-        else:
-            os.environ.pop(self._token, None)
-
-
-class Tests:
-    """The tests as they were collected: code, defaults, parameters, and the constants of their modules."""
-
-    def __init__(self, code: Any) -> None:
-        self._code = code
-        self._made: dict[str, tuple[Any, ...]] = {}
-        self._constants: dict[int, dict[str, Any]] = {}
-
-    def keep(self, items: Any) -> list[str]:
-        """Remember how they are; names what is strange already."""
-        found = []
-        for item in items:
-            self._made[item.nodeid] = _made_of(item)
-            if self._code.is_strange(code_of(item)):
-                found.append(f"test {item.nodeid}")
-            module = getattr(item, "module", None)
-            if module is not None and id(module) not in self._constants:
-                kept = {key: value for key, value in vars(module).items() if type(value) in PLAIN}
-                self._constants[id(module)] = kept
-        return found
-
-    def changed(self, item: Any) -> list[str]:
-        """What is no longer as it was, before a test begins."""
-        found = []
-        kept = self._made.get(item.nodeid)
-        now = _made_of(item)
-        if kept is not None and (len(now) != len(kept) or any(a is not b for a, b in zip(now, kept))):  # noqa: B905
-            found.append(f"test {item.nodeid}")
-        module = getattr(item, "module", None)
-        if module is not None:
-            names = vars(module)
-            was = self._constants.get(id(module), {})
-            found += [f"test constant {item.nodeid.partition('::')[0]}:{k}" for k in was if names.get(k) is not was[k]]
-        return found
 
 
 class Witness:
@@ -272,8 +185,17 @@ class Witness:
             self._changed.update(self._tests.changed(item))
         yield
 
-    def pytest_runtest_setup(self) -> Any:
+    def _replay(self, item: Any) -> None:
+        """Make recorded calls as if in a test, before anything is set up for it: no file or patch of a test is there."""
+        os.environ["PYTEST_CURRENT_TEST"] = f"{item.nodeid} (call)"
+        while self._replayed:
+            number, call = self._replayed.pop(0)
+            self._send({"t": "call", "number": number, **repeat(call)})
+
+    def pytest_runtest_setup(self, item: Any) -> Any:
         """A test begins."""
+        if self._replayed:
+            self._replay(item)
         self._absence.hits.clear()
         self._absence.switch(on=self._mode == "absent")
         yield
@@ -303,9 +225,6 @@ class Witness:
                 note["raised"] = "kept"
                 return
             note["returned"] = True
-            while self._replayed:
-                number, call = self._replayed.pop(0)
-                self._send({"t": "call", "number": number, **repeat(call)})
             if self._mode == "watched":
                 raise AssertionError("every test is made to fail in this run, to see that a failure is told")
 
@@ -384,24 +303,6 @@ class Witness:
             "origins": origins(self._tree, self._changed_files),
         }
         self._send(record)
-
-
-def code_of(item: Any) -> Any:
-    """The code of the function that a person wrote as this test; None for a test that is none."""
-    function: Any = getattr(item, "function", None) or getattr(item, "obj", None)
-    inner = getattr(getattr(function, "hypothesis", None), "inner_test", None)
-    try:
-        function = inspect.unwrap(inner or function)
-    except (TypeError, ValueError):
-        return None
-    return getattr(getattr(function, "__func__", function), "__code__", None)
-
-
-def _made_of(item: Any) -> tuple[Any, ...]:
-    function: Any = getattr(item, "function", None)
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    made = (code_of(item), getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None))
-    return (*made, *parameters.values())
 
 
 def _patches(item: Any) -> bool:
