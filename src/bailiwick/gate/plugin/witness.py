@@ -186,7 +186,7 @@ class Witness:
         yield
 
     def _replay(self, item: Any) -> None:
-        """Make recorded calls as if in a test, before anything is set up for it: no file or patch of a test is there."""
+        """Make recorded calls as if in a test, before anything is set up for it: no file or patch of one is there."""
         os.environ["PYTEST_CURRENT_TEST"] = f"{item.nodeid} (call)"
         while self._replayed:
             number, call = self._replayed.pop(0)
