@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding, Outcome, Taken, Verdict
-from bailiwick.gate.testfiles import is_test_file
+from bailiwick.gate.testfiles import belongs_to_tests, is_test_file
 
 if TYPE_CHECKING:
     from bailiwick.gate.spec import CheckSpec
 
 NOT_FOUND = 127
+EXPECTATION = "says what tests expect"
+"""The rule by which data that only tests read is protected."""
 KILLED = (-9, 137)
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*")
 _NO_SPACE = ("no space left on device", "disk quota exceeded")
@@ -117,17 +119,35 @@ def about_wanted_tests(checks: Iterable[CheckResult], out: Sequence[Taken]) -> b
     exit code, everything that was taken out has to be a test, so that nobody is asked about a changed Makefile.
     """
     wanted = {part.path for part in out}
-    only_tests = all(is_test_file(path) for path in wanted)
+    only_tests = all(is_test_file(part.path) or is_expectation(part) for part in out)
     red = [check for check in checks if check.outcome in ("failed", "red_on_base")]
     if not red or not wanted:
         return False
+    expected = any(map(is_expectation, out))
     for check in red:
         if check.failing:
-            if not {file_of(test) for test in check.failing} <= wanted:
+            if not expected and not {file_of(test) for test in check.failing} <= wanted:
                 return False
         elif check.level != "exit-code" or not only_tests or check.code == NOT_FOUND:
             return False
     return True
+
+
+def is_expectation(part: Taken) -> bool:
+    """Whether a reverted change is one of data that tests compare with, which may be about tests of any file."""
+    return not part.path.endswith(".py") and (part.rule == EXPECTATION or belongs_to_tests(part.path))
+
+
+def wanted_paths(checks: Iterable[CheckResult], out: Sequence[Taken]) -> tuple[str, ...]:
+    """The reverted paths that red checks are about: files of failing tests with the data they compare with.
+
+    All of them where a check knows no tests.
+    """
+    red = [check for check in checks if check.outcome in ("failed", "red_on_base")]
+    if not all(check.failing for check in red):
+        return tuple(part.path for part in out)
+    files = {file_of(test) for check in red for test in check.failing}
+    return tuple(part.path for part in out if part.path in files or is_expectation(part))
 
 
 def requested(out: Sequence[Taken], wanted: Sequence[str]) -> tuple[str, ...]:

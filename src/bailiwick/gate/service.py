@@ -41,13 +41,13 @@ from bailiwick.gate.reading import read_all
 from bailiwick.gate.report import line_of, store_report, without_tool
 from bailiwick.gate.run import (
     about_wanted_tests,
-    file_of,
     own_tools,
     proof_of,
     requested,
     settled,
     taken_findings,
     verdict_of,
+    wanted_paths,
 )
 from bailiwick.gate.services import UNPROTECTED, Means, open_services
 from bailiwick.gate.spec import CheckSpec, GateSpec
@@ -321,7 +321,7 @@ class _Gate:
         if asked_for and verdict != "environment":
             return "needs_person", asked_for
         if verdict == "red" and about_wanted_tests(checks, out):
-            wanted = _wanted(checks, tuple(part.path for part in out))
+            wanted = wanted_paths(checks, out)
             self.shop.show("red only in tests that the agent wanted to change; once more with its changes to them")
             tree = await self.shop.vault.replace(self.sifted.tree, dict.fromkeys(wanted, self.ask.tree))
             if verdict_of(await self._checks(tree, allowed=wanted), self.ask.known_red) == "green":
@@ -365,15 +365,6 @@ class _Gate:
         if not self.shop.cancel.is_set():
             kept.keep_base_results(self.shop.cache, self.key, self.trees.base_results)
         await self.trees.close()
-
-
-def _wanted(checks: tuple[CheckResult, ...], out: tuple[str, ...]) -> tuple[str, ...]:
-    """The taken-out paths that red checks are about: files of failing tests, or all where a check knows no tests."""
-    red = [check for check in checks if check.outcome in ("failed", "red_on_base")]
-    if not all(check.failing for check in red):
-        return out
-    files = {file_of(test) for check in red for test in check.failing}
-    return tuple(path for path in out if path in files)
 
 
 def trouble(name: str, error: OSError | BailiwickError, *, kind: str = "environment") -> CheckResult:

@@ -17,6 +17,7 @@ from bailiwick.errors import InputInvalid, Problem
 from bailiwick.gate.diffs.appended import appended
 from bailiwick.gate.globs import fault_of, first_match, matches
 from bailiwick.gate.model import Finding, Taken
+from bailiwick.gate.run import EXPECTATION
 from bailiwick.gate.spec import BAD_PATTERN
 from bailiwick.gate.testfiles import belongs_to_tests, is_test_file, self_loading, shadowed
 
@@ -128,7 +129,7 @@ def rule_of(change: Change, policy: Policy, ground: _Ground) -> str:
     if path in policy.test_files and path not in ground.extended:
         return "holds tests of the base"
     if path in policy.expectations:
-        return "says what tests expect"
+        return EXPECTATION
     if path in ground.guarded_folders:
         return "takes the place of a protected directory"
     if any(above in ground.guarded_files for above in _above(path)):
