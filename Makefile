@@ -10,10 +10,10 @@ CHECKED := $(wildcard src tests benchmarks)
 WORKERS ?= 3
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup agents llama clients demo test check format nightly crash bench docs lock clean
+.PHONY: help setup agents llama clients demo test check format catalogue nightly crash bench docs lock clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
 setup: $(READY) ## make .venv from uv.lock
 
@@ -42,6 +42,9 @@ check: $(READY) ## style, format, types, import contracts, sizes
 format: $(READY) ## bring the code into the one format
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
+
+catalogue: $(READY) ## every cheat and every honest change that we know, through the real gate
+	$(PYTEST) -q -k "a_cheat_is_not_green or an_honest_change_is_not_refused or the_honest_product" tests/security/test_cheats.py tests/security/test_honest.py
 
 nightly: $(READY) ## the tests that take minutes, and the rest with more examples
 	$(PYTEST) --hypothesis-profile nightly -m nightly tests
