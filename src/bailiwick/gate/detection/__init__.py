@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from bailiwick.gate.detection.draft import Draft, Wish
-from bailiwick.gate.detection.other import MAKEFILES, make, runners
+from bailiwick.gate.detection.other import MAKEFILES, make, other_languages
 from bailiwick.gate.detection.python import python
 from bailiwick.gate.detection.sources import is_requirements_file
 from bailiwick.gate.detection.versions import CHANGE_LOG
@@ -51,7 +51,7 @@ def detect(
 ) -> GateSpec:
     """The gate that fits these files; `texts` holds those of `wanted_files`, `tags` those that lead to the base."""
     draft = Draft(frozenset(files), texts, has_tool, tags, wish or Wish())
-    for look in (python, runners):
+    for look in (python, other_languages):
         look(draft)
     if not draft.checks:
         make(draft)

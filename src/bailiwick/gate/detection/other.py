@@ -10,7 +10,7 @@ from bailiwick.gate.detection.runner_plans import runner_checks
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 
-def runners(draft: Draft) -> None:
+def other_languages(draft: Draft) -> None:
     """Node, Go and Rust: the environment, and a check of the kind that hears each outcome of the runner."""
     plan = runner_checks(draft.files, draft.texts, draft.has_tool)
     draft.prepare += plan.prepare
