@@ -10,12 +10,15 @@ CHECKED := $(wildcard src tests benchmarks)
 WORKERS ?= 3
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: help setup agents llama clients demo test check format catalogue nightly crash bench docs lock clean
+.PHONY: help setup system agents llama clients demo test check format catalogue nightly crash bench docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
 setup: $(READY) ## make .venv from uv.lock
+
+system: ## system packages that tests use: installed by root on a Debian-like machine, else named
+	@tools/system-packages
 
 agents: ## the real agent CLIs that some tests drive, into .agents (1.2 GB)
 	tools/agents
@@ -29,7 +32,7 @@ clients: ## real MCP clients that some tests drive, into .mcp-clients
 demo: $(READY) ## see it work: killed half way, nothing done twice
 	$(BIN)/bailiwick demo
 
-test: $(READY) ## all tests but those that take minutes and those of `make check`
+test: system $(READY) ## all tests but those that take minutes and those of `make check`
 	$(PYTEST) -m "not nightly" --ignore tests/architecture tests
 
 check: $(READY) ## style, format, types, import contracts, sizes
@@ -43,14 +46,14 @@ format: $(READY) ## bring the code into the one format
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-catalogue: $(READY) ## every cheat and every honest change that we know, through the real gate
+catalogue: system $(READY) ## every cheat and every honest change that we know, through the real gate
 	$(PYTEST) -q -k "a_cheat_is_not_green or an_honest_change_is_not_refused or the_honest_product" tests/security/test_cheats.py tests/security/test_honest.py
 
-nightly: $(READY) ## the tests that take minutes, and the rest with more examples
+nightly: system $(READY) ## the tests that take minutes, and the rest with more examples
 	$(PYTEST) --hypothesis-profile nightly -m nightly tests
 	$(PYTEST) --hypothesis-profile nightly -m "not nightly" tests
 
-crash: $(READY) ## kill the process at every point there is
+crash: system $(READY) ## kill the process at every point there is
 	$(PYTEST) --all-points tests/crash
 
 bench: .venv-bench/.ready ## figures side by side with other engines
