@@ -7,7 +7,7 @@ the project gets the bytes that were taken.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +70,10 @@ class Left:
     async def read(self, which: Which, path: str) -> bytes | None:
         """The bytes of a file before or after."""
         return await self.copies.read(self._tree(which), path)
+
+    async def sources(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """Several files as they were before, for a look at what is in them."""
+        return await self.copies.read_some(self.copies.base, paths)
 
     async def files(self, which: Which) -> tuple[str, ...]:
         """Every path before or after."""
