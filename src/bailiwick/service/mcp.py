@@ -153,7 +153,9 @@ class Handlers:
         skill = (await self._offer.skills()).get(params.name)
         if skill is None:
             raise _invalid(f"Unknown prompt: {params.name[:64]}")
-        text = "\n\n".join(part for part in (skill.body, (params.arguments or {}).get("task", "")) if part)
+        phases = (tool.phase for tool in self._offer.tools.values() if tool.skill == skill.name)
+        parts = [part for phase in phases if (part := skill.parts.get(phase))]
+        text = "\n\n".join(part for part in (skill.body, *parts, (params.arguments or {}).get("task", "")) if part)
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return {**_WHOLE, "description": skill.description, "messages": [message]}
 
