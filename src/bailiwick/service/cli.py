@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bailiwick.service.app import Part
     from bailiwick.service.offering import Calling
     from bailiwick.service.serving import Wanted
+    from bailiwick.service.stdio import Wire
 
 SCOPES = ("read", "run", "admin")
 

@@ -16,10 +16,10 @@ _HIDES = re.compile(
 )
 """What in an added line may keep the lines that were there from counting."""
 _NAME = r"(?P<name>[A-Za-z_$][\w$]*)"
+_KEYWORD = r"(?:function\*?|class|const|let|var|interface|type|enum)"
 _EXPORTED = {
     (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts"): (
-        rf"^\s*export\s+(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?"
-        rf"(?:function\*?|class|const|let|var|interface|type|enum)\s+{_NAME}",
+        rf"^\s*export\s+(?:(?:default|declare|abstract|async)\s+)*{_KEYWORD}\s+{_NAME}",
         rf"^\s*(?:module\.)?exports\.{_NAME}\s*=",
     ),
     (".go",): (r"^func\s+(?:\([^)]*\)\s*)?(?P<name>[A-Z]\w*)", r"^(?:type|var|const)\s+(?P<name>[A-Z]\w*)"),

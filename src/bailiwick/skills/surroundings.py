@@ -1,4 +1,4 @@
-"""What a model has to know of a project to add a test to it: its files, the module concerned, the nearest test. Pure."""
+"""What a model has to know of a project to add a test: its files, the module concerned, the nearest test. Pure."""
 
 from __future__ import annotations
 

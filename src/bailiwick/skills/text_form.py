@@ -1,4 +1,4 @@
-"""How a text lies in a file: its encoding, its byte order mark, its line endings, whether its last line is ended. Pure."""
+"""How a text lies in a file: encoding, byte order mark, line endings, whether its last line is ended. Pure."""
 
 from __future__ import annotations
 
