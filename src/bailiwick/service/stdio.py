@@ -107,7 +107,8 @@ class Wire:
     async def greet(self, stop: asyncio.Event) -> None:
         """Begin, and answer the first message at once where it is a plain greeting; `take` gives it all the same."""
         self.begin()
-        taking, ended = (asyncio.ensure_future(one) for one in (self.take(), stop.wait()))
+        taking = asyncio.ensure_future(self.take())
+        ended = asyncio.ensure_future(stop.wait())
         await asyncio.wait({taking, ended}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
         if not taking.done():
