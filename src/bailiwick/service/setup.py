@@ -17,6 +17,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.gate.spec import CheckSpec, GateSpec, read_gate
 from bailiwick.ids import Json
+from bailiwick.skills.text_form import in_the_form_of
 
 MCP_FILE: Final = ".mcp.json"
 SERVERS: Final = "mcpServers"
@@ -93,8 +94,8 @@ def mcp_change(root: Path, entry: dict[str, Json]) -> Change:
     if servers.get(NAME) == entry:
         return Change(path, text, text)
     servers[NAME] = entry
-    tail = "\n" if text.endswith("\n") else ""
-    return Change(path, text, json.dumps(data, indent=_indent(text), ensure_ascii=False) + tail)
+    made = json.dumps(data, indent=_indent(text), ensure_ascii=False)
+    return Change(path, text, in_the_form_of(text.encode(), f"{made}\n".encode(), MCP_FILE).decode())
 
 
 def _text(path: Path) -> str:
@@ -102,7 +103,7 @@ def _text(path: Path) -> str:
         data = path.read_bytes()
         if len(data) > LARGEST:
             raise InputInvalid([Problem(NOT_JSON, "the file is too large", Place(str(path)), "a megabyte at most")])
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -111,7 +112,7 @@ def _text(path: Path) -> str:
 
 def _parsed(text: str, path: Path) -> dict[str, Json]:
     try:
-        data = json.loads(text, object_pairs_hook=_unique)
+        data = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         place = Place(str(path), error.lineno, error.colno)
         hint = "repair it by hand; nothing was written"

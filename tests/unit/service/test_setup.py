@@ -106,6 +106,22 @@ def test_a_gate_that_is_there_is_not_touched(tmp_path: Path) -> None:
     assert not gate_change(tmp_path, detect((), {}, lambda _tool: False), FILE).needed
 
 
+@pytest.mark.parametrize(
+    "old", [b'{"a": 1}', b'{\n  "a": 1\n}', b'\xef\xbb\xbf{\r\n  "a": 1\r\n}\r\n', b'{\n\t"a": 1\n}\n']
+)
+def test_a_file_that_is_there_keeps_how_it_is_written(tmp_path: Path, old: bytes) -> None:
+    """Byte order mark, line endings, whether the last line is ended."""
+    file = tmp_path / ".mcp.json"
+    file.write_bytes(old)
+    mcp_change(tmp_path, ENTRY).write()
+    new = file.read_bytes()
+    assert json.loads(new.decode("utf-8-sig")) == {"a": 1, "mcpServers": {"bailiwick": ENTRY}}
+    assert new.startswith(b"\xef\xbb\xbf") == old.startswith(b"\xef\xbb\xbf")
+    if b"\n" in old:
+        assert (new.count(b"\r\n") == new.count(b"\n"), new.endswith(b"\n")) == (b"\r\n" in old, old.endswith(b"\n"))
+    assert not mcp_change(tmp_path, ENTRY).needed
+
+
 def _program(folder: Path, name: str = "bailiwick") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / name
