@@ -178,8 +178,7 @@ def test_nobody_writes_before_they_hold_the_lock(mind: Mind) -> None:
 
         async with held(own / "lock"):
             waiting = asyncio.ensure_future(wait())
-            for _ in range(3):
-                await asyncio.sleep(STEP)
+            await asyncio.wait({waiting}, timeout=STEP)
             early = sorted(path.name for path in own.iterdir())
             assert not inside.is_set()
         await waiting

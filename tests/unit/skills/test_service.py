@@ -242,7 +242,7 @@ def test_green_is_shown_the_test_and_what_it_imports(scene: Scene) -> None:
     """The least that a model needs to make it pass; the test can be named as one of its cases."""
     arguments = {"project_root": "project", "test_path": "tests/test_cart.py::test", "test_cmd": "true"}
     scene.outcome("tdd_green", arguments)
-    assert scene.job.files == ("shop/cart.py", "tests/test_cart.py")
+    assert scene.job.files == ("tests/test_cart.py", "shop/cart.py")
     assert "test_path: tests/test_cart.py::test" in scene.job.task
 
 
