@@ -11,7 +11,7 @@ import pytest
 
 from bailiwick.lang.source import read_yaml
 from bailiwick.patterns.simulation import BUNDLED, write_repository
-from tests.acceptance.command import Person
+from tests.acceptance.command import Person, end
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
@@ -83,3 +83,16 @@ def test_a_run_is_told_what_was_learned_here_and_nothing_else(person: Person) ->
     briefs = [file.read_text("utf-8", "replace") for file in runs.rglob("*") if file.is_file()]
     assert any("Discounted prices are decimals here." in brief for brief in briefs)
     assert not any("that nobody has looked at" in brief or "the other project" in brief for brief in briefs)
+
+
+def test_twenty_that_write_into_a_fresh_brain_at_once_all_succeed(person: Person) -> None:
+    """Nobody was there before: no folder, no repository, no index."""
+    writers = [person.starts("brain", "write", f"note number {number}") for number in range(20)]
+    try:
+        ends = [(one.communicate(timeout=240), one.returncode) for one in writers]
+    finally:
+        for one in writers:
+            end(one)
+    assert [said for said, code in ends if code != 0] == []
+    assert len(person.runs("brain", "list", "--json", timeout=240).json()["notes"]) == 20
+    assert _git(_folder(person), "status", "--porcelain") == ""

@@ -46,7 +46,7 @@ def test_a_finding_that_points_nowhere_is_refused_and_the_next_model_asked(perso
         person, stubs, "verifier: judge/v\ndefault_chain: [small/a, big/b]\n",
         ("skill", "review", "--files", "price.py", "--session-id", "s1", "--json"),
         ("stats", "sessions", "--json"),
-        ("skill", "session_log", "--session-id", "s1"),
+        ("skill", "session_log", "--session-id", "s1", "--json"),
     )  # fmt: skip
     told = call.json()
     assert (call.code, told["status"], told["model_used"], told["verified"]) == (0, "pass", "big/b", True)

@@ -39,6 +39,46 @@ def _loaded(person: Person, *args: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
+GREETED = """
+import asyncio, json, os, sys
+inlet, feed = os.pipe()
+outlet_read, outlet = os.pipe()
+params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+os.write(feed, json.dumps(hello).encode() + b"\\n")
+os.dup2(inlet, 0)
+os.dup2(outlet, 1)
+
+import bailiwick.service.cli as cli
+
+async def told(wire, stop):
+    answer = os.read(outlet_read, 65536)
+    sys.stderr.write("\\n" + json.dumps([json.loads(answer)["id"], sorted(sys.modules)]))
+
+cli._serve_pipe = told
+sys.argv = ["bailiwick", "mcp"]
+from bailiwick.__main__ import main
+main()
+"""
+
+
+def test_a_client_is_greeted_before_the_server_is_loaded(person: Person) -> None:
+    """The packages of the protocol take more than a second: an impatient client has its answer before that."""
+    done = subprocess.run(
+        [sys.executable, "-c", GREETED],
+        cwd=person.cwd,
+        env=person.env(),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    name, modules = json.loads(done.stderr.splitlines()[-1])
+    assert name == 1
+    heavy = {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "anyio", "apsw", "jinja2", "bailiwick.cli.session"}
+    assert not heavy & set(modules)
+
+
 def test_version_needs_nothing(person: Person) -> None:
     """`--version` is answered before any import, of ours or of others."""
     modules = _loaded(person, "--version")

@@ -12,6 +12,7 @@ from bailiwick.agents import registry
 from bailiwick.agents.brokerage import Access, Brokerage
 from bailiwick.agents.classify import Classified, classify
 from bailiwick.agents.fencing import Fencing, Stay
+from bailiwick.agents.http import CONNECTION_REFUSED
 from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.record import Ledgered, is_unpriced, priced, tally
@@ -184,13 +185,21 @@ class Desk:
         return Told(answer, None, spent, tuple(events), session)
 
     async def _report(self, credential: str, failure: Failure | None) -> None:
-        """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it."""
-        if failure is None or failure.kind not in (*ENDPOINT, Kind.CAP):
+        """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it.
+
+        A server that is not running holds nobody back: finding that out takes no time, and it may be started now.
+        """
+        if failure is None or failure.kind not in (*ENDPOINT, Kind.CAP) or is_refused(failure):
             await self.store.bucket_report(credential, None)
             return
         detail = Detail.from_json(failure.detail)
         until = detail.resets_at or self.clock.now() + (detail.retry_after or SHORT_WAIT)
         await self.store.bucket_report(credential, until)
+
+
+def is_refused(failure: Failure) -> bool:
+    """Whether nothing listened where a model should answer."""
+    return failure.kind == Kind.UNREACHABLE and failure.message.endswith(CONNECTION_REFUSED)
 
 
 def failure_of(found: Classified, backend: Backend, session: str | None, turn: Turn, spent: Ledgered) -> Failure:

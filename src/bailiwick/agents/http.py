@@ -34,6 +34,8 @@ SILENCE = 600.0
 TOTAL = 3600.0
 
 UNREACHABLE = str(Kind.UNREACHABLE)
+CONNECTION_REFUSED = "connection refused"
+"""How the message of a server ends that is not running."""
 TOO_MUCH = str(Kind.BAD_OUTPUT)
 OVERFLOW = str(Kind.OVERFLOW)
 NOT_THERE = str(Kind.SPAWN)
@@ -281,10 +283,22 @@ def _gave_up(clock: Literal["silence", "total"], clocks: Clocks) -> ProcessEnded
 def _unreachable(endpoint: Endpoint, error: Exception) -> Trouble:
     import httpx2
 
+    if _is_refused(error):
+        return Trouble(f"nothing listens at {endpoint.host}: {CONNECTION_REFUSED}", type=UNREACHABLE)
     said = _short(str(error)) or type(error).__name__
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
         return Trouble(f"{endpoint.host} can't be reached: {said}", type=UNREACHABLE)
     return Trouble(f"the connection to {endpoint.host} broke off: {said}", type=UNREACHABLE)
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether every way to a server was refused: nothing listens there, and asking again changes nothing."""
+    while error is not None:
+        inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+        if isinstance(error, ConnectionRefusedError) or (inner and all(map(_is_refused, inner))):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _too_large() -> Trouble:

@@ -1,7 +1,7 @@
 """A note as a file: front matter between two lines `---`, then the text. Files of people are taken as they come.
 
 What we write needs no YAML parser to read; a block that does gets one. A file without front matter, or with one that
-can't be read, is a pending note: nobody has said anything else about it.
+can't be read, or with an unresolved conflict, is a pending note: nobody has said anything else about it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,19 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from bailiwick.brain.model import GLOBAL, ID, MAX_BYTES, SCOPE, STATUSES, Note, Status, one_line, title_of
+from bailiwick.brain.model import (
+    GLOBAL,
+    ID,
+    MAX_BYTES,
+    SCOPE,
+    STATUSES,
+    Note,
+    Status,
+    in_conflict,
+    one_line,
+    our_side,
+    title_of,
+)
 from bailiwick.clock import iso
 from bailiwick.errors import BailiwickError, NotReady, Place
 from bailiwick.ids import NAME, Json, digest
@@ -31,7 +43,8 @@ def parse(raw: bytes, path: str, mtime: float) -> Note:
     """The note in a file; never fails. What the file doesn't say comes from where it lies and when it was changed."""
     whole = raw[:MOST].decode("utf-8", "replace")
     block, text = split(whole)
-    known = _fields(block)
+    unresolved = in_conflict(whole)
+    known = _fields(split(our_side(whole))[0] if unresolved else block)
     said = known or {}
     kind = _text(said.get("type"))
     return Note(
@@ -42,7 +55,7 @@ def parse(raw: bytes, path: str, mtime: float) -> Note:
         tags=_words(said.get("tags")),
         scope=_scope(said.get("scope"), path, otherwise=GLOBAL if known is not None else ""),
         source=one_line(_text(said.get("source"))),
-        status=_status(said.get("status")),
+        status="pending" if unresolved else _status(said.get("status")),
         created=_time(said.get("created"), mtime),
         updated=_time(said.get("updated"), mtime),
         superseded_by=_matching(ID, said.get("superseded_by")),

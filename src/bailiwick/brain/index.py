@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bailiwick.brain.folding import indexed
 from bailiwick.brain.model import Found, Note, Wanted
 from bailiwick.brain.notes import Folder, History, Stamp, Survey
 from bailiwick.brain.terms import MOST_ROWS, chosen, facets_of, phrase, question, scope_facet, status_facet, words
@@ -20,7 +21,7 @@ from bailiwick.brain.terms import MOST_ROWS, chosen, facets_of, phrase, question
 if TYPE_CHECKING:
     import apsw
 
-VERSION = 1
+VERSION = 2
 LARGE = 1000
 """Notes from which on a look at every file is worth a thought."""
 LOOK_EVERY = 10.0
@@ -334,7 +335,8 @@ def _learn(db: apsw.Connection, note: Note, stamp: Stamp) -> None:
         "INSERT OR REPLACE INTO note VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (number, note.path, stamp, note.id, note.scope, note.status, note.type, note.updated),
     )
-    fields = (note.title, " ".join((note.type, *note.tags)), note.text, facets_of(note.scope, note.status))
+    said = (note.title, " ".join((note.type, *note.tags)), note.text)
+    fields = (*map(indexed, said), facets_of(note.scope, note.status))
     db.execute(
         "INSERT INTO words (rowid, title, tags, body, facet) VALUES (?, ?, ?, ?, ?)",
         (number or db.last_insert_rowid(), *fields),

@@ -40,6 +40,7 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+_CONFLICT = re.compile(r"^<{7} [^\n]*\n(.*?)^={7}\s*$.*?^>{7} [^\n]*\n?", re.MULTILINE | re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -131,6 +132,16 @@ def printable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def in_conflict(text: str) -> bool:
+    """Whether a text holds what git writes where two changes meet: nobody has said yet which of them counts."""
+    return "<<<<<<< " in text and _CONFLICT.search(text) is not None
+
+
+def our_side(text: str) -> str:
+    """The text with our side of each conflict, to tell which note it is."""
+    return _CONFLICT.sub(r"\1", text)
+
+
 def one_line(text: str, most: int = MAX_TITLE) -> str:
     """The text as one harmless line of at most `most` characters."""
     line = " ".join(printable(text[: 8 * most]).split())
@@ -158,9 +169,20 @@ def checked(note: Note) -> Note:
         raise UsageError(f"{note.type!r} is no type of a note", hint="a word such as lesson", code=BAD_NOTE)
     if not SCOPE.fullmatch(note.scope):
         raise UsageError(f"{note.scope!r} is no scope", hint="`global`, or one that `brain list` shows", code=BAD_SCOPE)
+    if note.status == "approved" and in_conflict(text):
+        raise conflict(note.id or "the note")
     title = one_line(note.title) or title_of(text)
     source = one_line(note.source, MAX_SOURCE)
     return replace(note, text=text, title=title, tags=_tags(note.tags), source=source)
+
+
+def conflict(name: str) -> UsageError:
+    """Says of a note that it can't be approved as it is."""
+    return UsageError(
+        f"{name} holds a conflict that nobody resolved (lines that begin with <<<<<<< and >>>>>>>)",
+        hint="edit its file and keep what holds; indent such lines where they are only quoted",
+        code=BAD_NOTE,
+    )
 
 
 def _tags(given: Sequence[str]) -> tuple[str, ...]:

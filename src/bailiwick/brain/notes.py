@@ -154,14 +154,21 @@ class Keeper:
         try:
             self.folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._own.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _unusable(self.folder.root, "written", error) from error
+        async with held(self._own / "lock"):
+            await self._ready()
+            yield
+
+    async def _ready(self) -> None:
+        """Make the repository, and have git leave our own folder alone; only the holder of the lock writes."""
+        try:
             if not (self._own / ".gitignore").exists():
                 _put(self._own / ".gitignore", b"*\n")
         except OSError as error:
             raise _unusable(self.folder.root, "written", error) from error
-        async with held(self._own / "lock"):
-            if not is_work_tree(self.folder.root):
-                await self._git().out("init", "-q", "-b", "main", str(self.folder.root), call=Call())
-            yield
+        if not is_work_tree(self.folder.root):
+            await self._git().out("init", "-q", "-b", "main", str(self.folder.root), call=Call())
 
     async def save(self, files: Mapping[str, bytes], message: str, at: float) -> tuple[str, str]:
         """Replace files, durably, and commit them with what a crash left; gives the commit, or "" and why none is made.

@@ -25,6 +25,8 @@ from bailiwick.brain.model import (
     Status,
     Wanted,
     checked,
+    conflict,
+    in_conflict,
     one_line,
     printable,
     project_scope,
@@ -32,6 +34,7 @@ from bailiwick.brain.model import (
     slug,
 )
 from bailiwick.brain.notes import Folder, Keeper
+from bailiwick.brain.terms import words
 from bailiwick.clock import Clock, iso
 from bailiwick.config.environment import Environment
 from bailiwick.config.repository import find_remote
@@ -42,6 +45,7 @@ from bailiwick.ids import digest
 OFF = "BW573"
 NO_NOTE = "BW574"
 NOT_SO = "BW575"
+NO_WORDS = "BW576"
 MOST = 100
 """Notes in one answer."""
 BRIEF_TOKENS = 1500
@@ -112,7 +116,14 @@ class Brain:
     async def query(
         self, text: str, scope: str | None = GLOBAL, limit: int = 8, statuses: Sequence[Status] = LIVE
     ) -> FoundNotes:
-        """Notes of a scope and the global ones, the best first; without words the newest. `scope` None sees all."""
+        """Notes of a scope and the global ones, the best first; `scope` None sees all. Raises `UsageError`."""
+        if not words(text, broad=False):
+            shown = one_line(text, 40)
+            raise UsageError(
+                f"the query {shown!r} has no words to look for" if shown else "the query is empty",
+                hint="give words that the note may hold; all notes: bailiwick brain list",
+                code=NO_WORDS,
+            )
         return await self._search(Wanted(text, _scopes(scope), tuple(statuses), _bounded(limit)))
 
     async def list(
@@ -231,7 +242,11 @@ class Brain:
         """Write the status of notes into their files, in one commit."""
         now = self.clock.now()
         new = tuple(replace(note, updated=now) for note in notes)
-        files = {note.path: rewrite(self.folder.raw(note.path), note) for note in new}
+        raw = {note.path: self.folder.raw(note.path) for note in new}
+        for note in new:
+            if in_conflict(raw[note.path].decode("utf-8", "replace")):
+                raise conflict(note.id)
+        files = {note.path: rewrite(raw[note.path], note) for note in new}
         listed = ", ".join(note.id for note in new[:8]) + (f" and {len(new) - 8} more" if len(new) > 8 else "")
         commit, owed = await self.keeper.save(files, f"{verb}: {listed} {tail}\n", now) if files else ("", "")
         return Saved(new, commit, owed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from bailiwick.brain.folding import folded_words
 from bailiwick.ids import digest
 
 MOST_TERMS = 16
@@ -24,10 +25,10 @@ _SAY_NOTHING = frozenset(
 
 
 def words(text: str, *, broad: bool) -> list[str]:
-    """The distinct words of a text in its order; of a whole task only those that say something."""
-    found = dict.fromkeys(word for word in _WORD.findall(text.lower()) if word.strip("_"))
+    """The distinct words of a text in its order, folded; of a whole task only those that say something."""
+    found = dict.fromkeys(word for word in folded_words(text) if word.strip("_"))
     if broad:
-        said = [word for word in found if len(word) > 1 and word not in _SAY_NOTHING]
+        said = [word for word in found if (len(word) > 1 or not word.isascii()) and word not in _SAY_NOTHING]
         return said[: 4 * MOST_WORDS]
     return list(found)[:MOST_WORDS]
 

@@ -112,6 +112,9 @@ class Store(Protocol):
         what it reports, or `patience` seconds.
         """
 
+    async def bucket_until(self, name: str) -> float:
+        """Until when a credential is held back; 0 where it is not known to be. Takes no place in the queue."""
+
     async def bucket_report(self, name: str, blocked_until: float | None) -> None:
         """Close a credential until then after a limit; None opens it for everybody."""
 

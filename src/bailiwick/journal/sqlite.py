@@ -141,6 +141,11 @@ class SqliteStore(Store):
             return 0.0
         return await self._writer.do(lambda tx: buckets.take(tx, name, now, patience))
 
+    async def bucket_until(self, name: str) -> float:
+        return max(
+            (float(until) for row in self._reader.rows(query("bucket.read"), (name,)) for until in row), default=0.0
+        )
+
     async def bucket_report(self, name: str, blocked_until: float | None) -> None:
         if blocked_until is None and not self._reader.rows(query("bucket.read"), (name,)):
             return

@@ -10,6 +10,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow
+from bailiwick.routing.model import NOT_ASKED
 
 LOCAL_BACKENDS = frozenset({"ollama", "openai", "simulate"})
 
@@ -32,8 +33,9 @@ class Asked:
 
 
 async def asked_since(store: Store, since: float | None) -> list[Asked]:
-    """Attempts of routed calls, then those of agent nodes."""
-    return [_routed(row) for row in await store.attempts(since=since)] + await _by_nodes(store, since)
+    """Attempts of routed calls, then those of agent nodes; tiers that were skipped left out."""
+    rows = [row for row in await store.attempts(since=since) if not row.feedback.startswith(NOT_ASKED)]
+    return [_routed(row) for row in rows] + await _by_nodes(store, since)
 
 
 async def workflow_names(store: Store) -> dict[str, str]:

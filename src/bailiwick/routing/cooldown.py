@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Protocol
 
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Kind
+from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.endpoints import Place
-from bailiwick.routing.model import Candidate
+from bailiwick.routing.model import NOT_ASKED, Candidate
 
 PATIENCE = 3
 """Failures in a row before an endpoint is left alone."""
 SHORTEST, LONGEST = 30.0, 600.0
 """Seconds it is left alone: doubled each time it fails again, up to the longest."""
+REMEMBERED = 2 * LONGEST
+"""Seconds for which a failure may be the reason that an endpoint is left alone."""
 _COUNTED = frozenset({Kind.UNREACHABLE, Kind.OVERLOADED, Kind.TIMEOUT})
 
 
 class Remembers(Protocol):
-    """The part of the store that cool-downs are kept in."""
+    """The part of the store that tells which endpoints are left alone, and why."""
+
+    async def bucket_until(self, name: str) -> float:
+        """Until when a credential is held back; 0 where it is not."""
+
+    async def attempts(self, *, since: float | None = None, call: str | None = None) -> list[AttemptRow]:
+        """What models were asked, oldest first."""
 
     async def cooldown(self, name: str) -> tuple[int, float]:
         """Failures in a row, and until when it is left alone; (0, 0.0) where nothing is known."""
@@ -44,37 +54,41 @@ class Cooldowns:
 
     store: Remembers
     clock: Clock
-    _said: dict[str, str] = field(default_factory=dict)
 
     async def blocked(self, key: str) -> float:
         """Seconds for which an endpoint is still left alone; 0 where it may be asked."""
         _, until = await self.store.cooldown(key)
         return max(0.0, until - self.clock.now())
 
+    async def held(self, credential: str) -> float:
+        """Seconds for which a credential, or an endpoint that is asked directly, is held back after a limit."""
+        return max(0.0, await self.store.bucket_until(credential) - self.clock.now())
+
+    async def because(self, models: Collection[str]) -> str:
+        """What the last failed try of one of these models said, whichever process made it; "" where none is known."""
+        tries = await self.store.attempts(since=self.clock.now() - REMEMBERED)
+        failed = [row for row in tries if row.model in models and row.verdict == "error"]
+        said = [row.feedback for row in failed if row.feedback and not row.feedback.startswith(NOT_ASKED)]
+        return said[-1] if said else ""
+
     async def heard(self, key: str, failure: Failure | None) -> None:
         """Tell what a call to an endpoint came to. Any answer, even a bad one, shows that the endpoint is well."""
         if failure is None or failure.kind == Kind.BAD_OUTPUT:
             await self.report(key, ok=True)
         elif counts(failure.kind):
-            await self.report(key, ok=False, message=failure.message)
+            await self.report(key, ok=False)
 
-    async def report(self, key: str, ok: bool, message: str = "") -> None:
+    async def report(self, key: str, ok: bool) -> None:
         """Tell how a call to an endpoint went. Calls that fail while it is left alone already count for nothing."""
         failures, until = await self.store.cooldown(key)
         if ok:
-            self._said.pop(key, None)
             if failures:
                 await self.store.cooldown_report(key, 0, 0.0)
             return
         now = self.clock.now()
-        self._said[key] = message
         if until > now:
             return
         failures += 1
         over = failures - PATIENCE
         pause = min(LONGEST, SHORTEST * 2.0 ** min(over, 10)) if over >= 0 else 0.0
         await self.store.cooldown_report(key, failures, now + pause if pause else 0.0)
-
-    def reason(self, key: str) -> str:
-        """What the last failed call of this process said; "" where there was none since the last good one."""
-        return self._said.get(key, "")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, assert_never
 
+from bailiwick.agents.asking import is_refused
 from bailiwick.agents.record import Ledgered
 from bailiwick.clock import Clock
 from bailiwick.engine.failures import Detail, Kind
@@ -16,7 +17,7 @@ from bailiwick.routing.chains import LOCAL_BACKEND
 from bailiwick.routing.cooldown import Cooldowns, key_of
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.generate import Generated, Question, Reply, Stop, Stopped, Tiers, generate, question_for
-from bailiwick.routing.model import VERIFY_SECONDS, Attempt, Candidate, Checked, Job, Judging, Result
+from bailiwick.routing.model import NOT_ASKED, VERIFY_SECONDS, Attempt, Candidate, Checked, Job, Judging, Result
 from bailiwick.routing.port import Bench
 from bailiwick.routing.result import answer_schema, one_line, settled_path, summary
 from bailiwick.routing.tasks import read_files, task_for
@@ -41,6 +42,8 @@ from bailiwick.routing.walk import (
 )
 from bailiwick.runtime.money import LEAST, TURNED_AWAY, UNCALLED
 
+NOT_RUNNING = "not_running"
+"""The kind of failure of a server where nothing listens: it is not waited for, but told how to start it."""
 GAVE_UP = "gave_up"
 """The kind of failure of a model that says itself that it could not do it."""
 SHOWN = 2_000
@@ -97,6 +100,11 @@ class Course:
     _totals: dict[str, Ledgered] = field(default_factory=dict)
 
     @property
+    def _count(self) -> int:
+        """How many tries were made; a tier that was skipped is none."""
+        return sum(one.attempt.asked for one in self.made)
+
+    @property
     def _clock(self) -> Clock:
         return self.tiers.clock
 
@@ -111,7 +119,7 @@ class Course:
         except Stopped as stopped:
             self._take_stock(stopped.reply)
             self._mark(Mark("error", None, self._stop.why))
-            after = f" after {len(self.made)} attempt(s)" if self.made else ""
+            after = f" after {self._count} attempt(s)" if self._count else ""
             return self._without(self._stop.why + after, "error")
         except BailiwickError as error:
             self._mark(Mark("error", None, error.sentence))
@@ -153,8 +161,10 @@ class Course:
         place = self._place(candidate)
         key = key_of(candidate, place)
         blocked = await self.cooldowns.blocked(key)
-        if blocked > 0:
-            return Skipped(f"its endpoint kept failing and is left alone for {blocked:.0f} s", blocked)
+        if blocked > 0 and not self.walk.is_last:
+            return await self._skip(
+                candidate, f"its endpoint kept failing and is left alone for {blocked:.0f} s", blocked
+            )
         self._now = now = Trying(candidate, self._clock.now(), self.job.task)
         if self.allowance is not None and self.allowance < LEAST and candidate.cloud:
             return self._failed(str(Kind.BUDGET), "the money set aside for this call is used up", Detail())
@@ -166,10 +176,30 @@ class Course:
         if generated.failure is not None and generated.failure.kind == Kind.HELD:
             self._now, _ = None, _is_warm(now.warm)
             detail = Detail.from_json(generated.failure.detail)
-            return Skipped(generated.failure.message, detail.retry_after or 1.0)
+            return await self._skip(candidate, generated.failure.message, detail.retry_after or 1.0)
         now.generated = self._charged(generated)
         await self.cooldowns.heard(key, generated.failure)
         return await self._look(now, generated)
+
+    async def _skip(self, candidate: Candidate, why: str, seconds: float) -> Skipped:
+        """Put on record that a tier is not asked, and what its last try said; the last tier is waited for instead."""
+        because = await self.cooldowns.because({candidate.model})
+        told = one_line(f"{why} ({because})" if because else why, SHOWN)
+        if not self.walk.is_last:
+            self._note_unasked(candidate, told)
+        return Skipped(told, seconds)
+
+    def _note_unasked(self, candidate: Candidate, why: str) -> None:
+        attempt = Attempt(
+            attempt=len(self.made) + 1,
+            model=candidate.model,
+            tier=candidate.tier,
+            duration_ms=0,
+            verdict="error",
+            feedback=f"{NOT_ASKED}{why}"[:SHOWN],
+            cost=0.0,
+        )
+        self.made.append(Made(attempt, self._clock.now(), 0))
 
     async def _prepare(self, now: Trying, step: Begin) -> None:
         """A fresh tree, unless the attempt goes on with what is there; and the task as this tier is told it."""
@@ -198,6 +228,9 @@ class Course:
             failure = generated.failure
             if failure is None:
                 return self._failed("unknown", "the model gave no answer", Detail())
+            place = self._place(now.candidate)
+            if place is not None and is_refused(failure):
+                return self._failed(NOT_RUNNING, f"{failure.message}; {place.to_start}", Detail())
             return self._failed(failure.kind, failure.message, Detail.from_json(failure.detail))
         now.result = generated.result
         if self.bench is not None:
@@ -232,6 +265,8 @@ class Course:
         until = 0.0 if wait.until is None else wait.until - self._clock.now()
         seconds = max(0.0, until if wait.seconds is None else wait.seconds)
         if self._clock.monotonic() + seconds >= self.until:
+            if not self._count:
+                self._note_unasked(self.walk.candidate, wait.why)
             return TooLong(f"{wait.why}; waiting {seconds:.0f} s for it would be longer than the deadline allows")
         self.tiers.show(f"waiting {seconds:.0f} s: {wait.why}")
         await self._stop.bounded(self.pause(seconds))
@@ -249,7 +284,7 @@ class Course:
         return replace(result, verified=last.attempt.verified, attempts=self._attempts()), ""
 
     def _exhausted(self, why: str) -> tuple[Result, str]:
-        count = len(self.made)
+        count = self._count
         said = why or (self.made[-1].attempt.feedback if self.made else "")
         parts = [
             f"all tiers exhausted after {count} attempt(s)",

@@ -67,6 +67,13 @@ class Place:
         """The place as our own HTTP calls want it."""
         return Endpoint(self.url, self.token, self.proxy, self.ca_file)
 
+    @property
+    def to_start(self) -> str:
+        """What to do where nothing listens there."""
+        known = {OLLAMA: "start Ollama: ollama serve", LITELLM: "start LiteLLM: litellm --config FILE"}
+        start = known.get(self.endpoint, f"start the server of the endpoint '{self.endpoint}'")
+        return f"{start}; or name another address: bailiwick config set endpoints.{self.endpoint}.url URL"
+
     def at(self, path: str) -> str:
         """The address of a path of its own API, beside `/v1`."""
         return self.url.rstrip("/").removesuffix("/v1") + path

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, assert_never
 
+from bailiwick.routing.model import NOT_ASKED
+
 HALF_LIFE = 400.0
 """Calls of a skill after which a try counts half."""
 LEANING = 10.0
@@ -41,6 +43,8 @@ class Tried(Protocol):
     def duration_ms(self) -> int: ...
     @property
     def warm_start(self) -> bool: ...
+    @property
+    def feedback(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +237,8 @@ def records(skill: str, size: int, attempts: Iterable[Tried]) -> list[Record]:
     found: list[Record] = []
     rejected = False
     for one in attempts:
+        if one.feedback.startswith(NOT_ASKED):
+            continue
         ending = ending_of(one.verdict, one.verified)
         told = (one.cost, one.duration_ms / 1000, one.warm_start)
         found.append(Record(skill, size, one.model, ending, *told, after=rejected, opens=not found))

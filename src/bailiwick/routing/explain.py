@@ -10,6 +10,7 @@ from bailiwick.errors import NotFound
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow, CallRow
+from bailiwick.routing.model import NOT_ASKED
 from bailiwick.routing.stats import INTERRUPTED, IsDead, status_of
 
 PREFIX = "c-"
@@ -74,11 +75,11 @@ def _choice(row: CallRow, attempts: Sequence[AttemptRow]) -> str:
     parts = [row.why or _default_why(row)]
     if row.chain:
         parts.append(f"chain: {' → '.join(row.chain)}")
-        asked = [one.model for one in attempts]
-        reached = max((row.chain.index(model) for model in asked if model in row.chain), default=-1)
-        skipped = [model for model in row.chain[:reached] if model not in asked]
-        if skipped:
-            parts.append(f"not asked: {', '.join(skipped)}")
+        skipped = {one.model: one.feedback.removeprefix(NOT_ASKED) for one in attempts if not _was_asked(one)}
+        known = [one.model for one in attempts]
+        reached = max((row.chain.index(model) for model in known if model in row.chain), default=-1)
+        skipped |= {model: "no reason is on record" for model in row.chain[:reached] if model not in known}
+        parts += [f"{NOT_ASKED}{model}, {why}" for model, why in skipped.items()]
     return _line("; ".join(parts))
 
 
@@ -88,7 +89,13 @@ def _default_why(row: CallRow) -> str:
     return f"the chain of {row.skill}"
 
 
+def _was_asked(one: AttemptRow) -> bool:
+    return not one.feedback.startswith(NOT_ASKED)
+
+
 def _attempt(one: AttemptRow, later: Sequence[AttemptRow]) -> str:
+    if not _was_asked(one):
+        return _line(f"attempt {one.attempt}: {one.model} ({one.tier}) {one.feedback}")
     facts = [one.tier, f"{one.duration_ms / 1000:.1f} s"]
     if one.tier == "local":
         facts.append("warm" if one.warm_start else "cold")
@@ -109,7 +116,8 @@ def _ending(row: CallRow, attempts: Sequence[AttemptRow], status: str) -> str:
         return "it was interrupted: its process ended before it did; what was set aside for it counts as spent"
     used = f" with {row.model_used}" if row.model_used else ""
     words = {"pass": f"it passed{used}", "fail": f"it failed{used}", "error": "it ended with an error"}[row.status]
-    tries = f" after {len(attempts)} attempt{'' if len(attempts) == 1 else 's'}" if attempts else ""
+    count = sum(map(_was_asked, attempts))
+    tries = f" after {count} attempt{'' if count == 1 else 's'}" if count else ""
     return _line(f"{words}{tries}{f': {row.message}' if row.message else ''}")
 
 

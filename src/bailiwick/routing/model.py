@@ -12,6 +12,8 @@ TierName = Literal["local", "subagent", "managed"]
 Verdict = Literal["accept", "accept_unverified", "escalate", "error"]
 Status = Literal["pass", "fail", "error"]
 
+NOT_ASKED = "not asked: "
+"""How the feedback of an attempt begins that was none: its tier was skipped, and this is why."""
 DEADLINE = 600.0
 """Seconds that a call may take in all."""
 VERIFY_SECONDS = 30.0
@@ -65,7 +67,8 @@ class Judging:
 class Attempt:
     """One tier's try. `duration_ms` and tokens are generation's alone; what is not known is None, never 0.
 
-    `cost` is of generation and verifier together.
+    `cost` is of generation and verifier together. A tier that was skipped is on record as an `error` that took no time
+    and cost nothing, with the reason as `feedback`; it counts in no statistics.
     """
 
     attempt: int
@@ -82,6 +85,11 @@ class Attempt:
     output_summary: str = ""
     runner_output: str = ""
     verifier: Judging | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether the model was asked at all."""
+        return not self.feedback.startswith(NOT_ASKED)
 
     def to_json(self) -> dict[str, Json]:
         """The attempt as it stands in results, logs and statistics."""

@@ -21,6 +21,8 @@ from bailiwick.routing.model import Candidate, TierName
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.warm import loaded_models, look
 
+DIRECT = "openai"
+"""The backend that asks local endpoints; what is held back there has its name and the address."""
 LOOK_SECONDS = 5.0
 PROGRAM_SECONDS = 20.0
 
@@ -29,7 +31,8 @@ PROGRAM_SECONDS = 20.0
 class TierState:
     """One place that models answer at, as it is now. `models` are those of the chains that go there.
 
-    `missing` are the ones among them that it does not list; `cooling_until` is the time until which it is left alone.
+    `missing` are the ones among them that it does not list; `cooling_until` is the time until which it is left alone,
+    after failures or a limit, and `cooling_why` what the last of them said.
     """
 
     name: str
@@ -42,6 +45,7 @@ class TierState:
     missing: tuple[str, ...] = ()
     cloud: bool = False
     cooling_until: float | None = None
+    cooling_why: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """As the `tier` tool gives it; a time is RFC 3339 in UTC."""
@@ -50,6 +54,7 @@ class TierState:
             "name": self.name, "tier": self.tier, "reachable": self.reachable, "probed": self.probed,
             "said": self.said, "models": list(self.models), "loaded": list(self.loaded),
             "missing": list(self.missing), "cloud": self.cloud, "cooling_until": cooling,
+            "cooling_why": self.cooling_why,
         }  # fmt: skip
 
 
@@ -94,31 +99,32 @@ async def _endpoint(name: str, endpoints: Endpoints, wanted: list[Candidate], su
         return TierState(name, "local", reachable=False, probed="nothing was asked", said=error.sentence, models=own)
     url = place.at("/api/tags" if place.kind == "ollama" else "/v1/models")
     probed = f"GET {_shown(url)}"
-    cooling = await _cooling(place.key, survey)
+    cooling, why = await _cooling(place.key, f"{DIRECT}:{place.url}", own, survey)
     try:
         answer = await look(place.reach, url, survey.seconds)
     except (CallFailed, OSError, ValueError) as error:
         said = _words(error, survey.seconds)
         return TierState(
             name, "local", reachable=False, probed=probed, said=said, models=own, cloud=place.cloud,
-            cooling_until=cooling,
+            cooling_until=cooling, cooling_why=why,
         )  # fmt: skip
     listed = _listed(answer)
     missing = tuple(model for model in own if not _is_listed(model, name, listed))
     loaded = await loaded_models(place, survey.models.llama_swap_url, survey.seconds)
     return TierState(
         name, "local", reachable=True, probed=probed, said=_count(listed), models=own, loaded=tuple(loaded),
-        missing=missing, cloud=place.cloud, cooling_until=cooling,
+        missing=missing, cloud=place.cloud, cooling_until=cooling, cooling_why=why,
     )  # fmt: skip
 
 
 async def _program(name: str, wanted: list[Candidate], survey: Survey) -> TierState:
     own = tuple(each.model for each in wanted if each.tier == "subagent" and _backend(each) == name)
-    cooling = await _cooling(key_of(Candidate("", "subagent", name, cloud=True), None), survey)
+    key = key_of(Candidate("", "subagent", name, cloud=True), None)
+    cooling, why = await _cooling(key, _credential(name, survey), own, survey)
     ok, said = await _version(name, survey)
     return TierState(
         name, "subagent", reachable=ok, probed=f"{registry.PROGRAMS[name]} --version", said=said, models=own,
-        cloud=True, cooling_until=cooling,
+        cloud=True, cooling_until=cooling, cooling_why=why,
     )  # fmt: skip
 
 
@@ -138,7 +144,9 @@ async def _version(name: str, survey: Survey) -> tuple[bool, str]:
         return False, error.sentence
     except TimeoutError:
         return False, f"no answer within {PROGRAM_SECONDS:.0f} s"
-    return ok, said if kind != "none" or not ok else f"{said}; no credential is set: bailiwick agents"
+    if ok and kind == "none":
+        return False, f"{said}; no credential is set: bailiwick agents"
+    return ok, said
 
 
 def _backend(candidate: Candidate) -> str:
@@ -148,9 +156,23 @@ def _backend(candidate: Candidate) -> str:
     return candidate_of(candidate.model, Settings()).backend
 
 
-async def _cooling(key: str, survey: Survey) -> float | None:
-    left = await survey.cooldowns.blocked(key)
-    return survey.cooldowns.clock.now() + left if left > 0 else None
+async def _cooling(key: str, credential: str, models: tuple[str, ...], survey: Survey) -> tuple[float | None, str]:
+    """Until when a place is left alone, by its failures or by a limit of its credential, and what was said last."""
+    cooldowns = survey.cooldowns
+    left = max(await cooldowns.blocked(key), await cooldowns.held(credential))
+    if left <= 0:
+        return None, ""
+    return cooldowns.clock.now() + left, await cooldowns.because(models) or "no reason is on record"
+
+
+def _credential(name: str, survey: Survey) -> str:
+    """The name under which a program's credential is held back; the program's own where it has none."""
+    from bailiwick.agents.credentials import resolve_credential
+
+    try:
+        return resolve_credential(name, survey.config, survey.environment).name
+    except BailiwickError:
+        return name
 
 
 def _listed(answer: dict[str, Json]) -> list[str] | None:

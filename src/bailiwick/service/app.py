@@ -12,7 +12,7 @@ from bailiwick.errors import NotReady
 from bailiwick.service.asgi import App, Context, Receive, Send, answer
 from bailiwick.service.auth import Guard, Identify
 from bailiwick.service.hosts import HostCheck, Hosts
-from bailiwick.service.limits import AddressLimit, Limits, Meter, SizeLimit, TokenLimit
+from bailiwick.service.limits import Drain, Limits, Meter, SizeLimit, TokenLimit
 from bailiwick.service.tokens import Access, Scope
 
 if TYPE_CHECKING:
@@ -75,10 +75,11 @@ def create_app(parts: Parts) -> Starlette:
         guarded = cast("Any", Guard(part.app, part.needed))
         routes.append(Mount(part.path, guarded) if part.below else Route(part.path, guarded))
     limits = parts.limits
+    refused = Meter(limits.refused, parts.clock)
     layers: list[tuple[Any, dict[str, Any]]] = [
+        (Drain, {"most": limits.drain, "seconds": limits.drain_seconds}),
         (HostCheck, {"hosts": parts.hosts}),
-        (AddressLimit, {"refused": Meter(limits.refused, parts.clock)}),
-        (Identify, {"find": parts.find, "anonymous": parts.anonymous}),
+        (Identify, {"find": parts.find, "refused": refused, "anonymous": parts.anonymous}),
         (TokenLimit, {"each": Meter(limits.each, parts.clock)}),
         (SizeLimit, {"most": limits.body, "seconds": limits.body_seconds}),
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bailiwick.service.asgi import ACCESS, App, Context, Receive, Send, header, refuse
 from bailiwick.service.hosts import is_loopback
+from bailiwick.service.limits import Meter, address_of, slow_down
 from bailiwick.service.tokens import ANONYMOUS, Access, Scope
 
 OPEN = frozenset({"/healthz", "/readyz"})
@@ -17,16 +18,24 @@ _REALM = 'Bearer realm="bailiwick"'
 
 @dataclass(frozen=True, slots=True)
 class Identify:
-    """Finds who asks, or answers 401. `anonymous`: whoever asks from this very machine without a token may read."""
+    """Finds who asks, or answers 401; an address that keeps asking so has to wait, and only for that.
+
+    Whoever shows a token that is known is let in at once, however often others from the same address were not.
+    `anonymous`: whoever asks from this very machine without a token may read.
+    """
 
     app: App
     find: Callable[[str], Access | None]
+    refused: Meter
     anonymous: bool = False
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
         if context["type"] == "http" and context["path"] not in OPEN:
             given = header(context, b"authorization")
             access = self._who(context, given)
+            if access is None and (seconds := self.refused.take(address_of(context))) > 0:
+                await slow_down(send, seconds)
+                return
             if access is None:
                 what = "a token is needed" if given is None else "this token is not known"
                 challenge = _REALM if given is None else f'{_REALM}, error="invalid_token"'

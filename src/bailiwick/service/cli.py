@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bailiwick.service.app import Part
     from bailiwick.service.offering import Calling
     from bailiwick.service.serving import Wanted
+    from bailiwick.service.stdio import Wire
 
 SCOPES = ("read", "run", "admin")
 
@@ -127,7 +128,7 @@ def _wanted(session: Session, given: dict[str, Any]) -> Wanted:
 
 
 async def _served(session: Session, wanted: Wanted) -> str:
-    from bailiwick.service.offering import require_feature
+    from bailiwick.service.features import require_feature
     from bailiwick.service.ports import listen
 
     require_feature(session.config, "service")
@@ -197,24 +198,37 @@ def mcp(project_root: str | None) -> int:
 
 
 async def _pipe(inlet: int, outlet: int) -> int:
-    from bailiwick.cli.session import open_session
-    from bailiwick.runtime.proc import become_subreaper
-    from bailiwick.service.mcp import build_server
-    from bailiwick.service.offering import make_offer, require_feature, skill_answerer
-    from bailiwick.service.stdio import Wire, serve_pipe
-    from bailiwick.skills.roots import current_root
+    """Greet the client before anything large is loaded, then serve it."""
+    from bailiwick.config.service import load_config
+    from bailiwick.service.features import require_feature
+    from bailiwick.service.stdio import Wire
 
-    become_subreaper()
+    require_feature(load_config(Path.cwd(), {}), "mcp")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
+    wire = Wire(inlet, outlet)
+    await wire.greet(stop)
+    if not stop.is_set():
+        await _serve_pipe(wire, stop)
+    await wire.finish()
+    return 0
+
+
+async def _serve_pipe(wire: Wire, stop: asyncio.Event) -> None:
+    from bailiwick.cli.session import open_session
+    from bailiwick.runtime.proc import become_subreaper
+    from bailiwick.service.mcp import build_server
+    from bailiwick.service.offering import make_offer, skill_answerer
+    from bailiwick.service.stdio import serve_pipe
+    from bailiwick.skills.roots import current_root
+
+    become_subreaper()
     async with open_session(None, _watch()) as session:
-        require_feature(session.config, "mcp")
         roots = (await current_root(Path.cwd()),)
         offer = make_offer(session, skill_answerer(skills_of(session), roots), _detach)
-        await serve_pipe(build_server(offer), Wire(inlet, outlet), stop)
-    return 0
+        await serve_pipe(build_server(offer), wire, stop)
 
 
 def skills_of(session: Session) -> Callable[[], Awaitable[Calling]]:

@@ -61,9 +61,7 @@ def init(**given: Any) -> int:
         proven, gate_changes = _gate(config, root, _wanted(given))
         changes += gate_changes
     if given["with_mcp"]:
-        from bailiwick.service.setup import mcp_change
-
-        changes.append(mcp_change(root))
+        changes.append(_mcp(root, quiet=quiet))
     needed = [change for change in changes if change.needed]
     code = _unproven(proven) or _apply(root, needed, yes=bool(given["yes"]), quiet=quiet)
     if quiet:
@@ -71,6 +69,20 @@ def init(**given: Any) -> int:
         told = {**(proven.to_json() if proven is not None else {}), "written": written}
         click.echo(json.dumps(told, indent=2))
     return code
+
+
+def _mcp(root: Path, *, quiet: bool) -> Change:
+    """Our entry for clients; where it is a path of this machine, that is said."""
+    from bailiwick.service.setup import NAME, mcp_change, own_entry
+
+    entry = own_entry()
+    change = mcp_change(root, entry)
+    if entry["command"] != NAME and change.needed and not quiet:
+        click.echo("`bailiwick` is not on PATH for programs started elsewhere, so its full path is written.")
+        click.echo(
+            "For a file that others share:  pipx install 'bailiwick[service]'   and again:  bailiwick init --mcp"
+        )
+    return change
 
 
 def _wanted(given: dict[str, Any]) -> Wanted:

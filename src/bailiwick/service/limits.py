@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -14,6 +15,8 @@ from bailiwick.service.tokens import Access
 MEGABYTE = 1_000_000
 CLIENTS = 4096
 """Clients that are remembered; the one that was quiet longest is forgotten first."""
+FIRST_REFUSAL = 400
+TOO_SLOW = 408
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,15 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a request may be. `refused` counts requests that were answered with 401, by address."""
+    """What a request may be. `refused` counts requests without a token that is known, by address.
+
+    Of a request that is refused so many bytes are still read, for so many seconds, that its sender gets the answer.
+    """
 
     body: int = MEGABYTE
     body_seconds: float = 30.0
+    drain: int = 64 * MEGABYTE
+    drain_seconds: float = 10.0
     each: Rate = Rate(2000, 1000)
     refused: Rate = Rate(20, 1)
 
@@ -61,38 +69,60 @@ class Meter:
         return max(0.0, (1 - left) / self.rate.second)
 
 
-async def _slow_down(send: Send, seconds: float) -> None:
+async def slow_down(send: Send, seconds: float) -> None:
+    """Answer that it was too much, and when to come again."""
     after = str(max(1, ceil(seconds))).encode()
     await refuse(send, 429, "too many requests", f"try again in {after.decode()} s", ((b"retry-after", after),))
 
 
-def _address(context: Context) -> str:
+def address_of(context: Context) -> str:
+    """Where a request comes from."""
     client = context.get("client")
     return str(client[0]) if client else "?"
 
 
 @dataclass(slots=True)
-class AddressLimit:
-    """Stands in front of the tokens: an address that keeps showing wrong ones has to wait."""
+class Drain:
+    """Stands in front of all others: what a refused request still sends is read and dropped before it is refused.
+
+    A connection that is closed with bytes unread is reset, and the client never sees why.
+    """
 
     app: App
-    refused: Meter
+    most: int
+    seconds: float
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
-        if context["type"] != "http":
+        if context["type"] != "http" or header(context, b"expect"):
             await self.app(context, receive, send)
             return
-        address = _address(context)
-        if (seconds := self.refused.due(address)) > 0:
-            await _slow_down(send, seconds)
-            return
+        read, done = 0, False
 
-        async def count(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401:
-                self.refused.take(address)
+        async def counted() -> Message:
+            nonlocal read, done
+            message = await receive()
+            read += len(message.get("body", b""))
+            done = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_refusal(message["status"]) and _has_body(context):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self.seconds):
+                        while not done and read <= self.most:
+                            await counted()
             await send(message)
 
-        await self.app(context, receive, count)
+        await self.app(context, counted, answer)
+
+
+def _is_refusal(status: int) -> bool:
+    """Whether a request is refused; nobody who is too slow is waited for again."""
+    return status >= FIRST_REFUSAL and status != TOO_SLOW
+
+
+def _has_body(context: Context) -> bool:
+    return (header(context, b"content-length") or "0") != "0" or header(context, b"transfer-encoding") is not None
 
 
 @dataclass(slots=True)
@@ -104,8 +134,8 @@ class TokenLimit:
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
         access: Access | None = context.get(ACCESS)
-        if access is not None and (seconds := self.each.take(f"{access.name}\0{_address(context)}")) > 0:
-            await _slow_down(send, seconds)
+        if access is not None and (seconds := self.each.take(f"{access.name}\0{address_of(context)}")) > 0:
+            await slow_down(send, seconds)
             return
         await self.app(context, receive, send)
 
@@ -135,7 +165,7 @@ class SizeLimit:
             return
         except TimeoutError:
             what = f"the request did not arrive within {self.seconds:g} s"
-            await refuse(send, 408, what, "send it again, faster", ((b"connection", b"close"),))
+            await refuse(send, TOO_SLOW, what, "send it again, faster", ((b"connection", b"close"),))
             return
         if body is None:
             return

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from bailiwick import __version__
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.service.app import Part
-from bailiwick.service.asgi import ACCESS, App, Context, Receive, Send
+from bailiwick.service.asgi import ACCESS, App, Context, Message, Receive, Send, answer, header
 from bailiwick.service.auth import access_of
+from bailiwick.service.handshake import NAME, TITLE, instructions
+from bailiwick.service.jsonrpc import OpenRequests, Refused, in_use, read_message
 from bailiwick.service.mcp_resources import Resources
 from bailiwick.service.mcp_tools import Answerer, Call, document_of, objection, refusal, unknown, visible
 from bailiwick.service.tokens import Access
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-INSTRUCTIONS: Final = Path(__file__).parent.parent / "bundled" / "prompts" / "mcp-instructions.md"
 PERSON: Final = Access("person", "admin")
 """Whoever started us on a pipe."""
 CALLS: Final = 64
@@ -38,6 +39,7 @@ SESSIONS: Final = 256
 """Sessions of older clients that may be open at once."""
 IDLE: Final = 1800.0
 PATH: Final = "/mcp"
+BAD_REQUEST: Final = 400
 _WHOLE: Final[dict[str, Json]] = {"resultType": "complete"}
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -79,19 +81,13 @@ class Offer:
         return self._schemas.get(name)
 
 
-@cache
-def _instructions() -> str:
-    return INSTRUCTIONS.read_text("utf-8").strip()
-
-
 def build_server(offer: Offer) -> Server[Any]:
     """A server that offers this, to old and new clients alike."""
     import mcp_types as types
     from mcp.server.lowlevel import Server
 
     server: Server[Any] = Server(
-        "bailiwick", version=__version__, title="Bailiwick", instructions=_instructions(),
-        get_tool_input_schema=offer.schema,
+        NAME, version=__version__, title=TITLE, instructions=instructions(), get_tool_input_schema=offer.schema,
     )  # fmt: skip
     server.middleware.clear()  # spans that nobody collects; they cost a tenth of a short call
     handlers = Handlers(offer)
@@ -157,7 +153,9 @@ class Handlers:
         skill = (await self._offer.skills()).get(params.name)
         if skill is None:
             raise _invalid(f"Unknown prompt: {params.name[:64]}")
-        text = "\n\n".join(part for part in (skill.body, (params.arguments or {}).get("task", "")) if part)
+        phases = (tool.phase for tool in self._offer.tools.values() if tool.skill == skill.name)
+        parts = [part for phase in phases if (part := skill.parts.get(phase))]
+        text = "\n\n".join(part for part in (skill.body, *parts, (params.arguments or {}).get("task", "")) if part)
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return {**_WHOLE, "description": skill.description, "messages": [message]}
 
@@ -239,13 +237,38 @@ def _entry(sessions: StreamableHTTPSessionManager) -> App:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Tells the session's keeper whose request it is, so that nobody else can go on with a session."""
+    """Tells the session's keeper whose request it is, so that nobody else can go on with a session.
+
+    What is no message, and a request with the id of one that is open in its session, is refused before.
+    """
 
     app: App
+    open: OpenRequests = field(default_factory=OpenRequests)
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
         context["user"] = _user(context[ACCESS])
-        await self.app(context, receive, send)
+        if context["method"] != "POST":
+            await self.app(context, receive, send)
+            return
+        first = await receive()
+        found = read_message(first.get("body", b""))
+        if isinstance(found, Refused):
+            await answer(send, BAD_REQUEST, json.loads(found.answer))
+            return
+        session = header(context, b"mcp-session-id")
+        name = (session, found.id) if session and found.id is not None and found.method else None
+        if name is not None and found.id is not None and not self.open.begin(name):
+            await answer(send, BAD_REQUEST, json.loads(in_use(found.id)))
+            return
+        left = [first]
+
+        async def replay() -> Message:
+            return left.pop() if left else await receive()
+
+        try:
+            await self.app(context, replay, send)
+        finally:
+            self.open.end(name)
 
 
 @lru_cache(maxsize=256)

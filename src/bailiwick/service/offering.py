@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bailiwick.config.environment import Environment
-from bailiwick.config.service import Config
-from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.routing.call_log import read_calls, sessions_folder
@@ -28,21 +26,12 @@ if TYPE_CHECKING:
     from bailiwick.cli.session import Session
     from bailiwick.skills.service import Caller
 
-OFF = "BW607"
-
 
 class Calling(Protocol):
     """Does what the tools of skills promise."""
 
     async def call(self, tool: str, arguments: Mapping[str, Json], caller: Caller) -> Outcome | dict[str, Json]:
         """The outcome of one call; raises `BailiwickError` for what the caller can change."""
-
-
-def require_feature(config: Config, name: str) -> None:
-    """Raise `NotReady` where a part is switched off."""
-    if not config.get(f"features.{name}"):
-        what = f"features.{name} is off ({config.origin(f'features.{name}')})"
-        raise NotReady(what, hint=f"whoever set it can change it: features.{name}: true", code=OFF)
 
 
 def skill_answerer(skills: Callable[[], Awaitable[Calling]], roots: tuple[Path, ...]) -> Answerer:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bailiwick.config.editing import write_atomically
+from bailiwick.config.environment import Environment
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.gate.spec import CheckSpec, GateSpec, read_gate
 from bailiwick.ids import Json
+from bailiwick.skills.text_form import in_the_form_of
 
 MCP_FILE: Final = ".mcp.json"
 SERVERS: Final = "mcpServers"
 NAME: Final = "bailiwick"
-ENTRY: Final[dict[str, Json]] = {"command": "bailiwick", "args": ["mcp"]}
 NOT_JSON = "BW170"
 NOT_SERVERS = "BW171"
 LARGEST: Final = 1_000_000
@@ -54,22 +57,45 @@ class Change:
             self.path.chmod(MODE)
 
 
-def mcp_change(root: Path) -> Change:
+def mcp_entry(path: str, python: Path, *, in_venv: bool) -> dict[str, Json]:
+    """How a client starts us: by our name where a program started anywhere finds it, else by the full path.
+
+    What is found only because an environment is active is not found by an editor that was started elsewhere. `path`
+    is where programs are looked for, `python` the interpreter that runs us.
+    """
+    beside = python.parent / NAME
+    found = shutil.which(NAME, path=path)
+    if found is not None and not (in_venv and Path(found).parent == beside.parent):
+        return {"command": NAME, "args": ["mcp"]}
+    if os.access(beside, os.X_OK):
+        return {"command": str(beside), "args": ["mcp"]}
+    return {"command": str(python), "args": ["-m", "bailiwick", "mcp"]}
+
+
+def own_entry() -> dict[str, Json]:
+    """How a client starts this very installation."""
+    import sys
+
+    path = Environment().text("PATH") or os.defpath
+    return mcp_entry(path, Path(sys.executable), in_venv=sys.prefix != sys.base_prefix)
+
+
+def mcp_change(root: Path, entry: dict[str, Json]) -> Change:
     """Our entry in a repository's `.mcp.json`; other servers stay. Raises `InputInvalid` for a file that is no such."""
     path = root / MCP_FILE
     text = _text(path)
     if not text.strip():
-        return Change(path, text, json.dumps({SERVERS: {NAME: ENTRY}}, indent=2) + "\n")
+        return Change(path, text, json.dumps({SERVERS: {NAME: entry}}, indent=2) + "\n")
     data = _parsed(text, path)
     servers = data.setdefault(SERVERS, {})
     if not isinstance(servers, dict):
         what = f"'{SERVERS}' is no object"
         raise InputInvalid([Problem(NOT_SERVERS, what, Place(str(path)), 'write "mcpServers": {}')])
-    if servers.get(NAME) == ENTRY:
+    if servers.get(NAME) == entry:
         return Change(path, text, text)
-    servers[NAME] = ENTRY
-    tail = "\n" if text.endswith("\n") else ""
-    return Change(path, text, json.dumps(data, indent=_indent(text), ensure_ascii=False) + tail)
+    servers[NAME] = entry
+    made = json.dumps(data, indent=_indent(text), ensure_ascii=False)
+    return Change(path, text, in_the_form_of(text.encode(), f"{made}\n".encode(), MCP_FILE).decode())
 
 
 def _text(path: Path) -> str:
@@ -77,7 +103,7 @@ def _text(path: Path) -> str:
         data = path.read_bytes()
         if len(data) > LARGEST:
             raise InputInvalid([Problem(NOT_JSON, "the file is too large", Place(str(path)), "a megabyte at most")])
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -86,7 +112,7 @@ def _text(path: Path) -> str:
 
 def _parsed(text: str, path: Path) -> dict[str, Json]:
     try:
-        data = json.loads(text, object_pairs_hook=_unique)
+        data = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         place = Place(str(path), error.lineno, error.colno)
         hint = "repair it by hand; nothing was written"

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from bailiwick.runtime.supervise import Supervisor
+from bailiwick.service.handshake import greeting
+from bailiwick.service.jsonrpc import INVALID_REQUEST, Id, Message, OpenRequests, in_use, read_message, refusal
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -27,9 +28,7 @@ AHEAD: Final = 8
 """Chunks that are read before they are looked at."""
 LAST_WORDS: Final = 2.0
 """Seconds for what is still to be written at the end."""
-_REFUSED = b'{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"%s"}}\n'
-UNREADABLE: Final = _REFUSED % (-32700, b"Parse error: each line has to be one JSON-RPC message")
-TOO_LONG: Final = _REFUSED % (-32600, b"a message may have 4,000,000 bytes at most: name files by their path")
+TOO_LONG: Final = refusal(INVALID_REQUEST, "a message may have 4,000,000 bytes at most: name files by their path")
 
 
 @contextmanager
@@ -88,6 +87,10 @@ class Wire:
         self._outlet = outlet
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[list[bytes | None]] = asyncio.Queue()
+        self._first: list[list[bytes | None]] = []
+        self._begun = False
+        self.greeted: Id | None = None
+        self.requests = OpenRequests()
         self._room = threading.Semaphore(AHEAD)
         self._words: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.gone = asyncio.Event()
@@ -95,12 +98,33 @@ class Wire:
         self._reader = threading.Thread(target=self._read, name="mcp input", daemon=True)
 
     def begin(self) -> None:
-        """Start reading and writing."""
-        self._writer.start()
-        self._reader.start()
+        """Start reading and writing; twice is once."""
+        if not self._begun:
+            self._begun = True
+            self._writer.start()
+            self._reader.start()
+
+    async def greet(self, stop: asyncio.Event) -> None:
+        """Begin, and answer the first message at once where it is a plain greeting; `take` gives it all the same."""
+        self.begin()
+        taking = asyncio.ensure_future(self.take())
+        ended = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({taking, ended}, return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        if not taking.done():
+            taking.cancel()
+            return
+        lines = taking.result()
+        self._first.append(lines)
+        found = read_message(lines[0]) if lines and lines[0] is not None else None
+        if isinstance(found, Message) and (made := greeting(found)) is not None:
+            self.greeted, answer = made
+            self.put(answer)
 
     async def take(self) -> list[bytes | None]:
         """The next lines; none at the end of the input."""
+        if self._first:
+            return self._first.pop()
         found = await self._lines.get()
         self._room.release()
         return found
@@ -151,6 +175,8 @@ async def serve_pipe(server: Server[Any], wire: Wire, stop: asyncio.Event) -> No
     """Serve one client until it closes the pipe or `stop` is set; what its calls started is ended then."""
     import anyio
 
+    from bailiwick.runtime.supervise import Supervisor
+
     arrived, incoming = anyio.create_memory_object_stream[Any](0)
     outgoing, leaving = anyio.create_memory_object_stream[Any](0)
     problems: list[BaseException] = []
@@ -187,18 +213,45 @@ async def _pass_in(wire: Wire, arrived: MemoryObjectSendStream[SessionMessage | 
     async with arrived:
         while lines := await wire.take():
             for line in lines:
-                if line is None:
-                    wire.put(TOO_LONG)
+                refused = _refused(wire.requests, line)
+                if refused or line is None:
+                    wire.put(refused)
                     continue
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
-                    wire.put(UNREADABLE)
+                    wire.put(_no_message(wire.requests, line))
                     continue
                 await arrived.send(SessionMessage(message))
+
+
+def _refused(requests: OpenRequests, line: bytes | None) -> bytes:
+    """What is answered to a line that nobody else gets to see; b"" where it is a message."""
+    if line is None:
+        return TOO_LONG
+    found = read_message(line)
+    if not isinstance(found, Message):
+        return found.answer
+    if (gone := found.cancels) is not None:
+        requests.end(gone)
+    if not found.method or found.id is None or requests.begin(found.id):
+        return b""
+    return in_use(found.id)
+
+
+def _no_message(requests: OpenRequests, line: bytes) -> bytes:
+    found = read_message(line)
+    name = found.id if isinstance(found, Message) else None
+    requests.end(name)
+    return refusal(INVALID_REQUEST, "this is no request, notification or answer of JSON-RPC", name)
 
 
 async def _pass_out(wire: Wire, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
     async with leaving:
         async for one in leaving:
+            name = None if hasattr(one.message, "method") else getattr(one.message, "id", None)
+            wire.requests.end(name)
+            if name is not None and name == wire.greeted:
+                wire.greeted = None  # it was answered before the server was there
+                continue
             wire.put(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")

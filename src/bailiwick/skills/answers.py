@@ -18,6 +18,8 @@ def _objects(**properties: Json) -> Json:
 
 _DETAILS: dict[str, dict[str, Json]] = {
     "debug": {
+        "reproduction": {"type": "object", "properties": {"command": _TEXT, "shows": _TEXT}},
+        "bisected": _TEXT,
         "hypotheses": _objects(claim=_TEXT, verdict={"enum": ["confirmed", "refuted", "open"]}, because=_TEXT),
         "evidence": _objects(file=_TEXT, line={"type": "integer"}, quote=_TEXT, shows=_TEXT),
         "root_cause": _TEXT,

@@ -7,7 +7,7 @@ the project gets the bytes that were taken.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +16,14 @@ from bailiwick.config.paths import Paths, make_private
 from bailiwick.errors import BailiwickError, InternalBug
 from bailiwick.fence.locks import held
 from bailiwick.fence.names import shown
-from bailiwick.fence.objects import PROGRAM, Change
+from bailiwick.fence.objects import FILE, PROGRAM, Change
 from bailiwick.fence.toolchain_trees import Grounds
 from bailiwick.ids import digest
 from bailiwick.routing.model import Checked, FileOut, Result
 from bailiwick.skills.copies import Copies
 from bailiwick.skills.delivery import Parcel, change_fault, deliver, path_fault, write_files
 from bailiwick.skills.site import Asked, Check, Which, refused
+from bailiwick.skills.text_form import in_the_form_of
 from bailiwick.skills.trials import Trials, Tried
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Left:
     async def read(self, which: Which, path: str) -> bytes | None:
         """The bytes of a file before or after."""
         return await self.copies.read(self._tree(which), path)
+
+    async def sources(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """Several files as they were before, for a look at what is in them."""
+        return await self.copies.read_some(self.copies.base, paths)
 
     async def files(self, which: Which) -> tuple[str, ...]:
         """Every path before or after."""
@@ -183,9 +188,25 @@ class ProjectBench:
         copies, trials = self._opened(), self._trials
         if self._work is None or trials is None:
             raise InternalBug("an attempt was checked before it began")
-        tree = await copies.survey(self._work)
-        self._left = Left(copies, trials, tree, await copies.changes(tree), self._known)
+        self._left = Left(copies, trials, await self._surveyed(copies, self._work), known=self._known)
+        self._left = replace(self._left, changes=await copies.changes(self._left.tree))
         return self._left
+
+    async def _surveyed(self, copies: Copies, work: Path) -> str:
+        """The tree of a copy, after each changed text was written as it was before: its encoding, its line endings."""
+        tree = await copies.survey(work)
+        texts: list[tuple[str, bytes]] = []
+        for change in await copies.changes(tree):
+            if change.status != "M" or not {change.old_mode, change.new_mode} <= {FILE, PROGRAM}:
+                continue
+            if path_fault(change.path):
+                continue
+            old, new = await copies.read(copies.base, change.path), await copies.read(tree, change.path)
+            if old is not None and new is not None and (kept := in_the_form_of(old, new, change.path)) != new:
+                texts.append((change.path, kept))
+        if texts and not await asyncio.to_thread(write_files, work, texts):
+            return await copies.survey(work)
+        return tree
 
     async def _fault(self, left: Left) -> str:
         """What no skill may do, whatever its checks say."""

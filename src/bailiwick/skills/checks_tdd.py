@@ -14,6 +14,7 @@ from bailiwick.gate.outcomes import RED, Session
 from bailiwick.gate.testfiles import is_test_file, self_loading, shadowed
 from bailiwick.ids import Json
 from bailiwick.routing.model import Checked, Result
+from bailiwick.skills.additions import lost_names, only_adds
 from bailiwick.skills.reasons import Reason, fails_always, nothing_ran, output_reason, pytest_reason
 from bailiwick.skills.site import Asked, Site, refused
 from bailiwick.skills.trials import Tried
@@ -52,10 +53,10 @@ class _Named:
 
 
 async def check_red(_result: Result, site: Site, asked: Asked) -> Checked:
-    """Exactly one test file is new or changed, and the tests fail because of what is not written yet."""
+    """One test file is new or has more than before, and the tests fail because of what is not written yet."""
     test, fault = await _only_a_test(site)
     where = str(site.root / test) if test else ""
-    if fault:
+    if fault := fault or await _lost_in_file(site, test):
         return refused(fault, file_path=where)
     tried, fault = await _run(site, asked)
     if fault := fault or (_all_green(tried) if tried.good else ""):
@@ -68,10 +69,42 @@ async def check_red(_result: Result, site: Site, asked: Asked) -> Checked:
     else:
         reason = output_reason(tried.output)
         fault = (await _whose(site, asked, test, tried.output)) if reason.right else _wrong(reason)
-    if fault:
+    if fault := fault or await _lost_in_run(site, asked, tried, test):
         return refused(fault, tried.output, where)
     found: dict[str, Json] = {"reason": reason.kind, "shown_by": reason.line}
     return Checked(ok=True, output=tried.output, file_path=where, details=found)
+
+
+async def _lost_in_file(site: Site, test: str) -> str:
+    """Why a written test file has less than it had before; "" where it is new, or where something was only added."""
+    old, new = await site.read("before", test), await site.read("after", test)
+    if old is None or not old.strip() or only_adds(old, new or b"", test):
+        return ""
+    return (
+        f"{shown(test)} was there before, and not all of it is there any more: every test, fixture and setting of it "
+        "has to stay as it is. Give the whole file with the new test added, or a new file beside it"
+    )
+
+
+async def _lost_in_run(site: Site, asked: Asked, after: Tried, test: str) -> str:
+    """Which tests the new one keeps from running or passing; those of its own file wait until it can be loaded."""
+    before = await site.run("before", asked.test_cmd) if after.session is not None else after
+    if before.session is None or after.session is None:
+        return ""
+    old, new = before.session, after.session
+    unloadable = [name for name in new.uncollected if name not in old.uncollected and not _is_of(name, test)]
+    if unloadable:
+        return f"{unloadable[0]} can't be loaded any more since {test} is there"
+    lost = [name for name in sorted(old.passed) if new.outcomes.get(name) in RED]
+    if not new.uncollected:
+        there = frozenset(item.id for item in new.items)
+        lost += [item.id for item in old.items if item.id not in there]
+    return f"{len(lost)} tests that were there before are lost or fail, the first is {lost[0]}" if lost else ""
+
+
+def _is_of(name: str, test: str) -> bool:
+    """Whether what a runner names is this test file or lies in it."""
+    return f"/{test}".endswith("/" + name.partition("::")[0])
 
 
 async def _whose(site: Site, asked: Asked, test: str, output: str) -> str:
@@ -93,7 +126,7 @@ async def check_green(_result: Result, site: Site, asked: Asked) -> Checked:
 
 
 async def check_refactor(result: Result, site: Site, asked: Asked) -> Checked:
-    """No test was touched or lost, all are green, and the file was changed or is said to need no change."""
+    """No test and no public name was lost, all tests are green, and the file was changed or said to need no change."""
     where = str(site.root / asked.impl_path)
     if fault := await touched(site):
         return refused(fault, file_path=where)
@@ -102,11 +135,26 @@ async def check_refactor(result: Result, site: Site, asked: Asked) -> Checked:
         return refused("the files that were given are as they were before", file_path=where)
     if changed and asked.impl_path not in changed:
         return refused(f"{asked.impl_path} is the file to improve, and it was not changed", file_path=where)
+    if fault := await _names_gone(site):
+        return refused(fault, file_path=where)
     before = await site.run("before", asked.test_cmd) if changed else None
     tried, fault = await _run(site, asked)
     fault = fault or _not_green(tried) or _not_run(tried, _Named.of(asked.test_path))
     fault = fault or (_lost(before, tried) if before is not None else "")
     return refused(fault, tried.output, where) if fault else Checked(ok=True, output=tried.output, file_path=where)
+
+
+async def _names_gone(site: Site) -> str:
+    """Which public names a refactoring took away; others may use them, whether a test does or not."""
+    for change in site.changes:
+        old = await site.read("before", change.path) if change.status != "A" else None
+        lost = lost_names(old, await site.read("after", change.path), change.path) if old is not None else []
+        if lost:
+            named = ", ".join(lost[:NAMED])
+            return (
+                f"{shown(change.path)} had {named}, which a caller may use, and has it no more: keep every public name"
+            )
+    return ""
 
 
 async def expect_test(site: Site, asked: Asked) -> None:
@@ -192,7 +240,7 @@ def _in_tests(path: str) -> bool:
 def _pytest_red(session: Session, test: str, packages: Iterable[str]) -> tuple[str, Reason]:
     """Why the run of pytest does not prove the new test, or the reason for which it fails."""
     paths = {item.id: item.path for item in session.items}
-    lost = [name for name in session.uncollected if f"/{test}".endswith("/" + name.partition("::")[0])]
+    lost = [name for name in session.uncollected if _is_of(name, test)]
     red = [one for one, outcome in session.outcomes.items() if outcome in RED and paths.get(one) == test]
     if not lost and not red:
         others = f"; what fails is {session.red[0]}" if session.red else ""

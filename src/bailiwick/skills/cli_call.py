@@ -62,7 +62,7 @@ def run_call(typed: Typed) -> int:
         hint = f"bailiwick skill {typed.tool.name} --help"
         raise UsageError("; ".join(_as_option(fault, typed.tool) for fault in faults), hint=hint, code=BAD_ARGUMENTS)
     told, cancelled = asyncio.run(_call(typed, given(typed.tool, arguments), root))
-    if typed.as_json or "attempts" not in told:
+    if typed.as_json:
         click.echo(json.dumps(told, indent=2, ensure_ascii=True))
     else:
         for line in lines(told):

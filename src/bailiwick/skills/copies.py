@@ -25,6 +25,7 @@ from bailiwick.fence.vault import ATTRIBUTES, Vault
 BOUNDS = Bounds(files=100_000, total=2048 << 20)
 """What a project may hold at most, ignored files left out."""
 BLOB = 64 << 20
+LARGEST_SOURCE = 256 << 10
 IGNORED = b"""__pycache__/
 *.pyc
 .pytest_cache/
@@ -90,6 +91,10 @@ class Copies:
     async def read(self, tree: str, path: str) -> bytes | None:
         """The bytes of a file; None where there is none."""
         return await self.objects.blob(tree, path, BLOB)
+
+    async def read_some(self, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of several files at once; what is missing or large is left out."""
+        return await self.objects.blobs(tree, paths, LARGEST_SOURCE)
 
     async def files(self, tree: str) -> tuple[str, ...]:
         """Every path of a tree."""

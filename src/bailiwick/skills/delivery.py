@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from bailiwick.fence.objects import FILE, LINK, PROGRAM, Change
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
+"""Categories of characters that make a name look like another one."""
 LONGEST = 1024
 OWN = ".bailiwick"
 
@@ -41,6 +44,8 @@ def path_fault(path: str) -> str:
         return f"'{shown(path[:80])}' is not a path"
     if path.startswith("/") or "\\" in path or any(ord(one) < 32 or one == "\x7f" for one in path):
         return f"'{shown(path)}' is not relative to the project"
+    if hidden := next((one for one in path if unicodedata.category(one) in _UNSEEN), ""):
+        return f"'{shown(path)}' has a character that can't be seen or turns the text around it: U+{ord(hidden):04X}"
     if any(part in ("", ".", "..") for part in parts):
         return f"'{shown(path)}' is not a plain path inside the project"
     if any(is_git_name(part) for part in parts):
@@ -63,12 +68,14 @@ def change_fault(changes: Iterable[Change]) -> str:
 
 
 def write_files(top: Path, files: Sequence[tuple[str, bytes]]) -> str:
-    """Write files below a copy; "" or why not all of them could be written."""
+    """Write files below a copy, a program stays one; "" or why not all of them could be written."""
     for path, data in files:
         try:
             with _folder(top, path, make=True) as (at, name):
+                known = _status(at, name)
                 _remove(at, name)
-                _write(at, name, data, 0o644)
+                program = known is not None and stat.S_ISREG(known.st_mode) and known.st_mode & 0o100
+                _write(at, name, data, 0o755 if program else 0o644)
         except OSError as error:
             return f"'{shown(path)}' can't be written: {error.strerror}"
     return ""

@@ -38,6 +38,9 @@ def exit_code(told: Mapping[str, Json]) -> int:
 
 def lines(told: Mapping[str, Json]) -> Iterator[str]:
     """A result for people: what came of it, where it is, what was found, who tried."""
+    if "attempts" not in told:
+        yield from _tiers(told["tiers"]) if isinstance(told.get("tiers"), list) else _details(dict(told), "")
+        return
     head = (told.get("status"), _name(told), told.get("model_used"))
     yield "  ".join(plain(str(part)) for part in head if part)
     for text in dict.fromkeys(told.get(key) for key in ("message", "error")):
@@ -56,6 +59,19 @@ def lines(told: Mapping[str, Json]) -> Iterator[str]:
         yield f"  {_attempt(attempt)}"
     if told.get("why"):
         yield f"  why   {plain(str(told['why']))}"
+
+
+def _tiers(tiers: list[Json]) -> Iterator[str]:
+    """Each tier: whether it can be reached and how that was found out, its models, what stands in the way."""
+    for one in tiers:
+        state = "reachable" if one.get("reachable") else "NOT reachable"
+        yield plain(f"{one.get('name')} ({one.get('tier')}): {state}, {one.get('said')}")
+        yield f"    asked      {plain(str(one.get('probed')))}"
+        for name, word in (("models", "models"), ("loaded", "loaded"), ("missing", "missing")):
+            if one.get(name):
+                yield f"    {word:9}  {plain(', '.join(map(str, one[name])))}"
+        if one.get("cooling_until"):
+            yield f"    left alone until {plain(str(one['cooling_until']))}: {plain(str(one.get('cooling_why')))}"
 
 
 def plain(text: str) -> str:

@@ -15,7 +15,7 @@ _WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _SCRIPT = re.compile(r"""(?:from|import|require\()\s*['"](\.{1,2}/[^'"]+)['"]""")
 _ENDS = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", "/index.ts", "/index.js")
 _SOURCES = ("", "src/", "lib/", "python/")
-_CODE = (".py", ".js", ".ts", ".tsx", ".jsx", ".mjs", ".go", ".rs", ".rb", ".java", ".kt", ".c", ".h", ".cpp", ".php")
+CODE = (".py", ".js", ".ts", ".tsx", ".jsx", ".mjs", ".go", ".rs", ".rb", ".java", ".kt", ".c", ".h", ".cpp", ".php")
 
 
 def expanded(names: Sequence[str], files: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -47,7 +47,7 @@ def mentioned(text: str, files: Sequence[str], root: str = "") -> list[str]:
     stems: dict[str, list[str]] = {}
     for one in files:
         name, dot, end = one.rpartition("/")[2].rpartition(".")
-        if name in words and dot + end in _CODE:
+        if name in words and dot + end in CODE:
             stems.setdefault(name, []).append(one)
     found.update((paths[0], None) for paths in stems.values() if len(paths) == 1)
     return list(found)[:MOST]

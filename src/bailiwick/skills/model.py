@@ -74,6 +74,8 @@ class Tool:
 class Skill:
     """A discipline: what a model is told to do and never to do. `parts` are further texts of the folder, by stem.
 
+    A part with the name of a phase goes to the model with the body when that phase is done, and only then.
+
     `chain` and `local_only` are the author's wish; `arguments` None stands for the usual ones; `output` is the JSON
     Schema of `details`, where the skill has an answer of its own.
     """
@@ -92,6 +94,11 @@ class Skill:
     writes: bool = False
     output: Json = None
     parts: Mapping[str, str] = field(default_factory=dict)
+
+    def discipline(self, phase: str = "") -> str:
+        """What a model is told: the body, and the text of the phase that it is to do, where there is one."""
+        part = self.parts.get(phase, "")
+        return f"{self.body}\n\n{part}" if part else self.body
 
     @property
     def tool_name(self) -> str:

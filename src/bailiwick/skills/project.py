@@ -18,6 +18,7 @@ from bailiwick.skills.checks_tdd import expect_green, expect_test
 from bailiwick.skills.delivery import path_fault
 from bailiwick.skills.material import expanded, imported, mentioned
 from bailiwick.skills.site import Asked
+from bailiwick.skills.surroundings import Surroundings, candidates, surroundings
 from bailiwick.skills.tasks import task_text
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ class ProjectCall:
         try:
             site = await bench.open()
             await self._expect(site)
-            task = await call.with_past(task_text(call.tool, self._given))
-            job = replace(call.job(task, root=self._root), files=tuple(await self._shown(site)))
+            around = await self._around(site)
+            task = await call.with_past(task_text(call.tool, self._given, around.lines if around else None))
+            files = [*await self._shown(site), *(around.shown if around else ())]
+            job = replace(call.job(task, root=self._root), files=tuple(dict.fromkeys(files)))
             return await call.route(job, bench)
         finally:
             await bench.drop()
@@ -68,6 +71,13 @@ class ProjectCall:
         if tool.skill == "tdd" and asked.impl_path:
             self._require([asked.impl_path], await site.files("before"), "impl_path")
             await expect_green(site, asked)
+
+    async def _around(self, site: Left) -> Surroundings | None:
+        """Where a new test belongs; None for a call that is told its files."""
+        if (self._call.tool.skill, self._call.tool.phase) != ("tdd", "red"):
+            return None
+        files, text = await site.files("before"), self._asked.material
+        return surroundings(text, files, await site.sources(candidates(text, files)))
 
     async def _shown(self, site: Left) -> list[str]:
         """The files that a model without tools sees: those that are named, then those that the call is about."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -76,11 +74,10 @@ def _real(path: Path) -> Path | None:
 
 
 def _outside(given: str, allowed: tuple[Path, ...]) -> UsageError:
+    """What a caller hears, who may be a model: where it may work, and whose decision that is, but no way around it."""
     listed = ", ".join(map(str, allowed)) or "none"
-    wanted = json.dumps([*map(str, allowed), given], ensure_ascii=False)
     return UsageError(
         f"project_root {given} is not in a directory that skills may work in (roots: {listed})",
-        hint="start `bailiwick mcp` in that project; for `bailiwick serve`, if skills may work there: "
-        f"bailiwick config set roots {shlex.quote(wanted)}",
+        hint="name a project inside them; only the person who started the server decides over other directories",
         code=NOT_ALLOWED,
     )

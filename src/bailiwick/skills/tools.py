@@ -34,19 +34,22 @@ _TDD = (
     Tool(
         "tdd_red", "Write a failing test",
         "Writes one test for a behaviour that does not exist yet, runs it, and proves that it fails for the right "
-        "reason: an assertion or a missing symbol, not a broken test.",
+        "reason: an assertion or a missing symbol, not a broken test. Tests that exist stay. Use it before any product "
+        'code is written, for a feature or a bug: "write a test for", "test first", "fix this bug".',
         (_ROOT, Argument("spec", "text", "The behaviour that the test has to demand.", required=True), _TEST_CMD),
         "tdd", "red", _ADDS, writes=True,
     ),
     Tool(
         "tdd_green", "Make a failing test pass",
-        "Writes the least code that makes the test pass. The tests themselves stay as they are; that is checked.",
+        "Writes the least code that makes the test pass. The tests themselves stay as they are; that is checked. Use "
+        'it after tdd_red, or where a test fails and the behaviour is wanted: "make this test pass", "implement".',
         (_ROOT, _TEST_PATH, _TEST_CMD),
         "tdd", "green", _CHANGES, writes=True, files=("test_path",),
     ),
     Tool(
         "tdd_refactor", "Refactor under green tests",
-        "Improves the code behind a test without changing what it does; all tests pass before and after.",
+        "Improves the code behind a test without changing what it does; all tests pass before and after, and no public "
+        'name is lost. Use it when tests are green: "clean up", "simplify", "split this function".',
         (_ROOT, _TEST_PATH, _IMPL_PATH, _TEST_CMD),
         "tdd", "refactor", _CHANGES, writes=True, files=("test_path", "impl_path"),
     ),
@@ -55,19 +58,22 @@ _TDD = (
 _THINKING = (
     Tool(
         "review", "Review files",
-        "Finds faults in files: each has a file, a line and a severity, and each reference was checked to exist.",
+        "Finds faults in files: each has a file, a line and a severity, and each reference was checked to exist. Use "
+        'it before a change is proposed or merged: "review this", "check my change", "is this safe".',
         (_ROOT, Argument("files", "paths", "The files to review, relative to the project.", required=True), _CONTEXT),
         "review", "review", _ASKS, files=("files",),
     ),
     Tool(
         "debug", "Find a root cause",
-        "From an error to hypotheses, evidence, the root cause and a proposed fix. Changes nothing.",
+        "From an error to a reproduction, hypotheses, evidence, the root cause and a proposed fix. Changes nothing. "
+        'Use it before any fix is tried: "it fails", "it crashes", "it is flaky", "why does this happen".',
         (_ROOT, Argument("error", "text", "The error: message, stack trace, failing output.", required=True), _CONTEXT),
         "debug", "debug", _ASKS,
     ),
     Tool(
         "spec", "Write a specification",
-        "Writes a specification document for requirements: scope, behaviour, acceptance criteria, open questions.",
+        "Writes a specification document for requirements: scope, behaviour, acceptance criteria, open questions. Use "
+        'it before work on something new: "write a spec", "plan this", "what exactly should it do".',
         (
             _ROOT, Argument("requirements", "text", "What is wanted, in anybody's words.", required=True),
             Argument("output_path", "path", "Where the document goes; below docs/specs/ if not given."), _CONTEXT,
@@ -76,12 +82,14 @@ _THINKING = (
     ),
     Tool(
         "retrospective", "Look back at a session",
-        "What went well and what went badly in a session, from its call log.",
+        'What went well and what went badly in a session, from its call log. Use it at the end of a session: "how did '
+        'that go", "why did this take so long".',
         (_LOGGED,), "retrospective", "retrospective", _ASKS,
     ),
     Tool(
         "trainer", "Learn from a session",
-        "Reads a session's call log for lessons and files them into the brain as notes that wait for a person.",
+        "Reads a session's call log for lessons and files them into the brain as notes that wait for a person. Use it "
+        'when something was learned the hard way: "remember this", "learn from this session".',
         (_LOGGED,), "trainer", "trainer", _ADDS,
     ),
 )  # fmt: skip
@@ -89,7 +97,8 @@ _THINKING = (
 _BRAIN = (
     Tool(
         "brain_query", "Search the notes",
-        "Finds notes by words, with where each comes from and whether a person approved it.",
+        "Finds notes by words, with where each comes from and whether a person approved it. Use it before work begins: "
+        '"what do we know about", "did we decide this before".',
         (
             Argument("query", "text", "What to look for.", required=True), _SCOPE,
             Argument("limit", "integer", "How many notes at most; 8 if not given."),
@@ -98,7 +107,8 @@ _BRAIN = (
     ),
     Tool(
         "brain_write", "File a note",
-        "Files a note. It is pending until a person approves it.",
+        "Files a note. It is pending until a person approves it. Use it for what the next session has to know: "
+        '"remember that", "write this down".',
         (
             Argument("note", "text", "The note, as Markdown.", required=True), _SCOPE,
             Argument("title", "text", "Its title; the first line if not given."),
@@ -108,7 +118,8 @@ _BRAIN = (
     ),
     Tool(
         "brain_answer", "Answer from the notes",
-        "Answers a question from notes only, each named by its id; says so where the notes hold no answer.",
+        "Answers a question from notes only, each named by its id; says so where the notes hold no answer. Use it for "
+        '"how is this done here", "why was it decided so".',
         (Argument("question", "text", "The question.", required=True), _SCOPE),
         "brain", "brain", _ASKS,
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bailiwick.errors import InputInvalid, Place, Problem
+from bailiwick.errors import InputInvalid, Place, Problem, UsageError
 from bailiwick.ids import Json
 from bailiwick.routing.model import Job, Outcome
 from bailiwick.skills.lessons import (
@@ -45,12 +45,20 @@ async def train(call: Calling, entries: Sequence[dict[str, Json]], brain: Brain)
     if read.error or read.result.status != "pass" or not lessons:
         return _told(call, read, {"notes": [], "left_out": []})
     scope = scope_of_session(entries)
-    alike = [one.note for one in await brain.query(" ".join(_titles(lessons)), scope or "global", limit=ALIKE)]
+    alike = await _alike(brain, " ".join(_titles(lessons)), scope or "global")
     written = await call.route(_writers_job(call, read, alike), None)
     if written.error or written.result.status != "pass":
         return _told(call, written, {"notes": [], "left_out": [], "reader": read.call})
     filed = await file_notes(written.result.candidates, brain, scope, f"session {call.text('session_id')}")
     return _told(call, written, {**filed.to_json(), "reader": read.call})
+
+
+async def _alike(brain: Brain, titles: str, scope: str) -> list[Note]:
+    """Notes on the subject; none where the titles hold no word to look for."""
+    try:
+        return [one.note for one in await brain.query(titles, scope, limit=ALIKE)]
+    except UsageError:
+        return []
 
 
 def _writers_job(call: Calling, read: Outcome, alike: Sequence[Note]) -> Job:

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bailiwick.brain.folding import fold, folded_words, indexed
 from bailiwick.brain.frontmatter import write
 from bailiwick.brain.index import LOOK_EVERY, Index
-from bailiwick.brain.model import GLOBAL, STATUSES, Note, Status, Wanted, seen_from
+from bailiwick.brain.model import GLOBAL, STATUSES, Note, Status, Wanted, printable, seen_from
 from bailiwick.brain.notes import Folder
 from bailiwick.clock import ManualClock
+from bailiwick.errors import UsageError
 from tests.unit.brain.place import HERE, PLAIN, THERE, Mind, mind_at, run
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 SYNTAX = (
-    '"',
     "AND",
     "alpha OR",
     "NEAR(a b)",
@@ -28,10 +29,8 @@ SYNTAX = (
     "facet : alpha",
     "alpha*",
     "^a",
-    "(",
     "-alpha",
-    "{",
-    "'; --",
+    "a'; --",
 )
 
 
@@ -108,13 +107,66 @@ def test_title_and_tags_count_more_than_the_text(mind: Mind) -> None:
     assert mind.titles("rounded", limit=1) == ["rounding first"]
 
 
-def test_without_words_the_newest_come_first(mind: Mind) -> None:
-    """An empty question is one for what is new."""
-    for number in range(3):
-        mind.clock.advance(60)
-        run(mind.brain.write("x", title=str(number)))
-    assert mind.titles("", limit=2) == ["2", "1"]
-    assert mind.titles("?!") == ["2", "1", "0"]
+@pytest.mark.parametrize("text", ["", "  ", "*", '"', "?!", "(", "{", "'; --", "_", "\u3000。"])
+def test_a_question_without_words_is_told_so(mind: Mind, text: str) -> None:
+    """Notes that match nothing must not look like an answer; all of them are another command's business."""
+    run(mind.brain.write("x", title="one"))
+    with pytest.raises(UsageError) as error:
+        mind.titles(text)
+    assert "brain list" in error.value.hint
+    assert [found.note.title for found in run(mind.brain.list())] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [
+        ("测试时区", "测试"),
+        ("测试时区", "时区"),
+        ("测试时区", "区"),
+        ("测试时区", "在测试时区里"),
+        ("部署在星期二", "星期二 部署"),
+        ("タイムゾーンのテスト", "テスト"),
+        ("ﾃｽﾄ", "テスト"),
+        ("시간대 테스트", "테스트"),
+        ("使用pytest测试", "pytest"),
+        ("größe", "GRÖSSE"),
+        ("GRÖSSE", "größe"),
+        ("größe", "groesse"),
+        ("Groesse", "Größe"),
+        ("größe", "grosse"),
+        ("Straße", "strasse"),
+        ("STRASSE", "straße"),
+        ("Café", "CAFE"),
+        ("o\u0308ffnen", "Öffnen"),
+        ("İstanbul", "istanbul"),
+        ("Ångström", "angstrom"),
+        ("ΣΟΦΟΣ", "σοφος"),
+        ("ﬁnish", "finish"),
+    ],
+)
+def test_a_note_is_found_in_any_script_and_spelling(mind: Mind, title: str, query: str) -> None:
+    """Signs without spaces between words, case, umlauts written with one letter or with two."""
+    run(mind.brain.write("other", title="something else"))
+    run(mind.brain.write("text", title=title))
+    assert mind.titles(query) == [printable(title)]
+    run(mind.brain.write(f"in the text: {title}", title="second"))
+    assert set(mind.titles(query)) == {printable(title), "second"}
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=12))
+def test_what_is_indexed_and_what_is_asked_always_meet(text: str) -> None:
+    """Every word of a question about a text stands in the index of that text, also in other case."""
+    there = set(indexed(text).replace("_", " ").split()) | set(folded_words(indexed(text)))
+    assert set(folded_words(text)) <= there
+    assert fold(fold(text)) == fold(text)
+
+
+@given(st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1, max_size=9), st.data())
+def test_every_part_of_a_chinese_title_finds_it(title: str, data: st.DataObject) -> None:
+    """Each pair and each sign is a word of the index."""
+    begin = data.draw(st.integers(0, len(title) - 1))
+    part = title[begin : data.draw(st.integers(begin + 1, len(title)))]
+    assert set(folded_words(part)) <= set(indexed(title).split())
 
 
 def test_what_a_person_does_in_the_folder_is_noticed(mind: Mind) -> None:

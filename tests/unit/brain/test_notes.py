@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from bailiwick.brain.notes import Folder, Keeper
+from bailiwick.brain.notes import OWN, Folder, Keeper
 from bailiwick.errors import NotReady
+from bailiwick.fence.locks import STEP, held
 from tests.unit.brain.place import Mind, mind_at, run
 
 
@@ -159,3 +161,27 @@ def test_the_last_commit_of_each_note_is_known(mind: Mind) -> None:
     mind.git("reset", "-q", "--hard", first)
     mind.git("gc", "-q")
     assert run(mind.brain.get(one.id)).commit == first
+
+
+def test_nobody_writes_before_they_hold_the_lock(mind: Mind) -> None:
+    """Of many that write into a fresh brain at once, each would take the half written file of another away."""
+    own = mind.root / OWN
+    own.mkdir(parents=True)
+
+    async def story() -> tuple[list[str], list[str]]:
+        keeper = mind.brain.keeper
+        inside = asyncio.Event()
+
+        async def wait() -> None:
+            async with keeper.hold():
+                inside.set()
+
+        async with held(own / "lock"):
+            waiting = asyncio.ensure_future(wait())
+            await asyncio.wait({waiting}, timeout=STEP)
+            early = sorted(path.name for path in own.iterdir())
+            assert not inside.is_set()
+        await waiting
+        return early, sorted(path.name for path in own.iterdir())
+
+    assert run(story()) == (["lock"], [".gitignore", "lock"])

@@ -142,6 +142,50 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(mind: Mind) -> None:
     assert run(mind.brain.get(mine.id)).note.status == "pending"
 
 
+MERGED = """one
+<<<<<<< HEAD
+{ours}
+=======
+{theirs}
+>>>>>>> other
+"""
+
+
+def test_a_note_with_a_conflict_is_nobodys_word(mind: Mind) -> None:
+    """It can't be approved, it is in no brief, and one that was approved before it met another waits again."""
+    note = run(mind.brain.write("Deploys happen on Tuesdays.", by_agent=False))
+    assert "Tuesdays" in run(mind.brain.relevant("deploys", HERE))
+    file = mind.root / note.path
+    file.write_text(file.read_text() + MERGED.format(ours="On Mondays.", theirs="On Fridays."))
+    assert run(mind.brain.relevant("deploys", HERE)) == ""
+    assert run(mind.brain.get(note.id)).note.status == "pending"
+    before = file.read_bytes()
+    for status in ("approved", "stale"):
+        with pytest.raises(UsageError, match="conflict"):
+            run(mind.brain.set_status([note.id], status, "pat"))
+    assert file.read_bytes() == before
+
+
+def test_a_real_merge_that_stopped_halfway_is_not_approved(mind: Mind) -> None:
+    """As git leaves it; what is only quoted, indented, is no conflict."""
+    note = run(mind.brain.write("Deploys happen on Tuesdays."))
+    mind.git("checkout", "-qb", "other")
+    file = mind.root / note.path
+    text = file.read_text()
+    file.write_text(text.replace("Tuesdays", "Fridays"))
+    mind.git("commit", "-qam", "theirs")
+    mind.git("checkout", "-q", "main")
+    file.write_text(text.replace("Tuesdays", "Mondays"))
+    mind.git("commit", "-qam", "ours")
+    with pytest.raises(subprocess.CalledProcessError):
+        mind.git("merge", "other")
+    with pytest.raises(UsageError, match="conflict"):
+        run(mind.brain.set_status([note.id], "approved", "pat"))
+    with pytest.raises(UsageError, match="conflict"):
+        run(mind.brain.write(MERGED.format(ours="a", theirs="b"), by_agent=False))
+    assert run(mind.brain.write("    " + MERGED.replace("\n", "\n    "), by_agent=False)).status == "approved"
+
+
 def test_an_id_that_two_files_carry_is_not_guessed(mind: Mind) -> None:
     """Somebody copied a file: which one is meant is theirs to say."""
     note = run(mind.brain.write("a"))

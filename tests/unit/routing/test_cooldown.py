@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from bailiwick.clock import ManualClock
 from bailiwick.engine.failures import Kind
+from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.cooldown import LONGEST, Cooldowns, counts, key_of
 from bailiwick.routing.endpoints import Endpoints
-from bailiwick.routing.model import Candidate
+from bailiwick.routing.model import NOT_ASKED, Candidate
 
 
 @dataclass
@@ -21,6 +22,8 @@ class Memory:
     """A store's memory of cool-downs."""
 
     kept: dict[str, tuple[int, float]] = field(default_factory=dict)
+    held: dict[str, float] = field(default_factory=dict)
+    tries: list[AttemptRow] = field(default_factory=list)
     writes: int = 0
 
     async def cooldown(self, name: str) -> tuple[int, float]:
@@ -29,6 +32,12 @@ class Memory:
     async def cooldown_report(self, name: str, failures: int, until: float) -> None:
         self.kept[name] = (failures, until)
         self.writes += 1
+
+    async def bucket_until(self, name: str) -> float:
+        return self.held.get(name, 0.0)
+
+    async def attempts(self, *, since: float | None = None, call: str | None = None) -> list[AttemptRow]:
+        return [row for row in self.tries if since is None or row.at >= since]
 
 
 @dataclass
@@ -43,7 +52,7 @@ class Worker:
 
     def fail(self, times: int = 1, key: str = "k") -> None:
         for _ in range(times):
-            asyncio.run(self.cooldowns.report(key, ok=False, message="it is gone"))
+            asyncio.run(self.cooldowns.report(key, ok=False))
 
     def succeed(self) -> None:
         asyncio.run(self.cooldowns.report("k", ok=True))
@@ -83,7 +92,7 @@ def test_a_success_forgets_all() -> None:
     worker.fail(3)
     worker.clock.advance(30)
     worker.succeed()
-    assert (worker.blocked, worker.cooldowns.reason("k")) == (0, "")
+    assert worker.blocked == 0
     worker.fail(2)
     assert worker.blocked == 0
 
@@ -111,7 +120,25 @@ def test_all_workers_know_at_once_and_endpoints_are_counted_apart() -> None:
     first.fail(2, key="other")
     assert first.blocked == second.blocked == 30
     assert asyncio.run(first.cooldowns.blocked("other")) == 0
-    assert first.cooldowns.reason("k") == "it is gone"
+
+
+def test_why_an_endpoint_is_left_alone_is_on_record() -> None:
+    """Whichever process met the failure; what was skipped, or is long ago, is no reason."""
+    worker = Worker()
+    now = worker.clock.now()
+    rows = [
+        ("a", now - 5_000, "error", "long ago"),
+        ("a", now - 60, "error", "nothing listens"),
+        ("a", now - 50, "accept", ""),
+        ("b", now - 40, "error", "another's"),
+        ("a", now - 30, "error", f"{NOT_ASKED}it is left alone"),
+    ]
+    worker.memory.tries = [
+        AttemptRow("c", 1, at, "review", model, "local", verdict, None, False, 0, feedback=feedback)
+        for model, at, verdict, feedback in rows
+    ]
+    assert asyncio.run(worker.cooldowns.because({"a"})) == "nothing listens"
+    assert asyncio.run(worker.cooldowns.because({"c"})) == ""
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from bailiwick.agents.asking import Told
+from bailiwick.agents.http import CONNECTION_REFUSED
 from bailiwick.agents.settings import Settings
 from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.routing.endpoints import Place
 from bailiwick.routing.model import Checked, Outcome
 from tests.unit.routing.stand_ins import (
     CLAUDE,
@@ -211,11 +213,54 @@ def test_a_cap_of_the_last_tier_is_not_waited_out(tmp_path: Path) -> None:
 
 
 def test_a_credential_that_is_held_back_is_skipped_or_waited_for(tmp_path: Path) -> None:
-    """Nothing was asked, so it is no attempt; the last tier waits where that fits."""
+    """Who was not asked is on record with the reason; the last tier waits where that fits."""
     held = fails("held", "held back for 40 s", retry_after=40.0)
     script = {CLAUDE: [held], "claude-opus-4-6": [held, passes()]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(CLAUDE, "claude-opus-4-6"))
-    assert (verdicts(outcome), stage.paused) == (["accept_unverified"], [40.0])
+    assert (verdicts(outcome), stage.paused) == (["error", "accept_unverified"], [40.0])
+    skipped, _ = outcome.result.attempts
+    assert (skipped.asked, skipped.feedback, skipped.cost) == (False, "not asked: held back for 40 s", 0.0)
+
+
+def test_a_wait_that_is_too_long_is_on_record(tmp_path: Path) -> None:
+    """Nobody was asked: then at least it is known who would have been, and why not."""
+    held = fails("held", "held back for 4000 s", retry_after=4000.0)
+    outcome, _ = play(tmp_path, {CLAUDE: [held]}, lambda stage: stage.call(job()), models(CLAUDE))
+    assert [(one.model, one.feedback) for one in outcome.result.attempts] == [
+        (CLAUDE, "not asked: held back for 4000 s")
+    ]
+    assert outcome.error.startswith("all tiers exhausted after 0 attempt(s); held back for 4000 s")
+
+
+def test_the_last_tier_is_asked_although_it_kept_failing(tmp_path: Path) -> None:
+    """There is nobody else: to ask takes less time than to wait until it may be asked."""
+
+    async def act(stage: Stage) -> Outcome:
+        for _ in range(3):
+            await stage.call(job())
+        stage.paused.clear()
+        stage.desk.script["small"] = [passes("it is back")]
+        return await stage.call(job(model=SMALL))
+
+    script = {"small": [fails("unreachable")], CLAUDE: [passes()]}
+    outcome, stage = play(tmp_path, script, act, models(SMALL, CLAUDE))
+    assert (outcome.result.message, stage.paused) == ("it is back", [])
+
+
+def test_a_server_that_is_not_running_ends_the_call_with_what_to_start(tmp_path: Path) -> None:
+    """Asking again changes nothing: one try, no wait, and the command that helps; the next call asks again."""
+    gone = fails("unreachable", f"nothing listens at localhost:11434: {CONNECTION_REFUSED}")
+
+    async def act(stage: Stage) -> Outcome:
+        for _ in range(5):
+            outcome = await stage.call(job())
+        return outcome
+
+    outcome, stage = play(tmp_path, {"small": [gone]}, act, models(SMALL))
+    assert (len(stage.desk.turns), stage.paused) == (5, [])
+    assert outcome.result.status == "error"
+    assert "connection refused; start the server of the endpoint 'openai'; or name another address" in outcome.error
+    assert Place("http://localhost:11434", "x").to_start.startswith("start Ollama: ollama serve; or name another")
 
 
 def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
@@ -232,6 +277,9 @@ def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
     outcome, stage = play(tmp_path, script, act, models(SMALL, CLAUDE))
     assert stage.desk.asked == [CLAUDE]
     assert outcome.error.startswith("all tiers exhausted after 1 attempt(s); sign in; skipped ollama/small: ")
+    skipped, asked = outcome.result.attempts
+    assert skipped.feedback == "not asked: its endpoint kept failing and is left alone for 30 s (it was unreachable)"
+    assert asked.attempt == 2
 
 
 def test_the_file_of_a_result_is_named_where_it_will_be(tmp_path: Path) -> None:

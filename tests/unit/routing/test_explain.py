@@ -14,6 +14,19 @@ from bailiwick.routing.reports import why_call
 from tests.unit.routing.records import NOW, attempt, call, ended, routed, with_store
 
 
+def test_a_tier_that_was_skipped_has_its_reason_told() -> None:
+    """In the choice, in the attempts; and it is no attempt when they are counted."""
+    row = ended(call(chain=("dead/x", "m/a"), why="the chain of review"))
+    tries = [
+        attempt(model="dead/x", verdict="error", feedback="not asked: left alone for 30 s (connection refused)"),
+        attempt(number=2, model="m/a", verdict="accept", verified=True),
+    ]
+    told = explain(row, tries, "pass")
+    assert told.choice.endswith("not asked: dead/x, left alone for 30 s (connection refused)")
+    assert told.lines[0] == "attempt 1: dead/x (local) not asked: left alone for 30 s (connection refused)"
+    assert "after 1 attempt" in told.ending
+
+
 def test_each_choice_is_one_line_and_each_attempt_another() -> None:
     """Somebody asks why the expensive model was used, and reads the answer in a second."""
     row = ended(call(chain=("small", "middle", "big"), why="the chain of review; started at small"))
@@ -23,7 +36,9 @@ def test_each_choice_is_one_line_and_each_attempt_another() -> None:
         attempt(number=3, model="big", tier="subagent", verdict="accept", verified=True, cost=0.25),
     ]
     told = explain(row, tries, "pass")
-    assert told.choice == ("the chain of review; started at small; chain: small → middle → big; not asked: middle")
+    assert told.choice == (
+        "the chain of review; started at small; chain: small → middle → big; not asked: middle, no reason is on record"
+    )
     assert told.lines == (
         "attempt 1: small (local, 0.9 s, cold, $0.0000) rejected: no such line → big",
         "attempt 2: big (subagent, 0.9 s, cost unknown) failed: rate limit → tried again",

@@ -11,6 +11,7 @@ import pytest
 
 from bailiwick.agents.settings import read_settings
 from bailiwick.clock import ManualClock
+from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.tiers import Survey, TierState, tiers
@@ -115,7 +116,7 @@ def test_a_place_that_nobody_listens_at_says_so(stage: Stage) -> None:
         stage.world.variables["OLLAMA_HOST"] = url
         state = stage.look()["ollama"]
     assert not state.reachable
-    assert "can't be reached" in state.said
+    assert "nothing listens at" in state.said
 
 
 def test_a_key_that_cannot_be_found_is_told_and_nothing_is_asked(stage: Stage) -> None:
@@ -151,7 +152,9 @@ def test_programs_are_asked_for_their_version_alone(stage: Stage) -> None:
 def test_a_program_without_a_credential_says_that_it_will_not_answer(stage: Stage) -> None:
     """Installed is not yet usable."""
     program(stage.bin, "claude", "2.1.325 (Claude Code)")
-    assert "no credential is set" in stage.look(programs=True)["claude"].said
+    found = stage.look(programs=True)["claude"]
+    assert "no credential is set" in found.said
+    assert not found.reachable
 
 
 def test_backends_that_are_not_allowed_are_no_tiers(stage: Stage) -> None:
@@ -170,7 +173,34 @@ def test_a_tier_that_cools_down_says_until_when(stage: Stage) -> None:
         found = stage.look(programs=True)
     assert (found["ollama"].cooling_until, found["codex"].cooling_until) == (until, until + 1)
     assert found["claude"].cooling_until is None
+    assert (found["claude"].cooling_why, found["ollama"].cooling_why) == ("", "no reason is on record")
     assert found["ollama"].to_json()["cooling_until"] == "2023-11-14T22:13:40.000Z"
+
+
+def test_a_tier_that_is_held_back_after_one_failure_says_so_too(stage: Stage) -> None:
+    """A limit closes an endpoint before it has failed three times: it is skipped, so it has to be seen, with why."""
+    with refused() as url:
+        stage.world.variables["OLLAMA_HOST"] = url
+        until = stage.clock.now() + 25
+        stage.memory.held = {f"openai:{url}": until, "claude": until + 1}
+        stage.memory.tries = [
+            AttemptRow(
+                "c",
+                1,
+                stage.clock.now(),
+                "review",
+                "ollama/phi4",
+                "local",
+                "error",
+                None,
+                False,
+                0,
+                feedback="HTTP 429",
+            )
+        ]
+        found = stage.look(programs=True)
+    assert (found["ollama"].cooling_until, found["ollama"].to_json()["cooling_why"]) == (until, "HTTP 429")
+    assert found["claude"].cooling_until == until + 1
 
 
 def test_without_any_file_the_tiers_are_still_told(stage: Stage) -> None:

@@ -262,6 +262,33 @@ BAD = {
 }
 
 
+def test_over_http_too_batches_and_open_ids_get_errors_of_the_protocol(tmp_path: Path) -> None:
+    """The answer is JSON-RPC, and who asks twice under one id hears that instead of waiting."""
+    import httpx2
+
+    headers = {"Authorization": "Bearer ruling", "Accept": "application/json, text/event-stream"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call"}
+    slow = {**call, "params": {"name": "debug", "arguments": {"project_root": "/x", "error": "boom"}}}
+    office = Office()
+
+    async def go() -> tuple[Any, Any]:
+        async with running(parts(mcp_part(office, tmp_path))) as url, httpx2.AsyncClient(timeout=120) as web:
+            batch = await web.post(f"{url}/mcp", json=[hello], headers=headers)
+            first = await web.post(f"{url}/mcp", json=hello, headers=headers)
+            inside = {**headers, "mcp-session-id": first.headers["mcp-session-id"]}
+            open_one = asyncio.ensure_future(web.post(f"{url}/mcp", json=slow, headers=inside))
+            await office.working.wait()
+            second = await web.post(f"{url}/mcp", json=slow, headers=inside)
+            open_one.cancel()
+            return batch, second
+
+    for reply in asyncio.run(go()):
+        assert reply.status_code == 400
+        assert reply.json()["error"]["code"] == -32600
+
+
 def test_no_message_breaks_the_server(tmp_path: Path) -> None:
     """Whoever holds a token can send anything; the next request has to be answered all the same."""
     import httpx2

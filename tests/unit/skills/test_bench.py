@@ -66,6 +66,30 @@ def test_what_was_accepted_is_in_the_project_afterwards(stage: Stage, *, reposit
     assert list(stage.scratch.iterdir()) == []
 
 
+def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: Stage) -> None:
+    """Line endings, byte order mark, the right to be run; whether a model gave it or an agent wrote it."""
+    (stage.root / "calc.py").write_bytes(b"def add(a, b):\r\n    return a + b\r\n")
+    (stage.root / "run.sh").write_bytes(b"echo 1\n")
+    (stage.root / "run.sh").chmod(0o755)
+
+    async def story() -> Checked:
+        bench = stage.bench(accept)
+        await bench.open()
+        work = await bench.begin()
+        assert await bench.put(given({"calc.py": "one\ntwo\n", "run.sh": "\ufeffecho 2\r\n"})) == ""
+        (work / "docs/readme.md").write_bytes(b"\xef\xbb\xbfhello\r\nyou")
+        checked = await bench.check(DONE)
+        assert await bench.keep() == ""
+        await bench.drop()
+        return checked
+
+    assert asyncio.run(story()).output == "M:calc.py M:docs/readme.md M:run.sh"
+    assert (stage.root / "calc.py").read_bytes() == b"one\r\ntwo\r\n"
+    assert (stage.root / "run.sh").read_bytes() == b"echo 2\n"
+    assert (stage.root / "run.sh").stat().st_mode & 0o111 == 0o111
+    assert (stage.root / "docs/readme.md").read_bytes() == b"hello\nyou\n"
+
+
 def test_what_was_refused_leaves_the_project_as_it_was(stage: Stage) -> None:
     """The whole point of a copy."""
 

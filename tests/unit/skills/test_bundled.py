@@ -38,13 +38,61 @@ def phases(name: str) -> set[str]:
 @pytest.mark.parametrize("skill", SKILLS.values(), ids=SKILLS)
 def test_a_discipline_has_all_its_parts(skill: Skill) -> None:
     """Laws to be judged by, a procedure, a contract, examples, and what to do when it can't be done."""
-    for text in (skill.body, *skill.parts.values()):
-        for part in (*SHAPE, "## When it can't be done"):
+    whole = [text for name, text in skill.parts.items() if name not in phases(skill.name)]
+    for text in (skill.body, *whole):
+        for part in (*SHAPE, "## Known excuses", "## When it can't be done"):
             assert f"\n{part}\n" in text, part
     lines = skill.body.count("\n")
     assert 80 <= lines <= 200
     laws = re.findall(r"^\d\. \*\*", skill.body.split("## Iron laws")[1].split("\n## ")[0], re.MULTILINE)
     assert 4 <= len(laws) <= 7
+
+
+@pytest.mark.parametrize("skill", SKILLS.values(), ids=SKILLS)
+def test_a_description_says_when_to_use_the_skill(skill: Skill) -> None:
+    """A client chooses by it, so it holds the words that people say; the tools' descriptions too."""
+    assert "Use when " in skill.description
+    assert len(re.findall(r'"[^"]+"', skill.description)) >= 3
+    assert len(skill.description) <= 1024
+    for tool in TABLE:
+        if tool.skill == skill.name:
+            assert "Use it " in tool.doc
+            assert '"' in tool.doc
+
+
+@pytest.mark.parametrize("skill", SKILLS.values(), ids=SKILLS)
+def test_a_discipline_answers_the_excuses_that_are_known(skill: Skill) -> None:
+    """The thought before a law is broken, and what to do instead: at least four of them, each with an answer."""
+    whole = [text for name, text in skill.parts.items() if name not in phases(skill.name)]
+    for text in (skill.body, *whole):
+        rows = re.findall(r"^\| (.+?) \| (.+?) \|$", text.split("## Known excuses")[1].split("\n## ")[0], re.MULTILINE)
+        assert rows[0] == ("the thought", "the answer")
+        assert len(rows) >= 5
+
+
+def test_each_phase_of_tdd_is_a_text_of_its_own_that_is_loaded_when_it_is_done() -> None:
+    """Who writes a test does not read how code is refactored."""
+    tdd = SKILLS["tdd"]
+    assert phases("tdd") == set(tdd.parts)
+    for phase, text in tdd.parts.items():
+        for part in ("## Procedure", "## An answer", "## When it can't be done"):
+            assert f"\n{part}\n" in text
+        assert f"[{phase}.md]({phase}.md)" in tdd.body
+        told = tdd.discipline(phase)
+        assert told.endswith(text)
+        assert not [other for name, other in tdd.parts.items() if name != phase and other in told]
+    assert SKILLS["review"].discipline("review") == SKILLS["review"].body
+
+
+def test_debug_reproduces_and_bisects_before_it_explains() -> None:
+    """In that order, and its answer says how."""
+    procedure = SKILLS["debug"].body.split("## Procedure")[1].split("\n## ")[0]
+    assert (
+        procedure.index("**Reproduce**") < procedure.index("**Bisect**") < procedure.index("**Write down hypotheses**")
+    )
+    for one in examples(SKILLS["debug"]):
+        assert one["details"]["reproduction"]["command"]
+        assert "bisected" in one["details"]
 
 
 @pytest.mark.parametrize("skill", SKILLS.values(), ids=SKILLS)

@@ -32,11 +32,14 @@ GREEN = ran({"tests/test_add.py::test": "passed", f"{NEW}::test": "passed"}, 0)
 RED = ran({"tests/test_add.py::test": "passed"}, 1, uncollected=(NEW,), texts={NEW: MISSING})
 
 
+BEFORE = ran({"tests/test_add.py::test": "passed"}, 0)
+
+
 def check(with_: Check, site: FakeSite, asked: Asked = ASKED) -> Checked:
     return judged(with_, DONE, site, asked)
 
 
-def red(files: Mapping[str, str], tried: Tried = RED, before: Tried = GREEN) -> Checked:
+def red(files: Mapping[str, str], tried: Tried = RED, before: Tried = BEFORE) -> Checked:
     return check(check_red, FakeSite(BASE, {**BASE, **files}, {"after": tried, "before": before}))
 
 
@@ -80,6 +83,41 @@ def test_a_deleted_test_is_no_red() -> None:
     assert "deleted" in check(check_red, site).feedback
 
 
+def test_an_accepted_red_loses_no_test_of_the_file_it_writes_to() -> None:
+    """The file may grow; whatever it had stays, and the next attempt hears that."""
+    site = {**BASE, "tests/test_add.py": "def test():\n    assert add(1, 1) == 2\n"}
+    more = site["tests/test_add.py"] + "\n\ndef test_sub():\n    assert sub(1, 1) == 0\n"
+    failed = {"tests/test_add.py::test_sub": "E   NameError: name 'sub' is not defined"}
+    outcomes: dict[str, TestOutcome] = {"tests/test_add.py::test": "passed", "tests/test_add.py::test_sub": "failed"}
+    asserted = {"tests/test_add.py::test_sub": "E   assert 1 == 0\n\ntests/test_add.py:6: AssertionError"}
+
+    def tried(text: str, run: Tried) -> Checked:
+        return check(check_red, FakeSite(site, {**site, "tests/test_add.py": text}, {"after": run, "before": BEFORE}))
+
+    assert tried(more, ran(outcomes, 1, texts=asserted)).ok
+    alone = {"tests/test_add.py::test_sub": outcomes["tests/test_add.py::test_sub"]}
+    replaced = tried("def test_sub():\n    assert sub(1, 1) == 0\n", ran(alone, 1, texts=failed))
+    assert not replaced.ok
+    assert "tests/test_add.py was there before" in replaced.feedback
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        (ran({"tests/test_add.py::test": "failed", f"{NEW}::test": "failed"}, 1), "1 tests that were there before"),
+        (ran({f"{NEW}::test": "failed"}, 1), "1 tests that were there before"),
+        (replace(RED, session=Session(uncollected=(NEW, "tests/test_add.py"), exit=2)), "can't be loaded any more"),
+    ],
+)
+def test_a_new_test_file_keeps_no_other_test_from_counting(after: Tried, why: str) -> None:
+    """A second file of one name, or a module that is changed while tests are collected, costs others their place."""
+    texts = {f"{NEW}::test": f"E   assert 1 == 0\n\n{NEW}:2: AssertionError", NEW: MISSING}
+    tried = replace(after, session=replace(after.session or Session(), texts=texts))
+    checked = red({NEW: "def test():\n    assert sub(1, 1) == 0\n"}, tried)
+    assert not checked.ok
+    assert why in checked.feedback
+
+
 @pytest.mark.parametrize(
     ("tried", "why"),
     [
@@ -113,7 +151,8 @@ def test_one_broken_test_spoils_a_file_of_good_ones() -> None:
 
 def test_an_assertion_that_always_fails_is_no_red() -> None:
     """Nothing that is written could make it pass."""
-    tried = ran({f"{NEW}::test": "failed"}, 1, texts={f"{NEW}::test": f"E   assert False\n\n{NEW}:2: AssertionError"})
+    outcomes: dict[str, TestOutcome] = {"tests/test_add.py::test": "passed", f"{NEW}::test": "failed"}
+    tried = ran(outcomes, 1, texts={f"{NEW}::test": f"E   assert False\n\n{NEW}:2: AssertionError"})
     assert "whatever is written" in red({NEW: "def test():\n    assert False\n"}, tried).feedback
     assert red({NEW: "def test():\n    assert add(1, 1) == 3\n"}, tried).ok
 
@@ -142,11 +181,8 @@ def test_parts_of_pytest_that_only_the_change_exchanges_are_noticed() -> None:
     odd = replace(RED, session=replace(RED.session or Session(), changed=frozenset({"_pytest.runner.x"})))
     own = frozenset({"_pytest.config.Config.rootdir"})
     assert "_pytest.runner.x" in red({NEW: "x\n"}, odd).feedback
-    site = FakeSite(
-        BASE, {**BASE, NEW: "x\n"}, {"after": replace(RED, session=replace(RED.session or Session(), changed=own))}
-    )
-    assert check(check_red, site).ok
-    assert site.ran == ["after"]
+    changed = replace(RED, session=replace(RED.session or Session(), changed=own))
+    assert check(check_red, FakeSite(BASE, {**BASE, NEW: "x\n"}, {"after": changed, "before": BEFORE})).ok
     assert red({NEW: "x\n"}, odd, odd).ok
 
 
@@ -224,12 +260,22 @@ def refactor(files: Mapping[str, str], after: Tried = GREEN, /, **result: object
     return asyncio.run(check_refactor(replace(DONE, **result), site, ASKED))  # type: ignore[arg-type]
 
 
+NICER = "def add(one, two):\n    return one + two\n"
+
+
+def test_a_refactoring_keeps_every_public_name() -> None:
+    """A name that no test uses may be somebody's."""
+    assert "calc.py had add" in refactor({"calc.py": "def _plus(a, b):\n    return a + b\n"}).feedback
+    moved = {"calc.py": "from sums import add\n", "sums.py": NICER}
+    assert refactor(moved).ok
+
+
 def test_a_refactoring_keeps_every_test_that_passed() -> None:
     """Green before and after, and none lost."""
-    assert refactor({"calc.py": "nicer\n"}).ok
-    assert "no longer do" in refactor({"calc.py": "nicer\n"}, ran({f"{NEW}::test": "passed"}, 0)).feedback
-    assert not refactor({"calc.py": "nicer\n"}, RED).ok
-    assert not refactor({"calc.py": "nicer\n", NEW: "weaker\n"}).ok
+    assert refactor({"calc.py": NICER}).ok
+    assert "no longer do" in refactor({"calc.py": NICER}, ran({f"{NEW}::test": "passed"}, 0)).feedback
+    assert not refactor({"calc.py": NICER}, RED).ok
+    assert not refactor({"calc.py": NICER, NEW: "weaker\n"}).ok
 
 
 def test_a_refactoring_changes_the_file_or_says_that_it_needs_nothing() -> None:

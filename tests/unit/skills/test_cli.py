@@ -167,11 +167,21 @@ def test_the_exit_code_says_what_came_of_it(person: Person, answer: Any, code: i
     assert person.runs("review", "--files", "a.py") == code
 
 
-def test_a_tool_without_a_model_prints_its_document(person: Person) -> None:
-    """There is no status to tell, so the document is all."""
-    person.answers(Fake({"tiers": [{"name": "local"}]}))
+def test_a_tool_without_a_model_is_told_in_words_and_as_a_document_where_that_is_asked_for(person: Person) -> None:
+    """People read lines; programs say --json."""
+    tier = {"name": "ollama", "tier": "local", "reachable": False, "said": "nothing listens", "probed": "GET x"}
+    cooling = {"models": ["ollama/phi4"], "cooling_until": "2026-01-01T00:00:00.000Z", "cooling_why": "HTTP 429"}
+    person.answers(Fake({"tiers": [{**tier, **cooling}]}))
     assert person.runs("tier") == 0
-    assert person.json() == {"tiers": [{"name": "local"}]}
+    told = person.out
+    assert told.splitlines()[0] == "ollama (local): NOT reachable, nothing listens"
+    assert "ollama/phi4" in told
+    assert "left alone until 2026-01-01T00:00:00.000Z: HTTP 429" in told
+    assert person.runs("tier", "--json") == 0
+    assert person.json() == {"tiers": [{**tier, **cooling}]}
+    person.answers(Fake({"notes": [{"id": "n-1", "title": "Deploys"}]}))
+    assert person.runs("brain_query", "--query", "deploys") == 0
+    assert person.out == "notes:\n  - id: n-1\n    title: Deploys\n"
 
 
 def test_what_the_tests_printed_is_shown_when_it_did_not_pass(person: Person) -> None:

@@ -40,6 +40,17 @@ def test_a_path_that_is_taken_never_leaves_the_project(path: str) -> None:
         assert posixpath.normpath(path) == path
 
 
+@given(
+    st.sampled_from("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200b\u2028"),
+    st.text(max_size=9),
+)
+def test_a_path_never_has_a_character_that_hides_what_it_is(sign: str, rest: str) -> None:
+    """`gpj.exe` that reads `exe.jpg` is another file to a person than to a machine; the message names the sign."""
+    assert path_fault(f"{rest}{sign}x")
+    assert "U+202E" in path_fault("src/a\u202egpj.py")
+    assert "\u202e" not in path_fault("src/a\u202egpj.py")
+
+
 def test_links_and_submodules_are_no_changes_that_are_brought() -> None:
     """A link could lead anywhere."""
     assert change_fault([Change("a", "A", NOTHING, LINK, 1, 0)])

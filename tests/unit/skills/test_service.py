@@ -141,6 +141,24 @@ def test_a_review_is_routed_with_its_discipline_its_files_and_its_task(scene: Sc
     assert scene.shown == ["asking"]
 
 
+def test_red_is_told_what_there_is_in_the_project(scene: Scene) -> None:
+    """A listing, the nearest test and the module; a model without tools reads both."""
+    arguments = {"project_root": "project", "spec": "an empty cart costs nothing", "test_cmd": "true"}
+    scene.outcome("tdd_red", arguments)
+    told = "project_files: shop/cart.py\n  tests/test_cart.py\nnearest_test: tests/test_cart.py\nmodule: shop/cart.py"
+    assert scene.job.task.endswith(told)
+    assert scene.job.files == ("shop/cart.py", "tests/test_cart.py")
+
+
+def test_red_never_replaces_a_test_that_is_there(scene: Scene) -> None:
+    """What a model gives in its place stays out of the project."""
+    before = (scene.stage.root / "tests/test_cart.py").read_bytes()
+    scene.router.answers[0] = {"files": (FileOut("tests/test_cart.py", "def test_other():\n    assert x\n"),)}
+    made = scene.outcome("tdd_red", {"project_root": "project", "spec": "carts", "test_cmd": "false"})
+    assert "was there before" in made.error
+    assert (scene.stage.root / "tests/test_cart.py").read_bytes() == before
+
+
 def test_a_review_with_a_line_that_does_not_exist_is_refused(scene: Scene) -> None:
     """By looking, whatever the model says."""
     scene.router.answers[0] = {"findings": (finding(3),)}

@@ -26,6 +26,7 @@ class BucketPromises(Stage):
         async def scene(store: Store) -> None:
             await store.bucket_report("c", NOW + 30)
             assert await store.bucket_take("c", NOW + 10, 60) == 20
+            assert [await store.bucket_until(name) for name in ("c", "other")] == [NOW + 30, 0.0]
             assert await store.bucket_take("other", NOW + 10, 60) == 0
 
         self.play(tmp_path, scene)
