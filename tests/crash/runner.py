@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.rows import Batch, ClaimFilter
+from bailiwick.runtime import leases
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime import worker as working
 from bailiwick.runtime.assemble import Assembly, Watch
@@ -66,7 +67,7 @@ def _say(text: str) -> None:
 def adjust(home: Home, options: dict[str, Any]) -> None:
     """Shorten times, and break what a test wants to see broken."""
     for name in ("LEASE", "RENEW", "MARGIN"):
-        setattr(working, name, options.get(name, getattr(working, name)))
+        setattr(leases, name, options.get(name, getattr(leases, name)))
     walking.RETRY_STORE = options.get("RETRY_STORE", 0.02)
     if "GRACE" in options:
         vars(walking)["end_children"] = functools.partial(end_children, grace=options["GRACE"])

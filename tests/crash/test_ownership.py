@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from bailiwick.clock import SystemClock
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import Message, RunRow
 from bailiwick.runtime.children import find_children
 from bailiwick.testing.harness import Case, Home, begin, look, opened, wait_until
 from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at
@@ -16,7 +16,7 @@ from tests.crash.shapes import CHAIN, CLING, HOLD
 
 SHORT = {"LEASE": 1.0, "RENEW": 0.3, "MARGIN": 0.2}
 """A lease that a test can sit out."""
-SOON = 30.0
+SOON = 120.0
 
 
 def row_of(case: Case) -> RunRow:
@@ -60,6 +60,30 @@ def test_a_holder_frozen_within_its_lease_goes_on(crowd: Crowd, tmp_path: Path) 
     assert first.wait(timeout=SOON) == 0
     assert judge(case) == []
     assert len(asyncio.run(look(case.home.state))[case.root].bodies("OwnerChanged")) == 1
+
+
+def test_a_holder_frozen_past_its_lease_goes_on_when_nobody_took_the_run(crowd: Crowd, tmp_path: Path) -> None:
+    """Its lease is over and news has come, so it looks for runs to claim: its own it must not claim."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case, **SHORT)
+    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    first.send_signal(signal.SIGSTOP)
+    clock = SystemClock()
+    wait_until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
+    asyncio.run(_wake(case, clock.now()))
+    first.send_signal(signal.SIGCONT)
+    wait_until(lambda: row_of(case).lease_until > clock.now(), what="the renewal")
+    let_go(case)
+    _, words = first.communicate(timeout=SOON)
+    assert first.returncode == 0, words
+    assert judge(case) == []
+    assert len(asyncio.run(look(case.home.state))[case.root].bodies("OwnerChanged")) == 1
+    assert row_of(case).epoch == 1
+
+
+async def _wake(case: Case, now: float) -> None:
+    async with opened(case.home.state) as assembly:
+        await assembly.store.send(Message(case.root, "wake", "wake", {}, now))
 
 
 def test_a_second_process_on_a_run_is_refused_with_the_holders_name(crowd: Crowd, tmp_path: Path) -> None:
@@ -128,7 +152,7 @@ def test_four_processes_share_twenty_runs_without_doing_anything_twice(crowd: Cr
     home.state.mkdir()
     asyncio.run(_many(home, CHAIN.write(tmp_path / "flows"), 20))
     for worker in [crowd.start(command(home, "work")) for _ in range(4)]:
-        _, words = worker.communicate(timeout=60)
+        _, words = worker.communicate(timeout=SOON)
         assert worker.returncode == 0, words
     seen = asyncio.run(look(home.state))
     assert Counter(one.row.status for one in seen.values()) == {"done": 20}

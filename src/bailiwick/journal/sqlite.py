@@ -86,8 +86,8 @@ class SqliteStore(Store):
         bindings = {"now": now, "run_id": which.run_id, "root_id": which.root_id}
         return [run_row(row) for row in self._reader.rows(runs_where("run.held"), bindings)]
 
-    async def renew(self, run_id: str, epoch: int, lease_until: float) -> bool:
-        return await self._writer.do(lambda tx: runs.renew(tx, run_id, epoch, lease_until))
+    def renew(self, leases: Mapping[str, int], lease_until: float) -> set[str]:
+        return self._writer.do_blocking(lambda tx: runs.renew(tx, leases, lease_until))
 
     async def release(self, run_id: str, epoch: int, wake_at: float | None) -> bool:
         return await self._writer.do(lambda tx: runs.release(tx, run_id, epoch, wake_at))

@@ -20,6 +20,7 @@ from bailiwick.runtime.effects import Clean, Effects, KindTable, Surroundings
 from bailiwick.runtime.family import Family, Purse, no_purse
 from bailiwick.runtime.history import Entry, Library
 from bailiwick.runtime.kinds import Kind
+from bailiwick.runtime.leases import Leases
 from bailiwick.runtime.owner import recorded
 from bailiwick.runtime.pins import Pins
 from bailiwick.runtime.projector import Projector
@@ -71,12 +72,14 @@ class Assembly:
     library: Library = field(init=False)
     pins: Pins = field(init=False)
     projector: Projector = field(init=False)
+    leases: Leases = field(init=False)
     _installed: Installed = field(default_factory=Installed)
 
     def __post_init__(self) -> None:
         self.library = Library(self.store)
         self.pins = Pins(self.state_dir / "pins")
         self.projector = Projector(self.clock.monotonic)
+        self.leases = Leases(self.store, self.clock, self.on_trouble)
 
     def _sent(self) -> None:
         """Another run of this process may have got something; its own commits wake nobody."""
@@ -154,6 +157,7 @@ class Assembly:
         await self.projector.drain()
 
     async def close(self) -> None:
-        """Let go of the projector and the store."""
+        """Let go of the projector, the leases and the store."""
+        await self.leases.close()
         await self.projector.close()
         await self.store.close()

@@ -353,6 +353,12 @@ class Walker:
         self.pending, self.starting = Pending(), []
         self.effects.cancel()
 
+    def taken_over(self) -> None:
+        """Another process has claimed the run."""
+        self.lost = True
+        self.fence()
+        self.wake.set()
+
     def suspend(self) -> None:
         """The lease could not be renewed in time: end the children and decide nothing until it is."""
         self.suspended = True

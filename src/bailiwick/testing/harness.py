@@ -323,6 +323,6 @@ def _files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0, what: str = "it") -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 120.0, what: str = "it") -> None:
     """Return as soon as the condition holds; `AssertionError` if it does not in time."""
     until(condition, seconds, what)
