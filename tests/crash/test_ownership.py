@@ -7,6 +7,8 @@ import signal
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from bailiwick.clock import SystemClock
 from bailiwick.journal.rows import Message, RunRow
 from bailiwick.runtime.children import find_children
@@ -62,17 +64,20 @@ def test_a_holder_frozen_within_its_lease_goes_on(crowd: Crowd, tmp_path: Path) 
     assert len(asyncio.run(look(case.home.state))[case.root].bodies("OwnerChanged")) == 1
 
 
-def test_a_holder_frozen_past_its_lease_goes_on_when_nobody_took_the_run(crowd: Crowd, tmp_path: Path) -> None:
+@pytest.mark.parametrize("renew", [0.3, 3600.0])
+def test_a_holder_frozen_past_its_lease_goes_on_when_nobody_took_the_run(
+    crowd: Crowd, tmp_path: Path, renew: float
+) -> None:
     """Its lease is over and news has come, so it looks for runs to claim: its own it must not claim."""
     case = create(HOLD, tmp_path)
-    first = crowd.walk(case, **SHORT)
+    first = crowd.walk(case, **{**SHORT, "RENEW": renew})
     wait_until(lambda: runs_at(case, "held"), what="the holder's work")
     first.send_signal(signal.SIGSTOP)
     clock = SystemClock()
     wait_until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
     asyncio.run(_wake(case, clock.now()))
     first.send_signal(signal.SIGCONT)
-    wait_until(lambda: row_of(case).lease_until > clock.now(), what="the renewal")
+    wait_until(lambda: not asyncio.run(look(case.home.state))[case.root].inbox, what="the message being taken")
     let_go(case)
     _, words = first.communicate(timeout=SOON)
     assert first.returncode == 0, words
