@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.rows import Batch, ClaimFilter
-from bailiwick.runtime import leases
+from bailiwick.runtime import guards, leases
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime import worker as working
 from bailiwick.runtime.assemble import Assembly, Watch
@@ -68,6 +68,7 @@ def adjust(home: Home, options: dict[str, Any]) -> None:
     """Shorten times, and break what a test wants to see broken."""
     for name in ("LEASE", "RENEW", "MARGIN"):
         setattr(leases, name, options.get(name, getattr(leases, name)))
+    guards.PATIENCE = options.get("PATIENCE", guards.PATIENCE)
     walking.RETRY_STORE = options.get("RETRY_STORE", 0.02)
     if "GRACE" in options:
         vars(walking)["end_children"] = functools.partial(end_children, grace=options["GRACE"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -11,10 +12,11 @@ import pytest
 
 from bailiwick.clock import SystemClock
 from bailiwick.journal.rows import Message, RunRow
-from bailiwick.runtime.children import find_children
+from bailiwick.runtime.children import find_children, read_stat
+from bailiwick.runtime.guards import find_guards
 from bailiwick.testing.harness import Case, Home, begin, look, opened, wait_until
 from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at
-from tests.crash.shapes import CHAIN, CLING, HOLD
+from tests.crash.shapes import CHAIN, CLING, DAEMON, HIDING, HOLD, Shape
 
 SHORT = {"LEASE": 1.0, "RENEW": 0.3, "MARGIN": 0.2}
 """A lease that a test can sit out."""
@@ -130,8 +132,50 @@ def test_children_that_will_not_go_are_gone_before_re_entry(crowd: Crowd, tmp_pa
     first.kill()
     first.wait()
     cut(case)
-    assert len(find_children({"BAILIWICK_RUN": case.root})) == 2
     second = crowd.walk(case, GRACE=0.2)
+    _, words = second.communicate(timeout=SOON)
+    assert second.returncode == 0, words
+    assert judge(case) == []
+
+
+@pytest.mark.parametrize("shape", [HIDING, DAEMON], ids=lambda shape: shape.name)
+def test_children_without_marks_are_gone_before_re_entry(crowd: Crowd, tmp_path: Path, shape: Shape) -> None:
+    """A script that cleared its environment and left its session; a daemon that lost its parent as well and is deaf."""
+    case = create(shape, tmp_path)
+    first = crowd.walk(case)
+    pids = case.home.state / "workspaces" / case.root / "pids"
+    wait_until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
+    hidden = int(pids.read_text())
+    first.kill()
+    first.wait()
+    cut(case)
+    second = crowd.walk(case, GRACE=0.2)
+    _, words = second.communicate(timeout=SOON)
+    assert second.returncode == 0, words
+    assert judge(case) == []
+    stat = read_stat(hidden)
+    assert stat is None or stat.dead
+
+
+def test_a_run_is_parked_while_a_guard_can_not_end_its_processes(crowd: Crowd, tmp_path: Path) -> None:
+    """Two copies with one key would be worse than none: nothing is started until the guard can be believed."""
+    case = create(HIDING, tmp_path)
+    first = crowd.walk(case)
+    pids = case.home.state / "workspaces" / case.root / "pids"
+    wait_until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
+    (guard,) = find_guards({"BAILIWICK_RUN": case.root})
+    os.kill(guard, signal.SIGSTOP)
+    try:
+        first.kill()
+        first.wait()
+        cut(case)
+        second = crowd.walk(case, **SHORT, GRACE=0.1, PATIENCE=0.2)
+        assert second.stderr is not None
+        words = next(line for line in second.stderr if "will not end" in line)
+        assert words.split()[-1] == str(guard)
+        assert len([line for line in case.home.lines() if line.word == "start"]) == 1
+    finally:
+        os.kill(guard, signal.SIGCONT)
     _, words = second.communicate(timeout=SOON)
     assert second.returncode == 0, words
     assert judge(case) == []
