@@ -195,6 +195,39 @@ def test_a_terminated_command_leaves_a_run_that_goes_on(crowd: Crowd, tmp_path: 
     assert go_on(case) == []
 
 
+@pytest.mark.parametrize("point", ["inbox.sent", "claim.taken", "inbox.drained", "append.before_commit"])
+def test_a_killed_stop_does_not_stop_the_run_that_is_resumed(crowd: Crowd, tmp_path: Path, point: str) -> None:
+    """Who resumes wants it to go on: a stop that its sender did not live to carry out is over with that."""
+    case = create(CHAIN, tmp_path)
+    stop = crowd.command(case, "stop", "chain-default", BAILIWICK_CRASH_AT=point)
+    stop.communicate(timeout=SOON)
+    assert stop.returncode == -signal.SIGKILL
+    cut(case)
+    resume = crowd.command(case, "resume", "chain-default")
+    _, words = resume.communicate(timeout=SOON)
+    assert resume.returncode == 0, words
+    assert judge(case) == []
+
+
+def test_a_stop_that_its_holder_did_not_live_to_carry_out_is_over_with_resume(crowd: Crowd, tmp_path: Path) -> None:
+    """The stop is in the journal and the run is not stopped: the next owner goes on when it is told to."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case)
+    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    stop = crowd.command(case, "stop", "hold-default")
+    _, words = stop.communicate(timeout=SOON)
+    assert stop.returncode == 0, words
+    assert asyncio.run(look(case.home.state))[case.root].bodies("StopRequested")
+    first.kill()
+    first.wait()
+    cut(case)
+    let_go(case)
+    resume = crowd.command(case, "resume", "hold-default")
+    _, words = resume.communicate(timeout=SOON)
+    assert resume.returncode == 0, words
+    assert judge(case) == []
+
+
 def test_four_processes_share_twenty_runs_without_doing_anything_twice(crowd: Crowd, tmp_path: Path) -> None:
     """As many processes as a state directory is meant for: each effect once, each run walked to its end."""
     home = Home(tmp_path)

@@ -16,6 +16,7 @@ from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
 from bailiwick.lang.templates import Templates
+from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Clean, Effects, KindTable, Surroundings
 from bailiwick.runtime.family import Family, Purse, no_purse
 from bailiwick.runtime.history import Entry, Library
@@ -73,12 +74,14 @@ class Assembly:
     pins: Pins = field(init=False)
     projector: Projector = field(init=False)
     leases: Leases = field(init=False)
+    deadlines: Deadlines = field(init=False)
     _installed: Installed = field(default_factory=Installed)
 
     def __post_init__(self) -> None:
         self.library = Library(self.store)
         self.pins = Pins(self.state_dir / "pins")
         self.projector = Projector(self.clock.monotonic)
+        self.deadlines = Deadlines(self.clock)
         self.leases = Leases(self.store, self.clock, self.on_trouble)
 
     def _sent(self) -> None:
@@ -131,7 +134,17 @@ class Assembly:
             self.projector.submit(row.id, entries)
             self.watch.durable(row, state, entries)
 
-        return Tools(self.store, self.library, self.clock, self.zone, __version__, durable, self._sent, self.on_trouble)
+        return Tools(
+            self.store,
+            self.library,
+            self.clock,
+            self.zone,
+            __version__,
+            durable,
+            self._sent,
+            self.on_trouble,
+            self.deadlines,
+        )
 
     def _liner(self, row: RunRow) -> Callable[[str, str, str], None]:
         return lambda place, stream, text: self.watch.line(row.id, place, stream, text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bailiwick import crashpoints
-from bailiwick.errors import BailiwickError, Fenced, StoreUnavailable
-from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
+from bailiwick.errors import BailiwickError, Fenced, NotFound, StoreUnavailable
+from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.layout import read_bookmark
 from bailiwick.runtime.supervise import Supervisor, wait_set
@@ -70,6 +71,7 @@ class Worker:
 
     async def _claim_some(self) -> bool:
         taken = False
+        await self._wake_overdue()
         while len(self.held) < self.concurrency and not self.draining:
             row = await self._claim()
             if row is None:
@@ -81,6 +83,14 @@ class Worker:
                 self.assembly.leases.drop(row)
                 self._broken(row, error)
         return taken
+
+    async def _wake_overdue(self) -> None:
+        """Make runs due whose span is over although the wall clock, which was set back, says otherwise."""
+        now = self.assembly.clock.now()
+        for run_id in self.assembly.deadlines.overdue():
+            with contextlib.suppress(NotFound):
+                await self.assembly.store.send(Message(run_id, "wake", f"span:{run_id}:{now!r}", {}, now))
+            self.nudge()
 
     async def _claim(self) -> RunRow | None:
         try:
@@ -150,6 +160,8 @@ class Worker:
         limits = [max(0.0, due - now) + 0.001] if due is not None else []
         if stale or (due is not None and due <= now):
             limits = [DEAD_CHECK]
+        if (left := self.assembly.deadlines.set_back()) is not None:
+            limits.append(left + 0.001)
         return min(limits, default=None)
 
     async def _next_wake(self) -> float | None:

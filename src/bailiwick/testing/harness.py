@@ -53,6 +53,11 @@ class Home:
         """What the scripts wrote."""
         return self.root / "effects.log"
 
+    @property
+    def stop(self) -> Path:
+        """Is there when the run is to be stopped while it is walked."""
+        return self.root / "stop"
+
     def lines(self) -> list[Line]:
         """What ran, in order."""
         text = self.effects.read_text("ascii") if self.effects.exists() else ""
