@@ -74,11 +74,9 @@ def _hide(file: Path, how: str, *more: str, **env: str) -> Command:
     return _command(file.parent, sys.executable, "-I", "-S", str(script), str(file), how, *more, **env)
 
 
-async def _until(file: Path, task: asyncio.Task[Exit] | None = None) -> None:
-    async with asyncio.timeout(LONG):
-        while not file.exists():
-            assert task is None or not task.done(), task
-            await asyncio.sleep(0.005)
+async def _until(file: Path, task: asyncio.Task[Exit]) -> None:
+    await asyncio.to_thread(until, lambda: file.exists() or task.done(), LONG, "the hidden process")
+    assert not task.done(), task
 
 
 @pytest.mark.parametrize("how", ["plain", "deaf"])
