@@ -32,9 +32,10 @@ class ManualClock:
 
     def __init__(self, at: float = 1_700_000_000.0) -> None:
         self.at = at
+        self.step = 0.0
 
     def now(self) -> float:
-        return self.at
+        return self.at + self.step
 
     def monotonic(self) -> float:
         return self.at
@@ -42,6 +43,10 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Move on."""
         self.at += seconds
+
+    def set_by(self, seconds: float) -> None:
+        """Set the wall clock, and not the time that really passes, forward or back."""
+        self.step += seconds
 
 
 def iso(at: float) -> str:

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError
-from bailiwick.journal.rows import Batch, ClaimFilter
+from bailiwick.journal.rows import Batch, ClaimFilter, Message, RunRow
+from bailiwick.runs.foreground import Foreground, Interrupts, Verdict
+from bailiwick.runtime import guards, leases
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime import worker as working
 from bailiwick.runtime.assemble import Assembly, Watch
@@ -66,10 +68,13 @@ def _say(text: str) -> None:
 def adjust(home: Home, options: dict[str, Any]) -> None:
     """Shorten times, and break what a test wants to see broken."""
     for name in ("LEASE", "RENEW", "MARGIN"):
-        setattr(working, name, options.get(name, getattr(working, name)))
+        setattr(leases, name, options.get(name, getattr(leases, name)))
+    guards.PATIENCE = options.get("PATIENCE", guards.PATIENCE)
     walking.RETRY_STORE = options.get("RETRY_STORE", 0.02)
     if "GRACE" in options:
         vars(walking)["end_children"] = functools.partial(end_children, grace=options["GRACE"])
+    if home.stop.exists():
+        _stop_while_walking()
     match options.get("bug"):
         case "early start":
             _start_early(home)
@@ -79,6 +84,18 @@ def adjust(home: Home, options: dict[str, Any]) -> None:
             _never_sync()
         case _:
             pass
+
+
+def _stop_while_walking() -> None:
+    """Somebody stops the run, once, just after its walk was allowed to begin."""
+    real = Foreground.walk
+
+    async def walk(self: Foreground, row: RunRow, signals: Interrupts) -> Verdict:
+        store, now = self._assembly.store, self._assembly.clock.now()
+        await store.send(Message(row.id, "stop", "stop", {"now": False, "by": "a test"}, now))
+        return await real(self, row, signals)
+
+    Foreground.walk = walk  # type: ignore[method-assign]
 
 
 async def _until_something_ran(home: Home) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.ids import Json
-from bailiwick.journal.rows import Message
 from bailiwick.runtime.children import end_children
 from bailiwick.testing.harness import Case, Home, begin, opened, wait_until, walk
 from tests.crash.shapes import Shape
@@ -99,10 +98,10 @@ class Crowd:
         self._runs.add(case.root)
         return self.start(command(case.home, "walk", case.root, **options))
 
-    def command(self, case: Case, *words: str, package: Path | None = None) -> subprocess.Popen[str]:
+    def command(self, case: Case, *words: str, package: Path | None = None, **env: str) -> subprocess.Popen[str]:
         """The command as people have it, of the installed package or of another one."""
         self._runs.add(case.root)
-        environment = {**os.environ, "BAILIWICK_HOME": str(case.home.root), "NO_COLOR": "1"}
+        environment = {**os.environ, "BAILIWICK_HOME": str(case.home.root), "NO_COLOR": "1", **env}
         if package is not None:
             environment["PYTHONPATH"] = str(package)
         return self.start([sys.executable, "-m", "bailiwick", *words], environment)
@@ -144,8 +143,7 @@ async def _create(shape: Shape, home: Home, directory: Path) -> Case:
     async with opened(home.state) as assembly:
         row = await begin(assembly, directory)
         if shape.stopped:
-            now = assembly.clock.now()
-            await assembly.store.send(Message(row.id, "stop", "stop", {"now": False, "by": "a test"}, now))
+            home.stop.touch()
     return Case(home, row.id, "done", shape.context)
 
 

@@ -28,6 +28,21 @@ cling() {
     wait
   fi
 }
+left() {
+  pid=$(cat "$BAILIWICK_WORKSPACE/pids")
+  if grep -q '^State:.[^Z]' "/proc/$pid/status"; then printf '{"left": 1}'; else printf '{"left": 0}'; fi
+}
+hide() {
+  if [ -e "$BAILIWICK_WORKSPACE/pids" ]; then left; return; fi
+  loop="echo \\$\\$ > '$BAILIWICK_WORKSPACE/pids'; while :; do sleep 0.1; done"
+  exec setsid -w env -i PATH="$PATH" sh -c "$loop"
+}
+daemon() {
+  if [ -e "$BAILIWICK_WORKSPACE/pids" ]; then left; return; fi
+  loop="trap '' TERM; echo \\$\\$ > '$BAILIWICK_WORKSPACE/pids'; while :; do sleep 0.1; done"
+  ( setsid env -i PATH="$PATH" sh -c "$loop" < /dev/null > /dev/null 2>&1 & )
+  while :; do sleep 0.1; done
+}
 note start
 case $1 in
   say) printf '{"%s": %s}' "$2" "$3" ;;
@@ -37,6 +52,8 @@ case $1 in
   fill) printf '{"%s": "' "$2"; head -c "$3" /dev/zero | tr '\\0' x; printf '"}' ;;
   hold) while [ ! -e "$BAILIWICK_WORKSPACE/go" ]; do sleep 0.01; done; printf '{"%s": %s}' "$2" "$3" ;;
   cling) cling ;;
+  hide) hide ;;
+  daemon) daemon ;;
 esac
 note end
 """
@@ -215,6 +232,8 @@ HOLD = Shape(
     head="start: a\n",
 )
 CLING = Shape("cling", script("clings", "done", "cling", output="left") + DONE, {"left": 0}, head="start: clings\n")
+HIDING = Shape("hiding", script("hides", "done", "hide", output="left") + DONE, {"left": 0}, head="start: hides\n")
+DAEMON = Shape("daemon", script("forks", "done", "daemon", output="left") + DONE, {"left": 0}, head="start: forks\n")
 LONG = Shape("long", LOOP.nodes.replace("'3'", "'60'"), {"n": 60, "last": 60}, head=LOOP.head)
 
 SHAPES = {shape.name: shape for shape in (CHAIN, LOOP, RETRY, PARALLEL, MAP, NESTED, CALL, SLEEP, ASK, BIG, STOP)}

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from bailiwick.clock import SystemClock
-from bailiwick.journal.rows import RunRow
-from bailiwick.runtime.children import find_children
+from bailiwick.journal.rows import Message, RunRow
+from bailiwick.runtime.children import find_children, read_stat
+from bailiwick.runtime.guards import find_guards
 from bailiwick.testing.harness import Case, Home, begin, look, opened, wait_until
 from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at
-from tests.crash.shapes import CHAIN, CLING, HOLD
+from tests.crash.shapes import CHAIN, CLING, DAEMON, HIDING, HOLD, Shape
 
 SHORT = {"LEASE": 1.0, "RENEW": 0.3, "MARGIN": 0.2}
 """A lease that a test can sit out."""
-SOON = 30.0
+SOON = 120.0
 
 
 def row_of(case: Case) -> RunRow:
@@ -62,6 +66,33 @@ def test_a_holder_frozen_within_its_lease_goes_on(crowd: Crowd, tmp_path: Path) 
     assert len(asyncio.run(look(case.home.state))[case.root].bodies("OwnerChanged")) == 1
 
 
+@pytest.mark.parametrize("renew", [0.3, 3600.0])
+def test_a_holder_frozen_past_its_lease_goes_on_when_nobody_took_the_run(
+    crowd: Crowd, tmp_path: Path, renew: float
+) -> None:
+    """Its lease is over and news has come, so it looks for runs to claim: its own it must not claim."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case, **{**SHORT, "RENEW": renew})
+    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    first.send_signal(signal.SIGSTOP)
+    clock = SystemClock()
+    wait_until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
+    asyncio.run(_wake(case, clock.now()))
+    first.send_signal(signal.SIGCONT)
+    wait_until(lambda: not asyncio.run(look(case.home.state))[case.root].inbox, what="the message being taken")
+    let_go(case)
+    _, words = first.communicate(timeout=SOON)
+    assert first.returncode == 0, words
+    assert judge(case) == []
+    assert len(asyncio.run(look(case.home.state))[case.root].bodies("OwnerChanged")) == 1
+    assert row_of(case).epoch == 1
+
+
+async def _wake(case: Case, now: float) -> None:
+    async with opened(case.home.state) as assembly:
+        await assembly.store.send(Message(case.root, "wake", "wake", {}, now))
+
+
 def test_a_second_process_on_a_run_is_refused_with_the_holders_name(crowd: Crowd, tmp_path: Path) -> None:
     """Two walks of one run would do everything twice; the person has to hear who is at it."""
     case = create(HOLD, tmp_path)
@@ -101,8 +132,50 @@ def test_children_that_will_not_go_are_gone_before_re_entry(crowd: Crowd, tmp_pa
     first.kill()
     first.wait()
     cut(case)
-    assert len(find_children({"BAILIWICK_RUN": case.root})) == 2
     second = crowd.walk(case, GRACE=0.2)
+    _, words = second.communicate(timeout=SOON)
+    assert second.returncode == 0, words
+    assert judge(case) == []
+
+
+@pytest.mark.parametrize("shape", [HIDING, DAEMON], ids=lambda shape: shape.name)
+def test_children_without_marks_are_gone_before_re_entry(crowd: Crowd, tmp_path: Path, shape: Shape) -> None:
+    """A script that cleared its environment and left its session; a daemon that lost its parent as well and is deaf."""
+    case = create(shape, tmp_path)
+    first = crowd.walk(case)
+    pids = case.home.state / "workspaces" / case.root / "pids"
+    wait_until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
+    hidden = int(pids.read_text())
+    first.kill()
+    first.wait()
+    cut(case)
+    second = crowd.walk(case, GRACE=0.2)
+    _, words = second.communicate(timeout=SOON)
+    assert second.returncode == 0, words
+    assert judge(case) == []
+    stat = read_stat(hidden)
+    assert stat is None or stat.dead
+
+
+def test_a_run_is_parked_while_a_guard_can_not_end_its_processes(crowd: Crowd, tmp_path: Path) -> None:
+    """Two copies with one key would be worse than none: nothing is started until the guard can be believed."""
+    case = create(HIDING, tmp_path)
+    first = crowd.walk(case)
+    pids = case.home.state / "workspaces" / case.root / "pids"
+    wait_until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
+    (guard,) = find_guards({"BAILIWICK_RUN": case.root})
+    os.kill(guard, signal.SIGSTOP)
+    try:
+        first.kill()
+        first.wait()
+        cut(case)
+        second = crowd.walk(case, **SHORT, GRACE=0.1, PATIENCE=0.2)
+        assert second.stderr is not None
+        words = next(line for line in second.stderr if "will not end" in line)
+        assert words.split()[-1] == str(guard)
+        assert len([line for line in case.home.lines() if line.word == "start"]) == 1
+    finally:
+        os.kill(guard, signal.SIGCONT)
     _, words = second.communicate(timeout=SOON)
     assert second.returncode == 0, words
     assert judge(case) == []
@@ -122,13 +195,46 @@ def test_a_terminated_command_leaves_a_run_that_goes_on(crowd: Crowd, tmp_path: 
     assert go_on(case) == []
 
 
+@pytest.mark.parametrize("point", ["inbox.sent", "claim.taken", "inbox.drained", "append.before_commit"])
+def test_a_killed_stop_does_not_stop_the_run_that_is_resumed(crowd: Crowd, tmp_path: Path, point: str) -> None:
+    """Who resumes wants it to go on: a stop that its sender did not live to carry out is over with that."""
+    case = create(CHAIN, tmp_path)
+    stop = crowd.command(case, "stop", "chain-default", BAILIWICK_CRASH_AT=point)
+    stop.communicate(timeout=SOON)
+    assert stop.returncode == -signal.SIGKILL
+    cut(case)
+    resume = crowd.command(case, "resume", "chain-default")
+    _, words = resume.communicate(timeout=SOON)
+    assert resume.returncode == 0, words
+    assert judge(case) == []
+
+
+def test_a_stop_that_its_holder_did_not_live_to_carry_out_is_over_with_resume(crowd: Crowd, tmp_path: Path) -> None:
+    """The stop is in the journal and the run is not stopped: the next owner goes on when it is told to."""
+    case = create(HOLD, tmp_path)
+    first = crowd.walk(case)
+    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    stop = crowd.command(case, "stop", "hold-default")
+    _, words = stop.communicate(timeout=SOON)
+    assert stop.returncode == 0, words
+    assert asyncio.run(look(case.home.state))[case.root].bodies("StopRequested")
+    first.kill()
+    first.wait()
+    cut(case)
+    let_go(case)
+    resume = crowd.command(case, "resume", "hold-default")
+    _, words = resume.communicate(timeout=SOON)
+    assert resume.returncode == 0, words
+    assert judge(case) == []
+
+
 def test_four_processes_share_twenty_runs_without_doing_anything_twice(crowd: Crowd, tmp_path: Path) -> None:
     """As many processes as a state directory is meant for: each effect once, each run walked to its end."""
     home = Home(tmp_path)
     home.state.mkdir()
     asyncio.run(_many(home, CHAIN.write(tmp_path / "flows"), 20))
     for worker in [crowd.start(command(home, "work")) for _ in range(4)]:
-        _, words = worker.communicate(timeout=60)
+        _, words = worker.communicate(timeout=SOON)
         assert worker.returncode == 0, words
     seen = asyncio.run(look(home.state))
     assert Counter(one.row.status for one in seen.values()) == {"done": 20}

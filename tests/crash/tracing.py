@@ -53,8 +53,8 @@ def breaker(call: str, error: str, first: int, last: int) -> list[str]:
 
 
 def watcher(file: Path) -> list[str]:
-    """A tracer that writes down what is written to the journal, when it is synced, and when a process is made."""
-    return [*FOLLOW, "-y", "-o", str(file), "-e", "trace=pwrite64,fdatasync,fork,vfork,clone,clone3"]
+    """A tracer that writes down what is written to the journal, when it is synced, and when a process is asked for."""
+    return [*FOLLOW, "-y", "-o", str(file), "-e", "trace=pwrite64,fdatasync,sendmsg"]
 
 
 def order_of_writes(file: Path) -> list[str]:
@@ -64,7 +64,7 @@ def order_of_writes(file: Path) -> list[str]:
         call = line.partition(" ")[2].strip()
         if "bailiwick.db-wal" in call:
             order.append("sync" if call.startswith("fdatasync") else "write")
-        elif call.startswith(("fork", "vfork", "clone")) and "CLONE_THREAD" not in call:
+        elif call.startswith("sendmsg") and "SCM_RIGHTS" in call:  # the files of a process go to the spawner
             order.append("begin")
     return order
 

@@ -13,6 +13,7 @@ from typing import Any
 import apsw
 
 from bailiwick.errors import JournalCorrupt, StoreError, StoreTooNew, StoreUnavailable
+from bailiwick.journal.lockers import find_locker
 from bailiwick.journal.mounts import refuse_network
 from bailiwick.journal.queries import migrations, query
 
@@ -55,14 +56,15 @@ def translate(error: Exception, path: Path) -> Exception:
 
 def _meaning(error: Exception, path: Path) -> StoreError | None:
     if isinstance(error, apsw.BusyError | apsw.LockedError):
+        locker = find_locker(path)
         return StoreUnavailable(
-            f"{path}: another process keeps the database locked ({error})",
-            hint="see which processes use it; it is tried again",
+            f"{path}: {locker or 'another process'} keeps the database locked",
+            hint=f"{locker.way if locker else 'see who uses it'}; nothing was changed, give the command again",
         )
     if isinstance(error, MEDIUM):
         return StoreUnavailable(
             f"{path}: the journal can't be written or read ({error})",
-            hint="free disk space or repair the mount; it is tried again and nothing is lost",
+            hint="free disk space or repair the mount; nothing is lost, give the command again",
         )
     if isinstance(error, DAMAGE):
         return JournalCorrupt(

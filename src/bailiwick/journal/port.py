@@ -59,14 +59,17 @@ class Store(Protocol):
         """Take one run that is ready, due, readable, free and not bound to another host; raises its epoch by one.
 
         Due is wake_at <= now, readable min_reader <= reader; free is no owner, an expired lease, or being named in
-        `which.dead` at that very epoch.
+        `which.dead` at that very epoch. What is named in `which.without` is never taken.
         """
 
     async def held(self, now: float, which: ClaimFilter) -> list[RunRow]:
         """Ready and due runs with an owner whose lease still runs: the caller looks which owners are dead."""
 
-    async def renew(self, run_id: str, epoch: int, lease_until: float) -> bool:
-        """Extend a lease; False when the epoch has moved on."""
+    def renew(self, leases: Mapping[str, int], lease_until: float) -> set[str]:
+        """Extend leases, given as run id and epoch, expired ones too; gives the runs that are not ours any more.
+
+        Blocks until it is durable: called from a thread of its own, so that no event loop can make it late.
+        """
 
     async def release(self, run_id: str, epoch: int, wake_at: float | None) -> bool:
         """Let go without an event; False when the epoch has moved on."""

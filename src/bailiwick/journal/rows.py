@@ -246,8 +246,13 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFilter:
-    """Which runs a claim may take: one, one tree, or any. `dead` are (run id, epoch) pairs with owners proved dead."""
+    """Which runs a claim may take: one, one tree, or any.
+
+    `dead` are (run id, epoch) pairs with owners proved dead, `without` run ids that are left out: those that the
+    claiming process holds already.
+    """
 
     run_id: str | None = None
     root_id: str | None = None
     dead: tuple[tuple[str, int], ...] = ()
+    without: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.journal import ledger
@@ -81,6 +81,7 @@ def claim(tx: Transaction, owner: Owner, times: tuple[float, float], reader: int
             "run_id": which.run_id,
             "root_id": which.root_id,
             "dead": encode(which.dead),
+            "without": encode(which.without),
         },
     )
     if row is None:
@@ -89,9 +90,9 @@ def claim(tx: Transaction, owner: Owner, times: tuple[float, float], reader: int
     return load(tx, row[0])
 
 
-def renew(tx: Transaction, run_id: str, epoch: int, lease_until: float) -> bool:
-    """Move the end of a lease that is still ours."""
-    return tx.one("run.renew", (lease_until, run_id, epoch)) is not None
+def renew(tx: Transaction, leases: Mapping[str, int], lease_until: float) -> set[str]:
+    """Move the end of the leases that are still ours; gives the runs of the others."""
+    return {run_id for run_id, epoch in leases.items() if tx.one("run.renew", (lease_until, run_id, epoch)) is None}
 
 
 def release(tx: Transaction, run_id: str, epoch: int, wake_at: float | None) -> bool:

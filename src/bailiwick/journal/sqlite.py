@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from bailiwick.errors import JournalCorrupt
+import apsw
+
+from bailiwick.clock import SystemClock
+from bailiwick.errors import JournalCorrupt, StoreUnavailable
 from bailiwick.ids import Json
 from bailiwick.journal import appends, buckets, calls, inbox, runs
 from bailiwick.journal.blobs import checked, missing, read_file
@@ -28,8 +31,10 @@ from bailiwick.journal.rows import (
     StoredEvent,
     WaitRow,
 )
-from bailiwick.journal.writer import Writer
+from bailiwick.journal.writer import Operation, T, Writer
 
+PATIENCE = 60.0
+"""Seconds that a command waits for another process that writes, before it gives up; holders wait for ever."""
 BUSY_TIMEOUT = 5.0
 """Seconds to wait for other processes before a write counts as failed; below what a lease leaves for renewing."""
 
@@ -49,14 +54,14 @@ class SqliteStore(Store):
         """Open the store of this file and make it if it is not there; `now` dates the changes of its schema."""
         writer = Writer(path, busy_timeout=busy_timeout, now=now)
         try:
-            await writer.do(lambda _: None)
+            await patiently(writer, lambda _: None)
         except BaseException:
             await writer.close()
             raise
         return cls(path, writer, Reader(path, busy_timeout))
 
     async def create(self, run: NewRun) -> RunRow:
-        return await self._writer.do(lambda tx: runs.create(tx, run))
+        return await patiently(self._writer, lambda tx: runs.create(tx, run))
 
     async def run(self, run_id: str) -> RunRow | None:
         rows = self._reader.rows(runs_where("run.by_id"), {"id": run_id})
@@ -86,8 +91,8 @@ class SqliteStore(Store):
         bindings = {"now": now, "run_id": which.run_id, "root_id": which.root_id}
         return [run_row(row) for row in self._reader.rows(runs_where("run.held"), bindings)]
 
-    async def renew(self, run_id: str, epoch: int, lease_until: float) -> bool:
-        return await self._writer.do(lambda tx: runs.renew(tx, run_id, epoch, lease_until))
+    def renew(self, leases: Mapping[str, int], lease_until: float) -> set[str]:
+        return self._writer.do_blocking(lambda tx: runs.renew(tx, leases, lease_until))
 
     async def release(self, run_id: str, epoch: int, wake_at: float | None) -> bool:
         return await self._writer.do(lambda tx: runs.release(tx, run_id, epoch, wake_at))
@@ -115,14 +120,14 @@ class SqliteStore(Store):
             raise translate(error, self.path) from error
 
     async def send(self, message: Message) -> bool:
-        return await self._writer.do(lambda tx: inbox.send(tx, message))
+        return await patiently(self._writer, lambda tx: inbox.send(tx, message))
 
     async def inbox(self, run_id: str) -> list[InboxRow]:
         return [inbox_row(row) for row in self._reader.rows(query("inbox.read"), (run_id,))]
 
     async def define(self, digest: str, body: Json) -> None:
         if not self._reader.rows(query("definition.read"), (digest,)):
-            await self._writer.do(lambda tx: tx.do("definition.keep", (digest, encode(body))))
+            await patiently(self._writer, lambda tx: tx.do("definition.keep", (digest, encode(body))))
 
     async def definition(self, digest: str) -> Json:
         rows = self._reader.rows(query("definition.read"), (digest,))
@@ -202,6 +207,18 @@ class SqliteStore(Store):
     async def close(self) -> None:
         self._reader.close()
         await self._writer.close()
+
+
+async def patiently(writer: Writer, operation: Operation[T]) -> T:
+    """Carry out what a command asks for; while another process is in the middle of a write, it is tried again."""
+    monotonic = SystemClock().monotonic
+    deadline = monotonic() + PATIENCE
+    while True:
+        try:
+            return await writer.do(operation)
+        except StoreUnavailable as error:
+            if not isinstance(error.__cause__, apsw.BusyError | apsw.LockedError) or monotonic() >= deadline:
+                raise
 
 
 def _beginning(since: float | None) -> float:

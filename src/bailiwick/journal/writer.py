@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -42,7 +43,7 @@ Operation = Callable[[Transaction], T]
 @dataclass(slots=True)
 class _Job:
     operation: Operation[Any]
-    future: asyncio.Future[Any]
+    future: asyncio.Future[Any] | Future[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,15 @@ class Writer:
         self._queued += 1
         self._queue.put(_Job(operation, future))
         return await future
+
+    def do_blocking(self, operation: Operation[T]) -> T:
+        """Carry out one operation for a thread that has no event loop and waits for it."""
+        if self._closed:
+            raise StoreError(f"{self._path}: the store is closed")
+        future: Future[T] = Future()
+        self._queued += 1
+        self._queue.put(_Job(operation, future))
+        return future.result()
 
     def _at_once(self, operation: Operation[T]) -> _Outcome | None:
         """Carry an operation out here and now, if nobody else writes and the disk was quick of late; else None."""
@@ -252,16 +262,19 @@ def _ends_transaction(error: Exception) -> bool:
 
 
 def _answer(jobs: Sequence[_Job], outcomes: Sequence[_Outcome]) -> None:
-    """Wake each event loop once, with all its answers."""
+    """Wake each event loop once, with all its answers, and each thread that waits by itself."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
+        if isinstance(job.future, Future):
+            _resolve([(job.future, outcome)])
+            continue
         by_loop.setdefault(job.future.get_loop(), []).append((job.future, outcome))
     for loop, answers in by_loop.items():
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_resolve, answers)
 
 
-def _resolve(answers: Sequence[tuple[asyncio.Future[Any], _Outcome]]) -> None:
+def _resolve(answers: Sequence[tuple[asyncio.Future[Any] | Future[Any], _Outcome]]) -> None:
     for future, outcome in answers:
         if future.done():
             continue

@@ -17,7 +17,6 @@ from bailiwick.runtime.history import Entry
 from bailiwick.runtime.owner import current_owner, is_dead, shown
 from bailiwick.runtime.pins import pin_all
 from bailiwick.runtime.supervise import Supervisor
-from bailiwick.runtime.worker import LEASE, READER
 
 if TYPE_CHECKING:
     from bailiwick.lang.load import Loaded
@@ -82,21 +81,18 @@ class Control:
         if row is None:
             return False
         supervisor = Supervisor(lambda name, error: self._assembly.on_trouble(run_id, f"{name}: {error}"))
-        walker = await self._assembly.walker(row, owner, supervisor)
-        await walker.attend()
-        await self._assembly.settle()
+        try:
+            walker = await self._assembly.walker(row, owner, supervisor)
+            await walker.attend()
+            await self._assembly.settle()
+        finally:
+            self._assembly.projector.forget(run_id)
+            self._assembly.leases.drop(row)
         return True
 
     async def claim(self, run_id: str, owner: Owner) -> RunRow | None:
         """Claim one run, from a dead owner too."""
-        store, now = self._assembly.store, self._assembly.clock.now()
-        row = await store.claim(owner, now, now + LEASE, READER, ClaimFilter(run_id=run_id))
-        if row is None:
-            held = await store.held(now, ClaimFilter(run_id=run_id))
-            dead = tuple((r.id, r.epoch) for r in held if r.owner and is_dead(r.owner, owner))
-            if dead:
-                row = await store.claim(owner, now, now + LEASE, READER, ClaimFilter(run_id=run_id, dead=dead))
-        return row
+        return await self._assembly.leases.claim(owner, ClaimFilter(run_id=run_id))
 
     async def stop(self, row: RunRow, *, now: bool) -> Outcome:
         """Stop at the next node boundary, or now."""

@@ -71,11 +71,22 @@ class Foreground:
         self.replaced = False
 
     async def prepare(self, row: RunRow, by: str) -> RunRow:
-        """Make a run walkable: refuse one that is held, resume one that stopped or failed."""
+        """Make a run walkable: refuse one that is held, resume one that stopped, failed, or was about to stop."""
         refuse_if_held(row, self._owner, self._assembly.clock.now())
-        if row.status == "stopped" or (row.status == "failed" and not await self._ended(row)):
+        if await self._rests(row):
             await Control(self._assembly, by).resume(row)
         return await self._assembly.store.run(row.id) or row
+
+    async def _rests(self, row: RunRow) -> bool:
+        if row.status == "ready":
+            return await self._stopping(row)
+        return row.status == "stopped" or (row.status == "failed" and not await self._ended(row))
+
+    async def _stopping(self, row: RunRow) -> bool:
+        """Whether a stop came that nobody carried out: who asked for it, or who was to do it, was killed."""
+        if any(message.kind == "stop" for message in await self._assembly.store.inbox(row.id)):
+            return True
+        return bool((await self._assembly.library.state(row.id)).stopping)
 
     async def _ended(self, row: RunRow) -> bool:
         return (await self._assembly.library.state(row.id)).ended

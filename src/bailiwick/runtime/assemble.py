@@ -16,10 +16,12 @@ from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
 from bailiwick.lang.templates import Templates
+from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Clean, Effects, KindTable, Surroundings
 from bailiwick.runtime.family import Family, Purse, no_purse
 from bailiwick.runtime.history import Entry, Library
 from bailiwick.runtime.kinds import Kind
+from bailiwick.runtime.leases import Leases
 from bailiwick.runtime.owner import recorded
 from bailiwick.runtime.pins import Pins
 from bailiwick.runtime.projector import Projector
@@ -71,12 +73,16 @@ class Assembly:
     library: Library = field(init=False)
     pins: Pins = field(init=False)
     projector: Projector = field(init=False)
+    leases: Leases = field(init=False)
+    deadlines: Deadlines = field(init=False)
     _installed: Installed = field(default_factory=Installed)
 
     def __post_init__(self) -> None:
         self.library = Library(self.store)
         self.pins = Pins(self.state_dir / "pins")
         self.projector = Projector(self.clock.monotonic)
+        self.deadlines = Deadlines(self.clock)
+        self.leases = Leases(self.store, self.clock, self.on_trouble)
 
     def _sent(self) -> None:
         """Another run of this process may have got something; its own commits wake nobody."""
@@ -128,7 +134,17 @@ class Assembly:
             self.projector.submit(row.id, entries)
             self.watch.durable(row, state, entries)
 
-        return Tools(self.store, self.library, self.clock, self.zone, __version__, durable, self._sent, self.on_trouble)
+        return Tools(
+            self.store,
+            self.library,
+            self.clock,
+            self.zone,
+            __version__,
+            durable,
+            self._sent,
+            self.on_trouble,
+            self.deadlines,
+        )
 
     def _liner(self, row: RunRow) -> Callable[[str, str, str], None]:
         return lambda place, stream, text: self.watch.line(row.id, place, stream, text)
@@ -154,6 +170,7 @@ class Assembly:
         await self.projector.drain()
 
     async def close(self) -> None:
-        """Let go of the projector and the store."""
+        """Let go of the projector, the leases and the store."""
+        await self.leases.close()
         await self.projector.close()
         await self.store.close()

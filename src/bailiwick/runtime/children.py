@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from bailiwick.errors import NotReady
+from bailiwick.runtime.guards import end_guarded
 
 GRACE = 5.0
 """Seconds between TERM and KILL."""
@@ -88,10 +89,12 @@ def find_children(marks: Mapping[str, str]) -> list[Child]:
 async def end_children(marks: Mapping[str, str], grace: float = GRACE, *, group: int | None = None) -> list[Child]:
     """End the processes with these marks and those of the process group: TERM, up to `grace` seconds, KILL.
 
-    Gives back those that could not be proved gone; an empty list is the proof.
+    A guard with these marks ends what it guards, which may have hidden from us; then we look for ourselves. Gives back
+    those that could not be proved gone; an empty list is the proof.
     """
     if not marks and group is None:
         raise ValueError("without a mark or a group every process would match")
+    stuck = await end_guarded(marks, grace)
     told: set[Child] = set()
     groups: set[int] = set()
 
@@ -102,7 +105,7 @@ async def end_children(marks: Mapping[str, str], grace: float = GRACE, *, group:
     left = await _until_gone(marks, group, ask, grace)
     if left:
         left = await _until_gone(marks, group, lambda found: _signal_all(found, signal.SIGKILL, set()), KILL_WAIT)
-    return left
+    return left + [Child(pid, stat.start) for pid in stuck if (stat := read_stat(pid)) is not None]
 
 
 async def linger(marks: Mapping[str, str], group: int, seconds: float) -> bool:

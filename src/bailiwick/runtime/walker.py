@@ -19,6 +19,7 @@ from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
 from bailiwick.runtime import ceilings, happenings, money
 from bailiwick.runtime.children import end_children
+from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Effects, Surroundings
 from bailiwick.runtime.family import Family
 from bailiwick.runtime.history import Entry, Library
@@ -47,6 +48,7 @@ class Tools:
     on_durable: Listener
     on_sent: Callable[[], None]
     on_trouble: Callable[[str, str], None]
+    deadlines: Deadlines
 
 
 @dataclass(slots=True)
@@ -106,8 +108,8 @@ class Walker:
             return True, None
         if self.inbox_maybe or self.suspended:
             return False, None
-        wake_at = self._next_due()
-        return wake_at is None or wake_at - self._now() > IN_PLACE, wake_at
+        left = self._due_in()
+        return left is None or left > IN_PLACE, self._next_due()
 
     async def attend(self) -> None:
         """Only take what lies in the inbox and let go again: starts nothing, for commands on a run nobody walks."""
@@ -213,10 +215,12 @@ class Walker:
         self.effects.finished.clear()
 
     def _close_due(self) -> None:
-        now = self._now()
         for scope, wait in self.state.waits():
-            if wait.due_at is not None and wait.due_at <= now and self.state.status == "running":
+            if wait.due_at is None or self.state.status != "running":
+                continue
+            if self.tools.deadlines.left(self.row.id, wait.id, wait.due_at) == 0.0:
                 self._record(ev.WaitClosed(scope.path, wait.id, "due"))
+                self.tools.deadlines.drop(self.row.id, wait.id)
 
     async def _advance(self) -> bool:
         """Carry out one decision; flush when enough is pending. False when there is nothing to decide."""
@@ -228,8 +232,7 @@ class Walker:
                 case co.StartEffect():
                     await self._start(action)
                 case co.OpenWait():
-                    for event in happenings.opened(action, self._now(), self.tools.zone):
-                        self._record(event)
+                    self._open(action)
                 case co.StartChild():
                     await self._call(action)
                 case co.CancelEffects():
@@ -243,6 +246,14 @@ class Walker:
             await self._flush()
             await asyncio.sleep(0)
         return bool(actions)
+
+    def _open(self, wait: co.OpenWait) -> None:
+        now = self._now()
+        for event in happenings.opened(wait, now, self.tools.zone):
+            self._record(event)
+            is_span = wait.seconds is not None or wait.until.startswith("+")
+            if isinstance(event, ev.WaitOpened) and event.due_at is not None and is_span:
+                self.tools.deadlines.note(self.row.id, event.id, event.due_at)
 
     def _decided(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunStopped):
@@ -342,16 +353,29 @@ class Walker:
         dues = [wait.due_at for _, wait in self.state.waits() if wait.due_at is not None]
         return min(dues, default=None)
 
+    def _due_in(self) -> float | None:
+        """Seconds until the first wait is over."""
+        deadlines, run = self.tools.deadlines, self.row.id
+        waits = [(wait.id, wait.due_at) for _, wait in self.state.waits() if wait.due_at is not None]
+        return min((deadlines.left(run, name, due_at) for name, due_at in waits), default=None)
+
     def _pause(self) -> float | None:
         if self.effects.finished:
             return 0.0
-        dues = [due for due in (self._next_due(), ceilings.wall_due(self.state, self._now())) if due is not None]
-        return max(0.0, min(dues) - self._now()) if dues else None
+        ceiling = ceilings.wall_due(self.state, self._now())
+        limits = [self._due_in(), None if ceiling is None else max(0.0, ceiling - self._now())]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def fence(self) -> None:
         """The run is another's: end our children, append nothing."""
         self.pending, self.starting = Pending(), []
         self.effects.cancel()
+
+    def taken_over(self) -> None:
+        """Another process has claimed the run."""
+        self.lost = True
+        self.fence()
+        self.wake.set()
 
     def suspend(self) -> None:
         """The lease could not be renewed in time: end the children and decide nothing until it is."""

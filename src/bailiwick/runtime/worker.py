@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bailiwick import crashpoints
-from bailiwick.errors import BailiwickError, Fenced, StoreUnavailable
-from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
+from bailiwick.errors import BailiwickError, Fenced, NotFound, StoreUnavailable
+from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.layout import read_bookmark
-from bailiwick.runtime.owner import is_dead
 from bailiwick.runtime.supervise import Supervisor, wait_set
 from bailiwick.runtime.walker import Walker
 
-LEASE = 15.0
-RENEW = 5.0
-MARGIN = 10.0
 LOOK = 0.05
 DEAD_CHECK = 1.0
-READER = 1
-
-
-@dataclass(slots=True)
-class Held:
-    """A run this process walks."""
-
-    walker: Walker
-    lease_until: float
 
 
 @dataclass(slots=True)
@@ -39,7 +27,7 @@ class Worker:
     owner: Owner
     which: ClaimFilter
     concurrency: int = 4
-    held: dict[str, Held] = field(default_factory=dict)
+    held: dict[str, Walker] = field(default_factory=dict)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     draining: str = ""
     problem: BaseException | None = None
@@ -49,7 +37,6 @@ class Worker:
         """Serve until `finished` (asked whenever nothing can be claimed) or until told to drain."""
         self._supervisor = Supervisor(self._crashed)
         self.assembly.nudge = self.nudge
-        self._supervisor.start(self._renew_forever(), "leases")
         self._supervisor.start(self._look_forever(), "wake-ups")
         try:
             if self.which.root_id is not None:
@@ -68,22 +55,23 @@ class Worker:
     def drain(self, why: str, *, now: bool) -> None:
         """Start nothing new; with `now` end the running attempts too, to be entered again by the next owner."""
         self.draining = why
-        for held in self.held.values():
-            held.walker.interrupt = why
+        for walker in self.held.values():
+            walker.interrupt = why
             if now:
-                held.walker.effects.cancel()
-            held.walker.wake.set()
+                walker.effects.cancel()
+            walker.wake.set()
         self.wake.set()
 
     def nudge(self) -> None:
         """Something was sent from this very process."""
-        for held in self.held.values():
-            held.walker.inbox_maybe = True
-            held.walker.wake.set()
+        for walker in self.held.values():
+            walker.inbox_maybe = True
+            walker.wake.set()
         self.wake.set()
 
     async def _claim_some(self) -> bool:
         taken = False
+        await self._wake_overdue()
         while len(self.held) < self.concurrency and not self.draining:
             row = await self._claim()
             if row is None:
@@ -92,30 +80,30 @@ class Worker:
             try:
                 await self._begin(row)
             except BailiwickError as error:
+                self.assembly.leases.drop(row)
                 self._broken(row, error)
         return taken
 
+    async def _wake_overdue(self) -> None:
+        """Make runs due whose span is over although the wall clock, which was set back, says otherwise."""
+        now = self.assembly.clock.now()
+        for run_id in self.assembly.deadlines.overdue():
+            with contextlib.suppress(NotFound):
+                await self.assembly.store.send(Message(run_id, "wake", f"span:{run_id}:{now!r}", {}, now))
+            self.nudge()
+
     async def _claim(self) -> RunRow | None:
-        store, now = self.assembly.store, self.assembly.clock.now()
         try:
-            row = await store.claim(self.owner, now, now + LEASE, READER, self.which)
-            if row is None:
-                stale = await store.held(now, self.which)
-                dead = tuple(
-                    (r.id, r.epoch) for r in stale if r.id not in self.held and r.owner and is_dead(r.owner, self.owner)
-                )
-                if dead:
-                    which = ClaimFilter(run_id=self.which.run_id, root_id=self.which.root_id, dead=dead)
-                    row = await store.claim(self.owner, now, now + LEASE, READER, which)
+            return await self.assembly.leases.claim(self.owner, self.which)
         except StoreUnavailable as error:
             self.assembly.on_trouble("", error.what)
             return None
-        return row
 
     async def _begin(self, row: RunRow) -> None:
         walker = await self.assembly.walker(row, self.owner, self._supervised())
         walker.interrupt = self.draining
-        self.held[row.id] = Held(walker, row.lease_until)
+        self.held[row.id] = walker
+        self.assembly.leases.keep_for(row, walker)
         self._supervised().start(self._walk(walker), f"run {row.workflow} {row.run_key}")
 
     def _supervised(self) -> Supervisor:
@@ -140,6 +128,7 @@ class Worker:
         finally:
             self.held.pop(walker.row.id, None)
             self.assembly.projector.forget(walker.row.id)
+            self.assembly.leases.drop(walker.row)
             self.wake.set()
 
     async def _fenced(self, walker: Walker, error: Fenced) -> None:
@@ -152,29 +141,6 @@ class Worker:
         self.assembly.on_trouble(row.id, error.what)
         if row.id in (self.which.run_id, self.which.root_id):
             self.problem = error
-
-    async def _renew_forever(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW)
-            for run_id, held in list(self.held.items()):
-                await self._renew(run_id, held)
-
-    async def _renew(self, run_id: str, held: Held) -> None:
-        until = self.assembly.clock.now() + LEASE
-        try:
-            ours = await self.assembly.store.renew(run_id, held.walker.row.epoch, until)
-        except StoreUnavailable as error:
-            self.assembly.on_trouble(run_id, f"the lease could not be renewed: {error.what}")
-            if self.assembly.clock.now() >= held.lease_until - MARGIN:
-                held.walker.suspend()
-            return
-        if not ours:
-            held.walker.lost = True
-            held.walker.fence()
-            held.walker.wake.set()
-            return
-        held.lease_until = until
-        held.walker.go_on()
 
     async def _look_forever(self) -> None:
         while True:
@@ -194,6 +160,8 @@ class Worker:
         limits = [max(0.0, due - now) + 0.001] if due is not None else []
         if stale or (due is not None and due <= now):
             limits = [DEAD_CHECK]
+        if (left := self.assembly.deadlines.set_back()) is not None:
+            limits.append(left + 0.001)
         return min(limits, default=None)
 
     async def _next_wake(self) -> float | None:
@@ -208,8 +176,8 @@ class Worker:
         self.wake.set()
 
     async def _let_go(self) -> None:
-        for held in self.held.values():
-            held.walker.fence()
+        for walker in self.held.values():
+            walker.fence()
         await self._supervised().close()
         await self.assembly.settle()
 

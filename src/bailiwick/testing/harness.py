@@ -53,6 +53,11 @@ class Home:
         """What the scripts wrote."""
         return self.root / "effects.log"
 
+    @property
+    def stop(self) -> Path:
+        """Is there when the run is to be stopped while it is walked."""
+        return self.root / "stop"
+
     def lines(self) -> list[Line]:
         """What ran, in order."""
         text = self.effects.read_text("ascii") if self.effects.exists() else ""
@@ -323,6 +328,6 @@ def _files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0, what: str = "it") -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 120.0, what: str = "it") -> None:
     """Return as soon as the condition holds; `AssertionError` if it does not in time."""
     until(condition, seconds, what)

@@ -111,7 +111,7 @@ def test_a_database_locked_for_too_long_is_unavailable(tmp_path: Path) -> None:
         row = await held_run(store)
         other = apsw.Connection(str(tmp_path / "journal.db"))
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreUnavailable, match="another process"):
+        with pytest.raises(StoreUnavailable, match="keeps the database locked"):
             await store.append("r1", row.epoch, Batch(after=0, events=(event(),)))
         other.execute("ROLLBACK")
         other.close()

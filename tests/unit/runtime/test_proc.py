@@ -14,13 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime import children, proc
+from bailiwick.runtime import children, pipes, proc, spawning
 from bailiwick.runtime.kinds import Command, Exit
 from bailiwick.runtime.proc import plain_line, run_process
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 READY_THEN_WAIT = "import os, signal; os.write(1, b'ready\\n'); signal.pause()"
+WAYS = ["spawner", "forked"]
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + READY_THEN_WAIT
+
+
+@pytest.fixture(autouse=True, params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """By the spawner, and as systems without one have it."""
+    if request.param == "forked":
+        monkeypatch.setattr(spawning.spawner, "_failures", spawning.TRIES)
+    return str(request.param)
 
 
 def _python(code: str, cwd: Path, **options: object) -> Command:
@@ -161,7 +170,7 @@ def test_lines_are_few_however_fast_they_come_and_the_last_one_arrives(tmp_path:
     """A live view can't show 200,000 lines; showing the newest is enough."""
     lines: list[str] = []
     end = _run(_sh("seq 200000", tmp_path), lambda _stream, text: lines.append(text))
-    assert len(lines) <= (end.seconds + 2) * proc.LINES_PER_SECOND
+    assert len(lines) <= (end.seconds + 2) * pipes.LINES_PER_SECOND
     assert lines[-1] == "200000"
 
 
@@ -372,6 +381,9 @@ DAEMON = textwrap.dedent(
     from bailiwick.runtime import children, proc
     from bailiwick.runtime.kinds import Command
 
+    way = sys.argv[2]
+    if way == "forked":
+        proc.spawner._failures = 3
     proc.PIPE_GRACE = 0.05
     assert proc.become_subreaper()
     env = {"PATH": os.environ["PATH"], "BAILIWICK_EFFECT_KEY": f"daemon-{os.getpid()}"}
@@ -382,15 +394,16 @@ DAEMON = textwrap.dedent(
     assert stat is None or stat.dead, stat
     children.ZOMBIE_AGE = 0.0
     asyncio.run(proc.run_process(Command(("true",), env, Path(sys.argv[1])), cancel=asyncio.Event()))
-    assert Path(f"/proc/self/task/{os.getpid()}/children").read_text() == ""
+    left = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert left == [str(proc.spawner._pid)] * (way == "spawner"), left
     print("fine")
     """
 )
 
 
-def test_a_daemon_of_a_script_ends_with_it_and_leaves_no_zombie(tmp_path: Path) -> None:
+def test_a_daemon_of_a_script_ends_with_it_and_leaves_no_zombie(tmp_path: Path, way: str) -> None:
     """An orphan in its own session is handed to us as the subreaper: we see it, end it and wait for it."""
     answer = subprocess.run(
-        [sys.executable, "-c", DAEMON, tmp_path], capture_output=True, text=True, check=False, timeout=PATIENCE
+        [sys.executable, "-c", DAEMON, tmp_path, way], capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert (answer.stdout.strip(), answer.stderr) == ("fine", "")

@@ -46,6 +46,7 @@ INSERT INTO run_summary (run_id, body) VALUES (?, ?) ON CONFLICT (run_id) DO UPD
 UPDATE run SET epoch = epoch + 1, owner = :owner, lease_until = :lease_until
  WHERE id = (SELECT id FROM run
               WHERE status = 'ready' AND wake_at <= :now AND min_reader <= :reader
+                AND id NOT IN (SELECT value FROM json_each(:without))
                 AND (host IS NULL OR host = :host)
                 AND (:run_id IS NULL OR id = :run_id)
                 AND (:root_id IS NULL OR root_id = :root_id)

@@ -22,6 +22,11 @@ from bailiwick.testing.store_conformance.stage import (
 )
 
 
+async def renewed(store: Store, leases: dict[str, int], until: float) -> set[str]:
+    """Renew as a holder does, in a thread; those that were lost."""
+    return await asyncio.to_thread(store.renew, leases, until)
+
+
 class ClaimPromises(Stage):
     """What is promised about leases."""
 
@@ -144,19 +149,48 @@ class ClaimPromises(Stage):
 
         async def scene(store: Store) -> None:
             row = await held_run(store)
-            assert await store.renew("r1", row.epoch, NOW + 90) is True
+            assert await renewed(store, {"r1": row.epoch}, NOW + 90) == set()
             assert (await sure(store)).lease_until == NOW + 90
             taken = await store.claim(TOWER, NOW + 90, NOW + 150, 1, ANY)
             assert taken is not None
-            assert await store.renew("r1", row.epoch, NOW + 999) is False
+            assert await renewed(store, {"r1": row.epoch}, NOW + 999) == {"r1"}
             assert await store.release("r1", row.epoch, None) is False
             assert await sure(store) == taken
             assert await store.release("r1", taken.epoch, NOW + 7) is True
             free = await sure(store)
             assert (free.owner, free.wake_at, free.epoch) == (None, NOW + 7, taken.epoch)
-            assert await store.renew("r1", taken.epoch, NOW + 999) is False
+            assert await renewed(store, {"r1": taken.epoch}, NOW + 999) == {"r1"}
 
         self.play(tmp_path, scene)
+
+    def test_an_expired_lease_is_renewed_while_nobody_has_taken_the_run(self, tmp_path: Path) -> None:
+        """A process that was late has lost nothing: the epoch is what counts, not the time."""
+
+        async def scene(store: Store) -> None:
+            one, two = await held_run(store, "one"), await held_run(store, "two")
+            taken = await store.claim(TOWER, NOW + 60, NOW + 120, 1, ClaimFilter(run_id="two"))
+            assert taken is not None
+            lost = await renewed(store, {"one": one.epoch, "two": two.epoch}, NOW + 150)
+            assert lost == {"two"}
+            assert (await sure(store, "one")).lease_until == NOW + 150
+            assert await sure(store, "two") == taken
+
+        self.play(tmp_path, scene)
+
+    def test_a_claim_leaves_out_what_its_process_holds(self, tmp_path: Path) -> None:
+        """Its lease may have ended while the process was late; a second claim of its own would fence it."""
+
+        async def scene(first: Store, second: Store) -> None:
+            late = await held_run(first, "late")
+            mine = ClaimFilter(without=("late",), dead=(("late", late.epoch),))
+            for store in (first, second):
+                assert await store.claim(LAPTOP, NOW + 60, NOW + 120, 1, mine) is None
+            await first.create(new_run("other"))
+            other = await first.claim(LAPTOP, NOW + 60, NOW + 120, 1, mine)
+            assert other is not None
+            assert (other.id, await sure(first, "late")) == ("other", late)
+
+        self.play_pair(tmp_path, scene)
 
     def test_a_message_that_came_while_held_is_not_slept_over(self, tmp_path: Path) -> None:
         """Letting go after a message has to end like a message after letting go, else it is never read."""
