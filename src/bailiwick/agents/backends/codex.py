@@ -45,7 +45,7 @@ _QUIET = (
     "features.plugins=false",
     "features.apps=false",
 )
-_STATUS = re.compile(r"^unexpected status (\d{3})\b|^exceeded retry limit, last status: (\d{3})\b")
+_STATUS = re.compile(r"^unexpected status (\d{3})\b|^exceeded retry limit, last status: (\d{3})\b", re.IGNORECASE)
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
