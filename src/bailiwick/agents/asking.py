@@ -184,13 +184,17 @@ class Desk:
         return Told(answer, None, spent, tuple(events), session)
 
     async def _report(self, credential: str, failure: Failure | None) -> None:
-        """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it."""
+        """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it.
+
+        However far away a vendor's reset is, the credential is asked again after the longest wait for a cap.
+        """
         if failure is None or failure.kind not in (*ENDPOINT, Kind.CAP):
             await self.store.bucket_report(credential, None)
             return
         detail = Detail.from_json(failure.detail)
-        until = detail.resets_at or self.clock.now() + (detail.retry_after or SHORT_WAIT)
-        await self.store.bucket_report(credential, until)
+        now = self.clock.now()
+        until = detail.resets_at or now + (detail.retry_after or SHORT_WAIT)
+        await self.store.bucket_report(credential, min(until, now + self.settings.policy.cap_max_wait))
 
 
 def failure_of(found: Classified, backend: Backend, session: str | None, turn: Turn, spent: Ledgered) -> Failure:

@@ -83,15 +83,19 @@ class Brokerage:
         return "", ""
 
     def kept_free(self, credential: str) -> float:
-        """Seconds until a window that is used up to its reserve begins anew; 0 where a turn may start."""
+        """Seconds until a window that is used up to its reserve begins anew; 0 where a turn may start.
+
+        What was said of a window holds no longer than the longest wait for a cap.
+        """
         now = self.clock.now()
+        longest: float = self.config.get("agents.cap_max_wait")
         waits = [0.0]
         for window in remembered_limits(self.config.paths.state):
             if window.credential != credential or window.resets_at is None or window.resets_at <= now:
                 continue
             reserve = self._reserve(credential, window.window)
             if reserve is not None and window.used is not None and window.used >= 1 - reserve:
-                waits.append(window.resets_at - now)
+                waits.append(min(window.resets_at, window.seen_at + longest) - now)
         return max(waits)
 
     def _reserve(self, credential: str, window: str) -> float | None:

@@ -66,6 +66,20 @@ def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: p
     asyncio.run(scene())
 
 
+def test_a_strange_reset_keeps_a_window_no_longer_than_a_cap_may_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reserve of a window that never begins anew would close the credential for good."""
+    text = "credentials:\n  main: {backend: claude, reserve: {week: 30%}}\nagents: {cap_max_wait: 1h}\n"
+    brokerage = _brokerage(tmp_path, monkeypatch, text)
+    now = brokerage.clock.now()
+    brokerage.remember("main", [LimitSeen(hit=False, window="week", used=0.9, resets_at=now + 20 * 86400)])
+    assert brokerage.kept_free("main") == 3600
+    assert isinstance(brokerage.clock, ManualClock)
+    brokerage.clock.advance(3601)
+    assert brokerage.kept_free("main") == 0
+
+
 def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person's own share of a subscription is left to the person."""
     text = "credentials:\n  main: {backend: claude, billing: subscription, reserve: {five_hour: 30%}}\n"

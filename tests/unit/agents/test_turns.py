@@ -126,6 +126,23 @@ def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
     stage.play(later)
 
 
+def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp_path: Path) -> None:
+    """One wrong number of a vendor must not keep every run of a credential waiting for weeks."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([[Trouble("limit", 429, "usage_limit_reached", resets_at=clock.now() + 20 * 86400)], GOOD])
+    stage = stage_of(tmp_path, backend, LadderPolicy(cap_max_wait=3600.0), clock)
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, chain(agent()), no_wait=True)).code == TIME
+        waits = await assembly.store.waits()
+        assert [(w.kind, w.due_at) for w in waits] == [("cap", clock.now() + 3600)]
+        assert await assembly.store.bucket_take("played", clock.now(), 60) == 3600
+        clock.advance(3601)
+        assert (await stage.walk(assembly, chain(agent()), no_wait=True)).code == DONE
+
+    stage.play(scene)
+
+
 def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Path) -> None:
     """Null where nothing is declared; the exit code differs, and the node is named."""
     backend = Played([RUBBISH])
