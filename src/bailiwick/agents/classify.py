@@ -76,6 +76,7 @@ class _Evidence:
     weak: bool = False
     transient: bool = False
     monthly: bool = False
+    final: bool = False
 
 
 @dataclass(slots=True)
@@ -209,6 +210,9 @@ def _from_process(seen: _Seen) -> Iterator[_Evidence]:
 
 def _leftover(seen: _Seen) -> _Evidence:
     """What a turn is that no rule knows."""
+    if seen.troubles and (ended := _COMMAND.match(said := seen.troubles[-1].message)):
+        words = f"the command ended with code {ended['code']}{_last_line(said[ended.end() :])}"
+        return _Evidence(Kind.CRASH, f"exit {ended['code']}", words, final=True)
     if seen.troubles:
         return _Evidence(Kind.CRASH, "unknown trouble", seen.troubles[-1].message)
     if seen.ended is not None and seen.ended.code != 0:
@@ -298,6 +302,7 @@ def _told(found: Sequence[_Evidence], seen: _Seen, now: float, zone: str | None)
         retry_after=_retry_after(best, seen, now),
         session=seen.session,
         transient=best.kind is Kind.CRASH and best.transient,
+        final=best.final,
     )
     return Classified(best.kind, _line(best.text, 500) or best.name, detail)
 

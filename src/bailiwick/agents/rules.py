@@ -1,8 +1,9 @@
 """What failed turns look like, as data: each rule has the real message it was made from. Pure.
 
 Texts are matched at their start, after the envelopes that tools put around them are taken off; statuses, types and
-exit codes are matched whole; upper and lower case are the same everywhere. A rule without a recording or a quoted message behind it is not accepted: its source is
-the recording (`cli/case`), the report of the message (`owner/repository#number`) or the program that writes it.
+exit codes are matched whole; upper and lower case are the same everywhere. A rule without a recording or a quoted
+message behind it is not accepted: its source is the recording (`cli/case`), the report of the message
+(`owner/repository#number`) or the program that writes it.
 """
 
 from __future__ import annotations
@@ -198,13 +199,13 @@ cap text spend-cap | claude/spendcap
 You have reached your specified (?:workspace )?API usage limits\.
 You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.
 cap text spending-cap | workhorse-agent 0.1.0
-Spending cap reached(?:$|\s*[\n.,;:!·(|-]| resets (?:at |on |in )?(?:\d|[a-z]{3,9}\.? \d))
+Spending cap reached(?:$|\s*[\n.,;:!·(|-]| resets .{0,12}\d)
 Spending cap reached resets 3:50am
 cap text usage-limit-resets | workhorse-agent 0.1.0
-usage limit, resets (?:at |on |in )?(?:\d|[a-z]{3,9}\.? \d)
+usage limit, resets .{0,12}\d
 usage limit, resets 3:50am
 cap text limit-has-been-reached | workhorse-agent 0.1.0
-(?:5-hour|session|weekly|usage) limit has been reached(?:$|\s*[\n.,;:!·(|-]| resets (?:at |on |in )?(?:\d|[a-z]{3,9}\.? \d))
+(?:5-hour|session|weekly|usage) limit has been reached(?:$|\s*[\n.,;:!·(|-]| resets .{0,12}\d)
 Weekly limit has been reached
 cap answer answer-limit | anthropics/claude-code#77262
 You(?:'ve| have) hit your (?:[\w-]+(?:'s)? ){0,3}?limit · resets [^\n]{2,60}(?:\n/[a-z-]+ [^\n]{1,100})?
@@ -261,7 +262,7 @@ overloaded text error-openai | copilot/r500
 The server had an error while processing your request\.
 The server had an error while processing your request. Sorry about that!
 overloaded text status-words | workhorse-agent 0.1.0
-(?:HTTP )?(?:500 Internal Server Error|502 Bad Gateway|503 Service Unavailable|504 Gateway Time-?out)(?:$|\s*[\n.,;:!·(|-])
+(?:HTTP )?(?:500 Internal Server Error|502 Bad Gateway|503 Service Unavailable|504 Gateway Time-?out)(?:$|\s*[^\w\s])
 503 Service Unavailable
 unreachable type connection-type | claude/connrefused
 connection_failed

@@ -203,6 +203,8 @@ def _answerless(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | 
             return _reframe(last, policy)
         case Kind.REFUSED:
             return _reask(last) if count == 1 and _can_reask(last) else _used_up(last)
+        case Kind.CRASH if last.detail.final:
+            return Exhausted(last.detail.evidence.partition(": ")[2] or "it failed")
         case Kind.CRASH:
             if count == 1:
                 return Pause("retry", _same(last), "crashed", seconds=backoff(policy.backoff_base, 1, key))
