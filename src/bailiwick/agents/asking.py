@@ -121,7 +121,7 @@ class Desk:
             return f"simulate:{scene.root}"
         if turn.base_url:
             return f"{name}:{turn.base_url}"
-        return self.brokerage.credential(name).name if self.brokerage else name
+        return self.brokerage.credential(name, turn.model).name if self.brokerage else name
 
     async def _events(self, backend: Backend, turn: Turn, scene: Scene) -> list[AgentEvent]:
         events: list[AgentEvent] = []

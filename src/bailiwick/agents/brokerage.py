@@ -14,18 +14,21 @@ from bailiwick.agents.credentials import (
     LOGINS,
     SECRET_VARIABLES,
     Credential,
+    CredentialKind,
     login_environment,
     resolve_credential,
     resolve_secret,
 )
 from bailiwick.agents.port import AgentEvent, Backend, LimitSeen, Turn, Used
 from bailiwick.clock import Clock
+from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
-from bailiwick.errors import NotReady
+from bailiwick.errors import NotReady, UsageError
 
 if TYPE_CHECKING:
-    from bailiwick.agents.broker.grants import Grant, Rules
+    from bailiwick.agents.broker.grants import Grant, Rules, Upstream
     from bailiwick.agents.broker.server import Broker
+    from bailiwick.agents.profiles import Provider
 
 
 ENDPOINTS = {"openai": ("openai", "litellm", "llama-swap"), "ollama": ("ollama",)}
@@ -60,8 +63,15 @@ class Brokerage:
     _broker: Broker | None = field(default=None)
     _credentials: dict[str, Credential] = field(default_factory=dict)
 
-    def credential(self, backend: str) -> Credential:
-        """What a backend uses, looked up once. Raises `NotReady` where a reference can't be read."""
+    def credential(self, backend: str, model: str | None = None) -> Credential:
+        """What a backend uses, looked up once. Raises `NotReady` where a reference can't be read.
+
+        A codex profile with a provider of its own brings its own, whatever else is set.
+        """
+        provider = self._provider(backend, model)[1]
+        if provider is not None:
+            kind: CredentialKind = "api_key" if provider.token else "none"
+            return Credential(f"{backend}:{provider.base_url}", backend, kind, token=provider.token)
         if backend not in self._credentials:
             url, key = self._endpoint(backend)
             if url and key:
@@ -72,6 +82,20 @@ class Brokerage:
             else:
                 self._credentials[backend] = resolve_credential(backend, self.config)
         return self._credentials[backend]
+
+    def _provider(self, backend: str, model: str | None) -> tuple[str, Provider | None]:
+        """The codex profile of a turn, and the provider that it names. Raises `NotReady` where it can't be used."""
+        if backend != "codex":
+            return "", None
+        from bailiwick.agents.profiles import read_profiles
+
+        env = Environment().child_environment({})
+        try:
+            profiles = read_profiles(env)
+            profile = profiles.choose(model, env.get("CODEX_PROFILE", "")).profile
+            return profile, profiles.provider(profile, env)
+        except UsageError as error:
+            raise NotReady(error.what, hint=error.hint, code=error.code) from error
 
     def _endpoint(self, backend: str) -> tuple[str, str]:
         """The address and the key's reference of the endpoint that is configured for a backend; empty where none is."""
@@ -112,7 +136,14 @@ class Brokerage:
 
     async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> Access:
         """Make a turn ready to reach its model."""
-        credential = self.credential(backend.name)
+        from bailiwick.agents.broker.upstreams import upstream_for, upstream_of
+
+        profile, provider = self._provider(backend.name, turn.model)
+        credential = self.credential(backend.name, turn.model)
+        if profile:
+            turn = replace(turn, options={**turn.options, "profile": profile})
+        if provider is not None:
+            return await self._brokered(backend, turn, credential, upstream_of(provider, self.config), on_budget)
         if credential.exposed and not self.config.get("agents.allow_exposed_credentials"):
             raise NotReady(
                 f"the {credential.kind} of backend '{backend.name}' can't be kept out of the agent's reach",
@@ -127,7 +158,15 @@ class Brokerage:
             return Access(replace(turn, env=env), credential.name, exposed=True)
         if backend.capabilities.credential != "brokered":
             return Access(turn, credential.name)
-        return await self._brokered(backend, turn, credential, on_budget)
+        upstream = upstream_for(credential, self.config, self._endpoint(backend.name)[0])
+        if upstream is None:
+            return Access(self._without_key(backend.name, turn), credential.name, exposed=True)
+        return await self._brokered(backend, turn, credential, upstream, on_budget)
+
+    def _without_key(self, backend: str, turn: Turn) -> Turn:
+        """A server that wants no key may be named by the environment alone; a configured endpoint goes before it."""
+        gateway = Environment().text("OPENAI_BASE_URL") if backend == "openai" else None
+        return replace(turn, base_url=gateway) if gateway and not self._endpoint(backend)[0] else turn
 
     def _require_word(self, backend: str, credential: Credential, turn: Turn) -> None:
         """The person's own login is never used by the way: without a credential of ours it takes the person's word."""
@@ -146,13 +185,8 @@ class Brokerage:
             )
 
     async def _brokered(
-        self, backend: Backend, turn: Turn, credential: Credential, on_budget: Callable[[], None]
+        self, backend: Backend, turn: Turn, credential: Credential, upstream: Upstream, on_budget: Callable[[], None]
     ) -> Access:
-        from bailiwick.agents.broker.upstreams import upstream_for
-
-        upstream = upstream_for(credential, self.config, self._endpoint(backend.name)[0])
-        if upstream is None:
-            return Access(turn, credential.name, exposed=True)
         broker = await self._started()
         price = prices.price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
         rules = self._rules(backend, turn)

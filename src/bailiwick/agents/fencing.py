@@ -206,7 +206,7 @@ class _Doorman:
 
 
 def _is_carried(name: str, *, exposed: bool) -> bool:
-    if name in SECRET_VARIABLES:
+    if name in SECRET_VARIABLES or name in _LOGIN_FOLDERS:
         return exposed
     return name.startswith(CARRIED) and _NOT_CARRIED.isdisjoint(name.split("_"))
 

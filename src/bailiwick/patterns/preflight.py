@@ -67,6 +67,7 @@ class Preflight:
     def agent(self, graph: Graph, chosen: dict[str, Json], simulate: Path | bool | None) -> None:
         """Every agent of the workflow can be used, and has its credential."""
         from bailiwick.agents.brokerage import Brokerage
+        from bailiwick.agents.ready import require_model
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
 
@@ -81,7 +82,9 @@ class Preflight:
                     script = f" by {settings.script}" if settings.script else ""
                     self.note("agent", f"simulated{script}: no key, no network, no cost")
                     continue
-                credential = Brokerage(config, self.session.assembly.clock).credential(choice.backend)
+                for model in choice.models:
+                    require_model(choice.backend, model, settings)
+                credential = Brokerage(config, self.session.assembly.clock).credential(choice.backend, choice.models[0])
                 if credential.exposed and not config.get("agents.allow_exposed_credentials"):
                     raise NotReady(
                         f"the {credential.kind} of backend '{choice.backend}' can't be kept out of the agent's reach",
