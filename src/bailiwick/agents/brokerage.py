@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.agents import prices
 from bailiwick.agents.broker.windows import remember_limits, remembered_limits
+from bailiwick.agents.clouds import CLOUDS
 from bailiwick.agents.credentials import (
     LOGINS,
     SECRET_VARIABLES,
@@ -150,6 +151,8 @@ class Brokerage:
                 hint="use an API key or a token, or: bailiwick config set agents.allow_exposed_credentials true",
                 code="BW253",
             )
+        if credential.kind in CLOUDS:
+            CLOUDS[credential.kind].check(turn.env)
         self._require_word(backend.name, credential, turn)
         if backend.capabilities.credential == "none" and credential.token is not None:
             return Access(replace(turn, token=credential.token), credential.name)

@@ -33,7 +33,14 @@ CHECK_SECONDS = 20.0
 NO_LOGIN = "BW265"
 NO_TERMINAL = "BW266"
 LOGIN_FAILED = "BW267"
-_KINDS = {"api_key": "API key", "oauth": "long-lived token", "login": "own login", "bedrock": "Bedrock", "none": "none"}
+_KINDS = {
+    "api_key": "API key",
+    "oauth": "long-lived token",
+    "login": "own login",
+    "bedrock": "Bedrock",
+    "vertex": "Vertex",
+    "none": "none",
+}
 
 
 @dataclass(frozen=True, slots=True)
