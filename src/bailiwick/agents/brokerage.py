@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.agents import prices
 from bailiwick.agents.broker.windows import remember_limits, remembered_limits
-from bailiwick.agents.clouds import CLOUDS
 from bailiwick.agents.credentials import (
-    LOGINS,
     SECRET_VARIABLES,
     Credential,
     CredentialKind,
@@ -138,6 +136,7 @@ class Brokerage:
     async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> Access:
         """Make a turn ready to reach its model."""
         from bailiwick.agents.broker.upstreams import upstream_for, upstream_of
+        from bailiwick.agents.usable import require_credential
 
         profile, provider = self._provider(backend.name, turn.model)
         credential = self.credential(backend.name, turn.model)
@@ -145,15 +144,7 @@ class Brokerage:
             turn = replace(turn, options={**turn.options, "profile": profile})
         if provider is not None:
             return await self._brokered(backend, turn, credential, upstream_of(provider, self.config), on_budget)
-        if credential.exposed and not self.config.get("agents.allow_exposed_credentials"):
-            raise NotReady(
-                f"the {credential.kind} of backend '{backend.name}' can't be kept out of the agent's reach",
-                hint="use an API key or a token, or: bailiwick config set agents.allow_exposed_credentials true",
-                code="BW253",
-            )
-        if credential.kind in CLOUDS:
-            CLOUDS[credential.kind].check(turn.env)
-        self._require_word(backend.name, credential, turn)
+        require_credential(backend.name, credential, self.config, turn.env)
         if backend.capabilities.credential == "none" and credential.token is not None:
             return Access(replace(turn, token=credential.token), credential.name)
         if credential.kind == "login":
@@ -170,22 +161,6 @@ class Brokerage:
         """A server that wants no key may be named by the environment alone; a configured endpoint goes before it."""
         gateway = Environment().text("OPENAI_BASE_URL") if backend == "openai" else None
         return replace(turn, base_url=gateway) if gateway and not self._endpoint(backend)[0] else turn
-
-    def _require_word(self, backend: str, credential: Credential, turn: Turn) -> None:
-        """The person's own login is never used by the way: without a credential of ours it takes the person's word."""
-        from bailiwick.agents.broker.upstreams import VENDORS
-
-        variable = VENDORS.get(backend, ("", ""))[0]
-        elsewhere = bool(turn.env.get(variable))
-        if credential.kind != "none" or backend not in LOGINS or elsewhere:
-            return
-        if not self.config.get("agents.allow_exposed_credentials"):
-            raise NotReady(
-                f"no credential is set for backend '{backend}'",
-                hint=f"set an API key or a token, or run: bailiwick login {backend}; your own login is only used where "
-                "there is no sandbox, after: bailiwick config set agents.allow_exposed_credentials true",
-                code="BW254",
-            )
 
     async def _brokered(
         self, backend: Backend, turn: Turn, credential: Credential, upstream: Upstream, on_budget: Callable[[], None]

@@ -70,6 +70,8 @@ class Preflight:
         from bailiwick.agents.ready import require_model
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
+        from bailiwick.agents.usable import require_credential
+        from bailiwick.config.environment import Environment
 
         config = self.session.config
         settings = read_settings(config, simulate).for_run(chosen)
@@ -85,12 +87,7 @@ class Preflight:
                 for model in choice.models:
                     require_model(choice.backend, model, settings)
                 credential = Brokerage(config, self.session.assembly.clock).credential(choice.backend, choice.models[0])
-                if credential.exposed and not config.get("agents.allow_exposed_credentials"):
-                    raise NotReady(
-                        f"the {credential.kind} of backend '{choice.backend}' can't be kept out of the agent's reach",
-                        hint="use an API key, or: bailiwick config set agents.allow_exposed_credentials true",
-                        code="BW253",
-                    )
+                require_credential(choice.backend, credential, config, Environment().child_environment({}))
                 self.note("agent", f"{choice.backend}, {models}; credential {credential.name} ({credential.kind})")
             except (NotReady, UsageError) as error:
                 self.trouble(error)

@@ -40,7 +40,7 @@ def _brokerage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str = ""
 
 
 def _turn(tmp_path: Path) -> Turn:
-    env = {"PATH": "/usr/bin", "ANTHROPIC_API_KEY": KEY}
+    env = {"PATH": "/usr/bin", "ANTHROPIC_API_KEY": KEY, "AWS_REGION": "eu-west-1"}
     return Turn("key", "hello", None, tmp_path, env, max_usd=1.0)
 
 
@@ -99,7 +99,8 @@ def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(
 ) -> None:
     """What can't be brokered is exposed to the agent: nobody gets that by default."""
     backend = Named("claude", Capabilities(credential="brokered"))
-    monkeypatch.setenv("CLAUDE_CODE_USE_BEDROCK", "1")
+    for name, value in (("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "eu-west-1")):
+        monkeypatch.setenv(name, value)
     brokerage = _brokerage(tmp_path, monkeypatch)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(NotReady, match="out of the agent's reach"):
