@@ -11,6 +11,7 @@ import click
 
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View, choose_view
+from bailiwick.config.environment import Environment
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
@@ -84,7 +85,7 @@ def run(**given: object) -> int:
     """
     if given["wait"] and given["no_wait"]:
         raise UsageError("--wait and --no-wait exclude each other")
-    workflow = given["workflow_file"] or given["workflow"]
+    workflow = given["workflow_file"] or given["workflow"] or Environment().workflow_dir()
     manners = Manners(
         wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), ask=not given["no_input"] and not given["as_json"]
         and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
