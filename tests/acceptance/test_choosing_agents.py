@@ -59,3 +59,15 @@ def test_workflow_dir_names_the_workflow_where_none_is_named(person: Person) -> 
     gone = person.runs("run", timeout=120)
     assert gone.code == 2
     assert "nowhere" in gone.err
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("estimate", "each counts as $1"), ("allow", "is not counted: budget.unknown_cost is allow")]
+)
+def test_calls_that_nobody_prices_are_told_as_what_they_count(person: Person, how: str, said: str) -> None:
+    """Unknown is not zero, and whoever pays is told so before the first call."""
+    flow = person.workflow("chosen", FLOW)
+    person.extra |= {"AGENT_CMD": "echo '{\"x\": 1}'", "BAILIWICK_BUDGET_UNKNOWN_COST": how}
+    result = person.runs("run", flow, timeout=120)
+    assert result.code == 3
+    assert said in result.out + result.err

@@ -72,6 +72,7 @@ def test_a_tool_that_fails_is_called_once_and_its_code_is_told(person: Person) -
     assert result.code == 3, result.out + result.err
     words = "the command ended with code 7: no model is loaded"
     assert words in result.out + result.err
+    assert "unknown: each counts as $1" in result.out + result.err
     assert len(_attempts(person, "implement")) == 1
     run = next(line.split()[0] for line in person.runs("runs", "list").out.splitlines() if "issue-to-pr" in line)
     assert words in person.runs("why", run).out

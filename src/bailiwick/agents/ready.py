@@ -39,6 +39,17 @@ def require_agents(
     return frozenset(names)
 
 
+def cost_words(backends: Iterable[str], settings: Settings) -> tuple[str, ...]:
+    """What to say of calls whose price nobody will ever tell: they count as what is set aside for them, not as zero."""
+    if "command" not in backends or settings.unknown_cost == "refuse":
+        return ()
+    if settings.unknown_cost == "allow":
+        return ("what a call of the command costs is unknown, and is not counted: budget.unknown_cost is allow",)
+    each = f"each counts as ${settings.policy.reserve_usd:g} (budget.call.usd, or the node's max_usd)"
+    free = "for a program that costs nothing: bailiwick config set budget.unknown_cost allow"
+    return (f"what a call of the command costs is unknown: {each}; {free}",)
+
+
 def require_model(backend: str, model: str | None, settings: Settings, environment: Environment | None = None) -> None:
     """Refuse a model that this backend can't be asked for: a profile that is not there, no address, no name."""
     env = environment or Environment()

@@ -67,7 +67,7 @@ class Preflight:
     def agent(self, graph: Graph, chosen: dict[str, Json], simulate: Path | bool | None) -> None:
         """Every agent of the workflow can be used, and has its credential."""
         from bailiwick.agents.brokerage import Brokerage
-        from bailiwick.agents.ready import require_model
+        from bailiwick.agents.ready import cost_words, require_model
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
         from bailiwick.agents.usable import require_credential
@@ -89,6 +89,8 @@ class Preflight:
                 credential = Brokerage(config, self.session.assembly.clock).credential(choice.backend, choice.models[0])
                 require_credential(choice.backend, credential, config, Environment().child_environment({}))
                 self.note("agent", f"{choice.backend}, {models}; credential {credential.name} ({credential.kind})")
+                for words in cost_words([choice.backend], settings):
+                    self.note("", words)
             except (NotReady, UsageError) as error:
                 self.trouble(error)
 

@@ -144,9 +144,9 @@ async def _run(request: Request, view: View) -> int:
         limits = starting_limits(session.config, loaded.graph.budget)
         chosen = _chosen(request.flags, request.simulate)
         wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits, chosen)
-        await _check_agents(session, wish, request.simulate)
+        costs = await _check_agents(session, wish, request.simulate)
         started = await start(session.assembly, wish)
-        return await host(session, started.row, view, request.manners, (*_notices(session), *started.notices))
+        return await host(session, started.row, view, request.manners, (*_notices(session), *costs, *started.notices))
 
 
 def _notices(session: Session) -> list[str]:
@@ -163,13 +163,16 @@ def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, J
     return out
 
 
-async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | None) -> None:
-    """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with."""
+async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | None) -> tuple[str, ...]:
+    """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with.
+
+    Gives what the person should know of their costs.
+    """
     from bailiwick.engine.graph import Work
 
     if not any(isinstance(node, Work) and node.type == "agent" for node in wish.loaded.graph.nodes.values()):
-        return
-    from bailiwick.agents.ready import agents_of, require_agents
+        return ()
+    from bailiwick.agents.ready import agents_of, cost_words, require_agents
     from bailiwick.agents.registry import SERVERS
     from bailiwick.agents.settings import read_settings
 
@@ -182,6 +185,7 @@ async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | No
     )
     if names - SERVERS:
         await session.household.fence()
+    return cost_words(names, settings)
 
 
 async def _resume(
