@@ -16,7 +16,7 @@ settings.register_profile("quick", settings.get_profile("default"), max_examples
 settings.load_profile("default")
 
 _OWN_NAMES = ("BAILIWICK_", "AGENT_", "SUPERVISOR_", "XDG_", "GIT_", "CODEX_", "CLAUDE_", "COPILOT_", "ANTHROPIC_")
-_OWN_EXACT = ("RETRY_CAP", "NO_COLOR", "EDITOR", "VISUAL", "HTTPS_PROXY", "NO_PROXY")
+_OWN_EXACT = ("RETRY_CAP", "INGEST_BASE_URL", "WORKFLOW_DIR", "NO_COLOR", "EDITOR", "VISUAL", "HTTPS_PROXY", "NO_PROXY")
 
 
 @pytest.fixture(scope="session", autouse=True)

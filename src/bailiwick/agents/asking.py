@@ -122,7 +122,7 @@ class Desk:
             return f"simulate:{scene.root}"
         if turn.base_url:
             return f"{name}:{turn.base_url}"
-        return self.brokerage.credential(name).name if self.brokerage else name
+        return self.brokerage.credential(name, turn.model).name if self.brokerage else name
 
     async def _events(self, backend: Backend, turn: Turn, scene: Scene) -> list[AgentEvent]:
         events: list[AgentEvent] = []
@@ -187,14 +187,16 @@ class Desk:
     async def _report(self, credential: str, failure: Failure | None) -> None:
         """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it.
 
-        A server that is not running holds nobody back: finding that out takes no time, and it may be started now.
+        However far away a vendor's reset is, the credential is asked again after the longest wait for a cap. A server
+        that is not running holds nobody back: finding that out takes no time, and it may be started now.
         """
         if failure is None or failure.kind not in (*ENDPOINT, Kind.CAP) or is_refused(failure):
             await self.store.bucket_report(credential, None)
             return
         detail = Detail.from_json(failure.detail)
-        until = detail.resets_at or self.clock.now() + (detail.retry_after or SHORT_WAIT)
-        await self.store.bucket_report(credential, until)
+        now = self.clock.now()
+        until = detail.resets_at or now + (detail.retry_after or SHORT_WAIT)
+        await self.store.bucket_report(credential, min(until, now + self.settings.policy.cap_max_wait))
 
 
 def is_refused(failure: Failure) -> bool:

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING
 from bailiwick.agents import prices
 from bailiwick.agents.broker.windows import remember_limits, remembered_limits
 from bailiwick.agents.credentials import (
-    LOGINS,
     SECRET_VARIABLES,
     Credential,
+    CredentialKind,
     login_environment,
     resolve_credential,
     resolve_secret,
 )
 from bailiwick.agents.port import AgentEvent, Backend, LimitSeen, Turn, Used
 from bailiwick.clock import Clock
+from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
-from bailiwick.errors import NotReady
+from bailiwick.errors import NotReady, UsageError
 
 if TYPE_CHECKING:
-    from bailiwick.agents.broker.grants import Grant, Rules
+    from bailiwick.agents.broker.grants import Grant, Rules, Upstream
     from bailiwick.agents.broker.server import Broker
+    from bailiwick.agents.profiles import Provider
 
 
 ENDPOINTS = {"openai": ("openai", "litellm", "llama-swap"), "ollama": ("ollama",)}
@@ -60,8 +62,15 @@ class Brokerage:
     _broker: Broker | None = field(default=None)
     _credentials: dict[str, Credential] = field(default_factory=dict)
 
-    def credential(self, backend: str) -> Credential:
-        """What a backend uses, looked up once. Raises `NotReady` where a reference can't be read."""
+    def credential(self, backend: str, model: str | None = None) -> Credential:
+        """What a backend uses, looked up once. Raises `NotReady` where a reference can't be read.
+
+        A codex profile with a provider of its own brings its own, whatever else is set.
+        """
+        provider = self._provider(backend, model)[1]
+        if provider is not None:
+            kind: CredentialKind = "api_key" if provider.token else "none"
+            return Credential(f"{backend}:{provider.base_url}", backend, kind, token=provider.token)
         if backend not in self._credentials:
             url, key = self._endpoint(backend)
             if url and key:
@@ -73,6 +82,20 @@ class Brokerage:
                 self._credentials[backend] = resolve_credential(backend, self.config)
         return self._credentials[backend]
 
+    def _provider(self, backend: str, model: str | None) -> tuple[str, Provider | None]:
+        """The codex profile of a turn, and the provider that it names. Raises `NotReady` where it can't be used."""
+        if backend != "codex":
+            return "", None
+        from bailiwick.agents.profiles import read_profiles
+
+        env = Environment().child_environment({})
+        try:
+            profiles = read_profiles(env)
+            profile = profiles.choose(model, env.get("CODEX_PROFILE", "")).profile
+            return profile, profiles.provider(profile, env)
+        except UsageError as error:
+            raise NotReady(error.what, hint=error.hint, code=error.code) from error
+
     def _endpoint(self, backend: str) -> tuple[str, str]:
         """The address and the key's reference of the endpoint that is configured for a backend; empty where none is."""
         endpoints = self.config.get("endpoints") or {}
@@ -83,15 +106,19 @@ class Brokerage:
         return "", ""
 
     def kept_free(self, credential: str) -> float:
-        """Seconds until a window that is used up to its reserve begins anew; 0 where a turn may start."""
+        """Seconds until a window that is used up to its reserve begins anew; 0 where a turn may start.
+
+        What was said of a window holds no longer than the longest wait for a cap.
+        """
         now = self.clock.now()
+        longest: float = self.config.get("agents.cap_max_wait")
         waits = [0.0]
         for window in remembered_limits(self.config.paths.state):
             if window.credential != credential or window.resets_at is None or window.resets_at <= now:
                 continue
             reserve = self._reserve(credential, window.window)
             if reserve is not None and window.used is not None and window.used >= 1 - reserve:
-                waits.append(window.resets_at - now)
+                waits.append(min(window.resets_at, window.seen_at + longest) - now)
         return max(waits)
 
     def _reserve(self, credential: str, window: str) -> float | None:
@@ -108,14 +135,16 @@ class Brokerage:
 
     async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> Access:
         """Make a turn ready to reach its model."""
-        credential = self.credential(backend.name)
-        if credential.exposed and not self.config.get("agents.allow_exposed_credentials"):
-            raise NotReady(
-                f"the {credential.kind} of backend '{backend.name}' can't be kept out of the agent's reach",
-                hint="use an API key or a token, or: bailiwick config set agents.allow_exposed_credentials true",
-                code="BW253",
-            )
-        self._require_word(backend.name, credential, turn)
+        from bailiwick.agents.broker.upstreams import upstream_for, upstream_of
+        from bailiwick.agents.usable import require_credential
+
+        profile, provider = self._provider(backend.name, turn.model)
+        credential = self.credential(backend.name, turn.model)
+        if profile:
+            turn = replace(turn, options={**turn.options, "profile": profile})
+        if provider is not None:
+            return await self._brokered(backend, turn, credential, upstream_of(provider, self.config), on_budget)
+        require_credential(backend.name, credential, self.config, turn.env)
         if backend.capabilities.credential == "none" and credential.token is not None:
             return Access(replace(turn, token=credential.token), credential.name)
         if credential.kind == "login":
@@ -123,32 +152,19 @@ class Brokerage:
             return Access(replace(turn, env=env), credential.name, exposed=True)
         if backend.capabilities.credential != "brokered":
             return Access(turn, credential.name)
-        return await self._brokered(backend, turn, credential, on_budget)
-
-    def _require_word(self, backend: str, credential: Credential, turn: Turn) -> None:
-        """The person's own login is never used by the way: without a credential of ours it takes the person's word."""
-        from bailiwick.agents.broker.upstreams import VENDORS
-
-        variable = VENDORS.get(backend, ("", ""))[0]
-        elsewhere = bool(turn.env.get(variable))
-        if credential.kind != "none" or backend not in LOGINS or elsewhere:
-            return
-        if not self.config.get("agents.allow_exposed_credentials"):
-            raise NotReady(
-                f"no credential is set for backend '{backend}'",
-                hint=f"set an API key or a token, or run: bailiwick login {backend}; your own login is only used where "
-                "there is no sandbox, after: bailiwick config set agents.allow_exposed_credentials true",
-                code="BW254",
-            )
-
-    async def _brokered(
-        self, backend: Backend, turn: Turn, credential: Credential, on_budget: Callable[[], None]
-    ) -> Access:
-        from bailiwick.agents.broker.upstreams import upstream_for
-
         upstream = upstream_for(credential, self.config, self._endpoint(backend.name)[0])
         if upstream is None:
-            return Access(turn, credential.name, exposed=True)
+            return Access(self._without_key(backend.name, turn), credential.name, exposed=True)
+        return await self._brokered(backend, turn, credential, upstream, on_budget)
+
+    def _without_key(self, backend: str, turn: Turn) -> Turn:
+        """A server that wants no key may be named by the environment alone; a configured endpoint goes before it."""
+        gateway = Environment().text("OPENAI_BASE_URL") if backend == "openai" else None
+        return replace(turn, base_url=gateway) if gateway and not self._endpoint(backend)[0] else turn
+
+    async def _brokered(
+        self, backend: Backend, turn: Turn, credential: Credential, upstream: Upstream, on_budget: Callable[[], None]
+    ) -> Access:
         broker = await self._started()
         price = prices.price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
         rules = self._rules(backend, turn)

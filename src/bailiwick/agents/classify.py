@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bailiwick.agents.port import (
     AgentEvent,
@@ -28,28 +28,32 @@ from bailiwick.agents.resets import next_month, parse_reset, parse_retry_after, 
 from bailiwick.agents.rules import Rule, Where, rules
 from bailiwick.engine.failures import Detail, Kind
 from bailiwick.fence.cage import OURS
+from bailiwick.ids import Json
 
 _LONGEST = 65_536
 _LAYERS = 6
-_SESSION_WINDOW = 5 * 3600 + 900.0
+_JUST_OVER = 86400 - 900.0
 _NAMES = frozenset(kind.value for kind in Kind)
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "∙": "·", "•": "·", "\u00a0": " "})
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
 _ENVELOPES = (
-    re.compile(r"\[?API Error:\s+"),
-    re.compile(r"[Ee]rror:\s+"),
-    re.compile(r"Failed to get response from the AI model; retried \d+ times \([^)]*\)(?: \([^)]*\))? Last error: "),
-    re.compile(r"Reconnecting\.\.\. (?:\d+/\d+ )?\(?"),
-    re.compile(r"Execution failed: "),
+    re.compile(r"\[?API Error:\s+", re.IGNORECASE),
+    re.compile(r"error:\s+", re.IGNORECASE),
+    re.compile(
+        r"Failed to get response from the AI model; retried \d+ times \([^)]*\)(?: \([^)]*\))? Last error: ",
+        re.IGNORECASE,
+    ),
+    re.compile(r"Reconnecting\.\.\. (?:\d+/\d+ )?\(?", re.IGNORECASE),
+    re.compile(r"Execution failed: ", re.IGNORECASE),
 )
 _STATUS_SAID = (
-    re.compile(r"unexpected status (?P<status>[45]\d\d) [^:]{1,60}: "),
-    re.compile(r"exceeded retry limit, last status: (?P<status>[45]\d\d) "),
+    re.compile(r"unexpected status (?P<status>[45]\d\d) [^:]{1,60}: ", re.IGNORECASE),
+    re.compile(r"exceeded retry limit, last status: (?P<status>[45]\d\d) ", re.IGNORECASE),
 )
 _STATUS_FIRST = re.compile(r"(?P<status>[45]\d\d)\s+(?=\S)")
 _COMMAND = re.compile(r"the command ended with code (?P<code>-?\d{1,3})(?::\s*|$)")
-_SESSION_WORDS = re.compile(r"\b(?:5-hour|[Ss]ession) limit\b")
+_SESSION_WORDS = re.compile(r"\b(?:5-hour|session) limit\b", re.IGNORECASE)
 _TOLD = {"silence": "the agent gave no sign of life for too long", "total": "the turn took longer than it may"}
 
 
@@ -72,6 +76,7 @@ class _Evidence:
     weak: bool = False
     transient: bool = False
     monthly: bool = False
+    final: bool = False
 
 
 @dataclass(slots=True)
@@ -159,7 +164,7 @@ def _from_troubles(seen: _Seen) -> Iterator[_Evidence]:
             yield _Evidence(Kind(trouble.type), f"the backend said {trouble.type}", trouble.message, weak=weak)
         if ended := _COMMAND.match(trouble.message):
             yield from _by_field(Where.EXIT, [ended["code"]], trouble.message)
-            yield from _by_lines(trouble.message[ended.end() :])
+            yield from _by_lines(trouble.message[ended.end() :], f"the command ended with code {ended['code']}: ")
         else:
             yield from _by_text(trouble.message)
     if seen.compacted is not None and not seen.compacted.ok:
@@ -205,6 +210,9 @@ def _from_process(seen: _Seen) -> Iterator[_Evidence]:
 
 def _leftover(seen: _Seen) -> _Evidence:
     """What a turn is that no rule knows."""
+    if seen.troubles and (ended := _COMMAND.match(said := seen.troubles[-1].message)):
+        words = f"the command ended with code {ended['code']}{_last_line(said[ended.end() :])}"
+        return _Evidence(Kind.CRASH, f"exit {ended['code']}", words, final=True)
     if seen.troubles:
         return _Evidence(Kind.CRASH, "unknown trouble", seen.troubles[-1].message)
     if seen.ended is not None and seen.ended.code != 0:
@@ -218,9 +226,11 @@ def _by_field(where: Where, subjects: Iterable[str], text: str) -> Iterator[_Evi
         yield from (_evidence(rule, text or subject) for rule in rules() if rule.where is where and rule.fits(subject))
 
 
-def _by_lines(text: str) -> Iterator[_Evidence]:
+def _by_lines(text: str, before: str = "") -> Iterator[_Evidence]:
+    """What each line says; `before` is put in front of it where people read it."""
     for line in text.splitlines()[-400:]:
-        yield from _by_text(line)
+        for found in _by_text(line):
+            yield replace(found, text=before + found.text)
 
 
 def _by_text(text: str) -> Iterator[_Evidence]:
@@ -261,15 +271,20 @@ def _by_body(layer: str, text: str) -> Iterator[_Evidence]:
         body, _ = json.JSONDecoder().raw_decode(layer)
     except (ValueError, RecursionError):
         return
-    error = body.get("error", body)
+    error = _lowered(body).get("error", body)
     if isinstance(error, dict):
+        error = _lowered(error)
         details = error.get("details")
-        held = (error, details) if isinstance(details, dict) else (error,)
+        held = (error, _lowered(details)) if isinstance(details, dict) else (error,)
         names = [each.get(key) for each in held for key in ("type", "code", "error_code", "status")]
         yield from _by_field(Where.TYPE, [name for name in names if isinstance(name, str)], text)
         said = error.get("message")
         if isinstance(said, str) and not said.lstrip().startswith("{"):
             yield from _by_text(said)
+
+
+def _lowered(data: dict[str, Json]) -> dict[str, Json]:
+    return {name.lower(): value for name, value in data.items()}
 
 
 def _evidence(rule: Rule, text: str) -> _Evidence:
@@ -287,12 +302,16 @@ def _told(found: Sequence[_Evidence], seen: _Seen, now: float, zone: str | None)
         retry_after=_retry_after(best, seen, now),
         session=seen.session,
         transient=best.kind is Kind.CRASH and best.transient,
+        final=best.final,
     )
     return Classified(best.kind, _line(best.text, 500) or best.name, detail)
 
 
 def _resets_at(best: _Evidence, seen: _Seen, now: float, zone: str | None) -> float | None:
-    """When the limit ends: as a number from the backend, else from words. What is over is not believed."""
+    """When the limit ends: as a number from the backend, else from words. What is over is not believed.
+
+    A session limit whose time of day was a few minutes ago has ended by now: it does not last until tomorrow.
+    """
     stated = [limit.resets_at for limit in seen.limits] + [trouble.resets_at for trouble in seen.troubles]
     waits = [parse_retry_after(at, now) for at in stated if at is not None and at > 1e9]
     coming = [wait for wait in waits if wait]
@@ -302,7 +321,7 @@ def _resets_at(best: _Evidence, seen: _Seen, now: float, zone: str | None) -> fl
         return None
     for text in (best.text, *(limit.text for limit in seen.limits), *(trouble.message for trouble in seen.troubles)):
         at = parse_reset(text, now, zone)
-        if at is not None and not (_SESSION_WORDS.search(text) and at > now + _SESSION_WINDOW):
+        if at is not None and not (_SESSION_WORDS.search(text) and at > now + _JUST_OVER):
             return at
     if best.monthly:
         return next_month(now)

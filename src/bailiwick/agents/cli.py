@@ -33,7 +33,14 @@ CHECK_SECONDS = 20.0
 NO_LOGIN = "BW265"
 NO_TERMINAL = "BW266"
 LOGIN_FAILED = "BW267"
-_KINDS = {"api_key": "API key", "oauth": "long-lived token", "login": "own login", "bedrock": "Bedrock", "none": "none"}
+_KINDS = {
+    "api_key": "API key",
+    "oauth": "long-lived token",
+    "login": "own login",
+    "bedrock": "Bedrock",
+    "vertex": "Vertex",
+    "none": "none",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,7 @@ async def _examine(name: str, config: Config, settings: Settings, environment: E
 
     from bailiwick.agents import registry
     from bailiwick.agents.launch import Clocks, Launcher
+    from bailiwick.agents.usable import credential_problem
 
     chosen = name == settings.backend
     try:
@@ -104,7 +112,9 @@ async def _examine(name: str, config: Config, settings: Settings, environment: E
                 ok, said = await backend.check(env, launcher)
     except TimeoutError:
         ok, said = False, f"no answer within {CHECK_SECONDS:.0f} s"
-    return _described(backend, credential, Found(name, ok, said, chosen))
+    lacks = credential_problem(name, credential, config, environment)
+    found = Found(name, ok and not lacks, f"{said}; {lacks}" if ok and lacks else said, chosen)
+    return _described(backend, credential, found)
 
 
 def _described(backend: Backend, credential: Credential, found: Found) -> Found:

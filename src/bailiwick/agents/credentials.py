@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from bailiwick.agents.clouds import cloud_of
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
 from bailiwick.config.secrets import checked_token, resolve_secret
@@ -28,7 +29,7 @@ __all__ = [
     "resolve_secret",
 ]
 
-CredentialKind = Literal["api_key", "oauth", "login", "bedrock", "none"]
+CredentialKind = Literal["api_key", "oauth", "login", "bedrock", "vertex", "none"]
 Billing = Literal["metered", "subscription"]
 
 OAUTH_BETA = "oauth-2025-04-20"
@@ -46,8 +47,6 @@ _VARIABLES: Mapping[str, tuple[tuple[str, CredentialKind], ...]] = {
     "openai": (("OPENAI_API_KEY", "api_key"),),
 }
 _SUBSCRIBED = frozenset({"CLAUDE_CODE_OAUTH_TOKEN", "COPILOT_GITHUB_TOKEN"})
-_BEDROCK = "CLAUDE_CODE_USE_BEDROCK"
-_OFF = frozenset({"0", "false", "no", "off"})
 
 SECRET_VARIABLES = frozenset({"LITELLM_API_KEY", *(name for names in _VARIABLES.values() for name, _ in names)})
 """Variables that hold a credential: an agent whose credential is brokered gets none of them."""
@@ -126,9 +125,9 @@ def _configured(backend: str, config: Config, env: Environment) -> Credential | 
 
 
 def _from_environment(backend: str, env: Environment) -> Credential | None:
-    switch = env.text(_BEDROCK) if backend == "claude" else None
-    if switch and switch.lower() not in _OFF:
-        return Credential("bedrock", backend, "bedrock", exposed=True)
+    cloud = cloud_of(env.text) if backend == "claude" else None
+    if cloud is not None:
+        return Credential(cloud.name, backend, cloud.name, exposed=True)
     for name, kind in _VARIABLES.get(backend, ()):
         token = env.text(name)
         if token:

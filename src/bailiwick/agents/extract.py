@@ -26,6 +26,7 @@ SHALLOW = 40
 _TOKEN = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
 _FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~)", re.MULTILINE)
 _OBJECT = re.compile(r"\{\s*(?:[\"'}]|[A-Za-z_][\w-]*\s*:)")
+_KEYED = re.compile(r"\s*\{\s*[\"}]")
 _LINE_OBJECT = re.compile(r"^[ \t]{0,8}\{", re.MULTILINE)
 _THINK_OPENS = re.compile(r"^[ \t]{0,8}<(think|thinking)>", re.MULTILINE)
 _THINK_CLOSES = re.compile(r"^[ \t]{0,8}</think(?:ing)?>[ \t]{0,8}$", re.MULTILINE)
@@ -62,6 +63,20 @@ def extract(text: str, outputs: Sequence[Output], structured: Json = None) -> Ex
             if not check.problems(value):
                 return Extracted(check.values(value), repaired=mended)
     return Bad(_why(text, whole, seen, check))
+
+
+def answers_in_json(text: str, outputs: Sequence[Output]) -> bool:
+    """Whether a text means to answer in JSON: it is an object, holds a block of one, or one with a declared key.
+
+    Braces in what a program prints besides, the code of a change for example, are none.
+    """
+    if text.lstrip().startswith("{") or any(_KEYED.match(block) for block in _fenced(text)):
+        return True
+    keys = "|".join(re.escape(output.key) for output in outputs)
+    named = re.compile(rf"(?:{keys})[\"']?\s*:")
+    whole = _scan(text)
+    cut_off = [] if whole.tail is None else [text[whole.tail :]]
+    return any(named.search(part) for part in (*_objects(text, whole), *cut_off))
 
 
 def without_thinking(text: str) -> str:

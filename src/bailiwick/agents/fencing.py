@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick.agents.brokerage import Access, Brokerage
+from bailiwick.agents.clouds import SWITCHES, Cloud, cloud_of, copy_small
 from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES
 from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles
@@ -104,10 +105,33 @@ class Fencing:
         carried = carry_profiles(turn.env, home) if backend == "codex" and not access.exposed else {}
         folders = LOGINS[backend].folders if access.exposed and backend in LOGINS else {}
         carried |= {name: turn.env[name] for name in folders if name in turn.env}
+        cloud = cloud_of(turn.env.get) if access.exposed and backend == "claude" else None
+        carried |= cloud.carried(turn.env) if cloud else {}
         env = self.fence.env({**kept, **carried, "HOME": str(home), "TMPDIR": str(scratch)})
-        hosts = (*self.allow, *(VENDOR_HOSTS.get(backend, ()) if access.exposed else ()))
-        options = {**turn.options, "hosts": list(hosts)}
+        vendor = cloud.reached(turn.env) if cloud else VENDOR_HOSTS.get(backend, ())
+        options = {**turn.options, "hosts": [*self.allow, *(vendor if access.exposed else ())]}
+        if cloud is not None and own_home:
+            options["shown"] = self._shown(cloud, turn.env, home)
         return replace(access, turn=replace(turn, env=env, options=options))
+
+    def _shown(self, cloud: Cloud, env: Mapping[str, str], home: Path) -> list[Json]:
+        """The files of a cloud account, as pairs of where they are and where the program looks for them, read-only.
+
+        As root a sandbox has a user of its own, who can't read them: it gets a copy that is gone after the turn.
+        """
+        below = home / cloud.folder
+        shutil.rmtree(below, ignore_errors=True)
+        pairs: list[Json] = []
+        for path in cloud.shown(env):
+            is_folder = path == cloud.home(env)
+            if is_folder and os.geteuid() == 0:
+                copy_small(path, below)
+                continue
+            target = below if is_folder else path
+            if is_folder:
+                below.mkdir(mode=0o700, parents=True)
+            pairs.append([str(path), str(target)])
+        return pairs
 
     @asynccontextmanager
     async def around(
@@ -121,6 +145,8 @@ class Fencing:
         cage = replace(self._cage(turn, stay, files, doors), owner=stay.root)
         async with AsyncExitStack() as stack:
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+            if "shown" in turn.options and (cloud := cloud_of(turn.env.get)) is not None:
+                stack.callback(shutil.rmtree, Path(turn.env["HOME"]) / cloud.folder, ignore_errors=True)
             filled = _Filled(written(cage), cage.limits, stay, self.state)
             stack.push_async_callback(filled.clear)
             stack.callback(self._return, turn.cwd, cage, turn.cwd.stat().st_uid)
@@ -140,6 +166,7 @@ class Fencing:
         own = (Path(turn.env["HOME"]), Path(turn.env["TMPDIR"]))
         logins = [Path(value) for name, value in turn.env.items() if name in _LOGIN_FOLDERS and Path(value).is_dir()]
         reads = [*(Bind(path, path, write=True) for path in (*own, *logins)), *binds_for_all(files)]
+        reads += [Bind(Path(source), Path(target)) for source, target in turn.options.get("shown", ())]
         if stay.environment:
             prepared = binds_of(self.cache, stay.environment)
             return self.fence.cage("agent", turn.cwd, doors=doors, reads=tuple(reads), environment=prepared)
@@ -206,7 +233,7 @@ class _Doorman:
 
 
 def _is_carried(name: str, *, exposed: bool) -> bool:
-    if name in SECRET_VARIABLES:
+    if name in SECRET_VARIABLES or name in _LOGIN_FOLDERS or name in SWITCHES:
         return exposed
     return name.startswith(CARRIED) and _NOT_CARRIED.isdisjoint(name.split("_"))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bailiwick.agents.port import Answered, Emit, ProcessEnded, Trouble, TurnIo
@@ -16,6 +17,8 @@ from bailiwick.runtime.kinds import Exit
 SPAWN = "spawn"
 """The type of a trouble that kept a program from starting: nothing was asked and nothing spent."""
 STDERR_TAIL = 4000
+PLAIN_LINES, PLAIN_LINE = 8, 250
+"""The last lines that are no JSON, and the bytes of each, that are kept of a program that writes JSON."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 
@@ -35,14 +38,23 @@ class Invocation:
 
 
 async def invoke(call: Invocation, io: TurnIo, see: Callable[[dict[str, Json]], None]) -> Exit | Trouble:
-    """Run a program whose output is a JSON object per line; `see` gets the objects, other lines are passed over."""
+    """Run a program whose output is a JSON object per line; `see` gets the objects.
+
+    Other lines are no part of what the agent said: of a program that failed they count as its standard error.
+    """
+    plain: deque[bytes] = deque(maxlen=PLAIN_LINES)
 
     def on_line(line: bytes) -> None:
         event = read_object(line)
         if event is not None:
             see(event)
+        elif line.strip() and not line.lstrip().startswith(b"{"):
+            plain.append(line[:PLAIN_LINE])
 
-    return await run(call, io, on_line)
+    end = await run(call, io, on_line)
+    if isinstance(end, Exit) and end.code != 0 and plain:
+        return replace(end, stderr=b"\n".join([*plain, end.stderr]))
+    return end
 
 
 async def run(call: Invocation, io: TurnIo, on_line: Callable[[bytes], None]) -> Exit | Trouble:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bailiwick.agents.asking import Desk, Scene, Told, failure_of
 from bailiwick.agents.classify import Classified
-from bailiwick.agents.extract import Bad, extract
+from bailiwick.agents.extract import Bad, Extracted, answers_in_json, extract
 from bailiwick.agents.port import Backend, Turn
 from bailiwick.agents.prompts import compose
 from bailiwick.agents.record import transcript
@@ -23,6 +23,7 @@ from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Done, Failed, Io, Request
 from bailiwick.runtime.kinds import Kind as NodeKind
 
+WITHOUT_JSON = "without_json"
 NEWLINE, INDENTED = "\n", "\n  "
 """A value of several lines is indented, so that no line of it looks like another key."""
 
@@ -88,9 +89,10 @@ class AgentKind:
         """Make a turn and judge what it came to."""
         asked: dict[str, Json] = request.prepared
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
+        expects = bool(outputs) and _without_json(request.node, backend) is None
         scene = Scene(
             io.cancel, request.root, request.workspace, self._total(request.node), self.desk.settings.silence,
-            str(asked.get("environment") or ""), bool(outputs), io.show, io.observe,
+            str(asked.get("environment") or ""), expects, io.show, io.observe,
         )  # fmt: skip
         told = await self.desk.ask(backend, turn, scene)
         return self._judge(told, request.node, backend, turn, request.plan or Plan())
@@ -142,11 +144,23 @@ class AgentKind:
         if told.answer is None:
             return Failed(told.failure or Failure("unknown", "the turn came to nothing"), log)
         got = extract(told.answer.text, outputs, told.answer.structured)
+        plain = _without_json(node, backend)
+        if isinstance(got, Bad) and plain is not None and not answers_in_json(told.answer.text, outputs):
+            got = Extracted(plain)
         if isinstance(got, Bad):
             detail = Detail(problem=got.problem, evidence=told.answer.text[:200])
             bad = Classified(Kind.BAD_OUTPUT, got.problem, detail)
             return Failed(failure_of(bad, backend, told.session, turn, told.spent), log)
         return Done(got.values, {**log, "repaired": got.repaired})
+
+
+def _without_json(node: Node, backend: Backend) -> dict[str, Json] | None:
+    """What an answer without JSON stands for, where the node says so: any program may be a `command`, and edits files.
+
+    None where the outputs have to be said.
+    """
+    said = node.spec.get(WITHOUT_JSON) if isinstance(node, Work) and backend.name == "command" else None
+    return said if isinstance(said, dict) else None
 
 
 def _prompt(spec: dict[str, Json], args: dict[str, Json], renderer: Renderer, lookup: Lookup) -> Rendered:

@@ -1,8 +1,9 @@
 """What failed turns look like, as data: each rule has the real message it was made from. Pure.
 
 Texts are matched at their start, after the envelopes that tools put around them are taken off; statuses, types and
-exit codes are matched whole. A rule without a recording or a quoted message behind it is not accepted: its source is
-the recording (`cli/case`), the report of the message (`owner/repository#number`) or the program that writes it.
+exit codes are matched whole; upper and lower case are the same everywhere. A rule without a recording or a quoted
+message behind it is not accepted: its source is the recording (`cli/case`), the report of the message
+(`owner/repository#number`) or the program that writes it.
 """
 
 from __future__ import annotations
@@ -197,6 +198,15 @@ The usage limit has been reached
 cap text spend-cap | claude/spendcap
 You have reached your specified (?:workspace )?API usage limits\.
 You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.
+cap text spending-cap | workhorse-agent 0.1.0
+Spending cap reached(?:$|\s*[\n.,;:!·(|-]| resets .{0,12}\d)
+Spending cap reached resets 3:50am
+cap text usage-limit-resets | workhorse-agent 0.1.0
+usage limit, resets .{0,12}\d
+usage limit, resets 3:50am
+cap text limit-has-been-reached | workhorse-agent 0.1.0
+(?:5-hour|session|weekly|usage) limit has been reached(?:$|\s*[\n.,;:!·(|-]| resets .{0,12}\d)
+Weekly limit has been reached
 cap answer answer-limit | anthropics/claude-code#77262
 You(?:'ve| have) hit your (?:[\w-]+(?:'s)? ){0,3}?limit · resets [^\n]{2,60}(?:\n/[a-z-]+ [^\n]{1,100})?
 You've hit your session limit · resets 1:10am (UTC)
@@ -224,6 +234,9 @@ Rate limit reached for stub-model in organization org-stub on tokens per min (TP
 rate_limit text rate-anthropic | claude/quota
 This request would exceed your (?:organization|account)'s rate limit
 This request would exceed your account's rate limit. Please try again later.
+rate_limit text rate-exceeded | workhorse-agent 0.1.0
+Rate limit exceeded(?:$|\s*[\n.,;:!·(|-])
+Rate limit exceeded
 overloaded type overloaded-type | claude/r529
 overloaded(?:_error)?|server_is_overloaded
 overloaded_error
@@ -248,11 +261,14 @@ The server is overloaded
 overloaded text error-openai | copilot/r500
 The server had an error while processing your request\.
 The server had an error while processing your request. Sorry about that!
+overloaded text status-words | workhorse-agent 0.1.0
+(?:HTTP )?(?:500 Internal Server Error|502 Bad Gateway|503 Service Unavailable|504 Gateway Time-?out)(?:$|\s*[^\w\s])
+503 Service Unavailable
 unreachable type connection-type | claude/connrefused
 connection_failed
 connection_failed
 unreachable text refused-claude | claude/connrefused
-Connection (?:refused|dropped)\b
+Connection (?:refused|dropped)(?:$| —| \(|\.)
 API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)
 unreachable text unable-claude | anthropics/claude-code#33355
 Unable to connect to API\b
@@ -275,6 +291,9 @@ Failed native model HTTP request: error decoding response body: error reading a 
 unreachable text stream-copilot | copilot/empty_body
 Failed to finalize chat-completions stream:
 Failed to finalize chat-completions stream: request ended without sending any chunks
+unreachable text network-error | workhorse-agent 0.1.0
+Network error: (?:\w+ )?(?:ECONN(?:RESET|REFUSED|ABORTED)|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH)\b
+Network error: ECONNRESET
 unreachable text errno-network | python OSError
 \[Errno (?:-2|-3|-5|32|101|103|104|110|111|113)\]
 [Errno 111] Connection refused
@@ -291,7 +310,7 @@ overflow status status-413 | claude/r413
 413
 413
 overflow text prompt-too-long | claude/overflow
-Prompt is too long(?:$| ·)
+Prompt is too long(?:$| ·|: [\d,]+ tokens > [\d,]+)
 Prompt is too long · the request is ~210345 tokens (limit 200000) but this conversation is only ~2628 tokens
 overflow text request-too-large | claude/r413
 Request too large(?: \(max |$|,)
@@ -377,7 +396,7 @@ def _read(head: str, pattern: str, quote: str) -> Rule:
         name,
         Kind(kind),
         Where(where),
-        re.compile(pattern, re.DOTALL),
+        re.compile(pattern, re.DOTALL | re.IGNORECASE),
         quote,
         source,
         weak="weak" in said,

@@ -263,13 +263,16 @@ def _set(ids: tuple[str, ...], status: Status, *, as_json: bool) -> int:
 
 def _tell(saved: Saved, *, as_json: bool) -> int:
     if as_json:
-        _emit({"notes": [note.to_json() for note in saved.notes], "commit": saved.commit, "owed": saved.owed})
+        told = {"commit": saved.commit, "owed": saved.owed, "unposted": saved.unposted}
+        _emit({"notes": [note.to_json() for note in saved.notes], **told})
         return 0
     for note in saved.notes:
         after = f"  approve it:  bailiwick brain approve {note.id}" if note.status == "pending" else ""
         _say(f"{note.id}  {note.status}  {one_line(note.title, 60)}{after}")
     if saved.owed:
         _say(f"note: it is written, and will be committed with the next change: {saved.owed}")
+    if saved.unposted:
+        _say(f"note: it is written, but brain.ingest_url did not take it: {saved.unposted}")
     return 0
 
 

@@ -82,11 +82,15 @@ class Details(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a change came to. `owed` says why there is no commit yet; the next change makes it."""
+    """What a change came to. `owed` says why there is no commit yet; the next change makes it.
+
+    `unposted` says why a new note did not reach the address that notes are also sent to.
+    """
 
     notes: tuple[Note, ...]
     commit: str = ""
     owed: str = ""
+    unposted: str = ""
 
 
 @dataclass(slots=True)
@@ -98,6 +102,7 @@ class Brain:
     keeper: Keeper
     clock: Clock
     redact: Callable[[str], str] = printable
+    ingest_url: str = ""
 
     @classmethod
     def open(cls, config: Config, clock: Clock, environment: Environment | None = None) -> Brain:
@@ -111,7 +116,8 @@ class Brain:
         folder = Folder(Path(chosen) if chosen else config.paths.state / "brain")
         file = config.paths.cache / "brain" / f"{digest(str(folder.root.resolve()))[:24]}.db"
         keeper = Keeper(folder, environment or Environment(), None if chosen else config.paths.make_state)
-        return cls(folder, Index(file, folder, clock.now), keeper, clock)
+        ingest = str(config.get("brain.ingest_url") or "")
+        return cls(folder, Index(file, folder, clock.now), keeper, clock, ingest_url=ingest)
 
     async def query(
         self, text: str, scope: str | None = GLOBAL, limit: int = 8, statuses: Sequence[Status] = LIVE
@@ -166,7 +172,14 @@ class Brain:
             note = replace(note, id=name, created=now, updated=now, path=path)
             message = f"{note.status} note {name}: {one_line(note.title, 60)}\n"
             commit, owed = await self.keeper.save({path: write(note)}, message, now)
-        return Saved((note,), commit, owed)
+        return Saved((note,), commit, owed, await self._post(note))
+
+    async def _post(self, note: Note) -> str:
+        if not self.ingest_url:
+            return ""
+        from bailiwick.brain.posting import post_note
+
+        return await post_note(self.ingest_url, note)
 
     async def set_status(self, ids: Iterable[str], status: Status, by: str) -> Saved:
         """Give notes a status, all or none, in one commit; what has it already stays as it is."""

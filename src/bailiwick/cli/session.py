@@ -17,7 +17,7 @@ from bailiwick.config.person import person
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.rungs import LadderPolicy
-from bailiwick.errors import BailiwickError, InternalBug
+from bailiwick.errors import BailiwickError, InternalBug, NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.assemble import KINDS, Assembly, Watch
@@ -203,11 +203,15 @@ class Agents:
         named = self.config.get("credentials")
         if not isinstance(node, Work) or node.type != "agent" or not named:
             return "", {}
-        return self.daily(self.settings().for_run(chosen).choose(node).backend)
+        choice = self.settings().for_run(chosen).choose(node)
+        return self.daily(choice.backend, choice.models[0])
 
-    def daily(self, backend: str) -> tuple[str, dict[str, float | None]]:
+    def daily(self, backend: str, model: str | None = None) -> tuple[str, dict[str, float | None]]:
         """The credential of a backend, with what it may spend a day; "" where that is not limited."""
-        name = self.brokerage().credential(backend).name
+        try:
+            name = self.brokerage().credential(backend, model).name
+        except NotReady:  # the turn itself says what is missing
+            return "", {}
         budget = ((self.config.get("credentials") or {}).get(name) or {}).get("budget") or {}
         return (name, dict(budget)) if budget else ("", {})
 

@@ -42,6 +42,7 @@ MEANING = {
     "LITELLM_API_KEY": "the key of the LiteLLM proxy where endpoints.litellm.key is not set",
     "GH_TOKEN": "the token for github.com where no forge is configured for it",
     "GITHUB_TOKEN": "the token for github.com where no forge is configured for it, after GH_TOKEN",
+    "WORKFLOW_DIR": "the workflow of `run` where none is named, as workhorse had it",
     "NO_COLOR": "no colours, whatever its value",
     "TZ": "the zone in which times are shown",
     "VISUAL": "the editor of `config edit`",
@@ -93,6 +94,10 @@ class Environment:
     def crash_point(self) -> str | None:
         """The crash point at which this process has to end itself."""
         return self.text("BAILIWICK_CRASH_AT")
+
+    def workflow_dir(self) -> str | None:
+        """The workflow that is meant where none is named."""
+        return self.text("WORKFLOW_DIR")
 
     def inside_run(self) -> str | None:
         """The run whose child this process is."""

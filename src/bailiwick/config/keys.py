@@ -76,6 +76,7 @@ _GENERAL = (
     Key(
         "skills_dir", FilePath(), "skills and models of the person", repository=NEVER, names=("SUPERVISOR_CONFIG_DIR",)
     ),
+    Key("brain.ingest_url", _URL, "where new notes are also posted", repository=NEVER, names=("INGEST_BASE_URL",)),
     Key("brain.briefs", Flag(), "whether approved notes go into briefs", default=True),
     Key("brain.tokens", _TIMES, "tokens of notes in a brief, at most", 1500),
     Key("database", _TEXT, "a PostgreSQL URL; SQLite without it", repository=NEVER, names=("BAILIWICK_DB",)),

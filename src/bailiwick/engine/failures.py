@@ -43,7 +43,8 @@ FREE = frozenset({Kind.CAP, Kind.HELD, Kind.AUTH, Kind.BILLING})
 class Detail:
     """What is known of a failed turn besides its class. Times are seconds since the epoch, spans seconds.
 
-    `models` is how many models the chain had that it was a part of; 0 where the node's knobs tell.
+    `models` is how many models the chain had that it was a part of; 0 where the node's knobs tell. `final`: the same
+    again would only fail again.
     """
 
     evidence: str = ""
@@ -58,6 +59,7 @@ class Detail:
     model: str = ""
     credential: str = ""
     models: int = 0
+    final: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """Only what is said."""

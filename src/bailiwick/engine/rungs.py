@@ -154,22 +154,24 @@ def _cap(tries: Sequence[Try], policy: LadderPolicy) -> Plan | Pause | Exhausted
     if sum(t.kind is Kind.CAP for t in tries) > policy.max_cap_waits:
         return Exhausted(f"{policy.max_cap_waits} caps were waited for")
     resets = last.detail.resets_at
-    if resets is not None and resets - last.at <= policy.cap_max_wait:
-        return Pause("cap", _same(last), last.detail.evidence, until=max(resets, last.at) + policy.cap_wait_margin)
-    return Pause("cap", _same(last), last.detail.evidence, seconds=policy.cap_default_wait)
+    if resets is not None:
+        until = min(max(resets, last.at) + policy.cap_wait_margin, last.at + policy.cap_max_wait)
+        return Pause("cap", _same(last), last.detail.evidence, until=until)
+    wait = min(policy.cap_default_wait, policy.cap_max_wait)
+    return Pause("cap", _same(last), last.detail.evidence, seconds=wait)
 
 
 def _transient(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
     last = tries[-1]
     streak = _streak(tries)
+    asked = min(last.detail.retry_after or 0.0, policy.cap_max_wait)
     if len(streak) <= policy.max_invoke_retries:
         pause = min(backoff(policy.backoff_base, len(streak), f"{key}:{last.attempt}"), policy.backoff_cap)
-        asked = last.detail.retry_after or 0.0
         return Pause("retry", _same(last), str(last.kind), seconds=max(pause, asked))
     if last.kind not in ENDPOINT:
         return _reframe(last, policy)
     if last.at - streak[0].at < policy.outage_wait:
-        wait = max(policy.backoff_cap, last.detail.retry_after or 0.0)
+        wait = max(policy.backoff_cap, asked)
         return Pause("outage", _same(last), f"{last.kind}: {last.detail.evidence}", seconds=wait)
     return Pause("auth", _same(last), f"the endpoint has been {last.kind} for {policy.outage_wait / HOUR:g} h")
 
@@ -201,6 +203,8 @@ def _answerless(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | 
             return _reframe(last, policy)
         case Kind.REFUSED:
             return _reask(last) if count == 1 and _can_reask(last) else _used_up(last)
+        case Kind.CRASH if last.detail.final:
+            return Exhausted(last.detail.evidence.partition(": ")[2] or "it failed")
         case Kind.CRASH:
             if count == 1:
                 return Pause("retry", _same(last), "crashed", seconds=backoff(policy.backoff_base, 1, key))

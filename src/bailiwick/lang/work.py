@@ -48,6 +48,11 @@ AGENT = Table(
         Field("skill", _NAME, "the skill whose chain and verifier are used"),
         Field("cwd", Text(empty=False), "the working directory, a template; the run's workspace if not given"),
         Field("environment", Text(), "the prepared environment of the worktree it works in, a template"),
+        Field(
+            "without_json",
+            MapOf(Anything()),
+            "the outputs where a `command` backend ends well and answers with no JSON at all: the files are the answer",
+        ),
         Field("max_usd", Number(low=0), "the most one visit may cost"),
         Field("on_cap", Choice(("wait", "next_model")), "what to do at a usage cap"),
         ON_EXHAUSTED,
@@ -74,7 +79,17 @@ def compile_agent(draft: Draft) -> Node | None:
         draft.exactly_one("prompt", "prompt_text")
     if "model" in fields and "models" in fields:
         draft.wrong("only one of `model` or `models` can be given", "put the model first in `models`", "model")
+    _check_without_json(draft)
     return work(draft, _own(draft))
+
+
+def _check_without_json(draft: Draft) -> None:
+    """It stands for the whole answer: each declared output, and nothing else."""
+    given = draft.fields.get("without_json")
+    keys = [output.key for output in draft.outputs()]
+    if given is not None and set(given) != set(keys):
+        hint = f"give exactly these keys: {', '.join(keys)}" if keys else "remove it, or declare `outputs`"
+        draft.wrong("`without_json` has to hold every declared output, and nothing else", hint, "without_json")
 
 
 def compile_script(draft: Draft) -> Node | None:

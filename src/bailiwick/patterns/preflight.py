@@ -67,8 +67,11 @@ class Preflight:
     def agent(self, graph: Graph, chosen: dict[str, Json], simulate: Path | bool | None) -> None:
         """Every agent of the workflow can be used, and has its credential."""
         from bailiwick.agents.brokerage import Brokerage
+        from bailiwick.agents.ready import cost_words, require_model
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
+        from bailiwick.agents.usable import require_credential
+        from bailiwick.config.environment import Environment
 
         config = self.session.config
         settings = read_settings(config, simulate).for_run(chosen)
@@ -81,14 +84,13 @@ class Preflight:
                     script = f" by {settings.script}" if settings.script else ""
                     self.note("agent", f"simulated{script}: no key, no network, no cost")
                     continue
-                credential = Brokerage(config, self.session.assembly.clock).credential(choice.backend)
-                if credential.exposed and not config.get("agents.allow_exposed_credentials"):
-                    raise NotReady(
-                        f"the {credential.kind} of backend '{choice.backend}' can't be kept out of the agent's reach",
-                        hint="use an API key, or: bailiwick config set agents.allow_exposed_credentials true",
-                        code="BW253",
-                    )
+                for model in choice.models:
+                    require_model(choice.backend, model, settings)
+                credential = Brokerage(config, self.session.assembly.clock).credential(choice.backend, choice.models[0])
+                require_credential(choice.backend, credential, config, Environment().child_environment({}))
                 self.note("agent", f"{choice.backend}, {models}; credential {credential.name} ({credential.kind})")
+                for words in cost_words([choice.backend], settings):
+                    self.note("", words)
             except (NotReady, UsageError) as error:
                 self.trouble(error)
 

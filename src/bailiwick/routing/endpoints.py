@@ -49,7 +49,10 @@ _HOUSE_NAMES = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one local model answers, and under which name. `key` is the endpoint's identity, whatever the model."""
+    """Where one local model answers, and under which name. `key` is the endpoint's identity, whatever the model.
+
+    `behind` is the Ollama that a proxy passes this model on to, as far as its name says so: it knows what is loaded.
+    """
 
     url: str
     name_to_send: str
@@ -61,6 +64,7 @@ class Place:
     cloud: bool = False
     proxy: str | None = field(default=None, repr=False)
     ca_file: Path | None = None
+    behind: str = ""
 
     @property
     def reach(self) -> Endpoint:
@@ -182,6 +186,7 @@ class Endpoints:
             cloud=self.is_cloud(model) if model else self._is_abroad(name),
             proxy=self.proxy if self.proxy and not own and not bypasses(host, self.no_proxy) else None,
             ca_file=self.ca_file,
+            behind=self._url(OLLAMA) if kind == "litellm" and bare_name(model) != model else "",
         )
 
 

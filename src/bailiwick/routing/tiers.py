@@ -132,11 +132,13 @@ async def _version(name: str, survey: Survey) -> tuple[bool, str]:
     """Whether a program is there, in words; its credential is looked for too, for without it nothing is answered."""
     from bailiwick.agents.credentials import SECRET_VARIABLES, resolve_credential
     from bailiwick.agents.launch import Clocks, Launcher
+    from bailiwick.agents.usable import credential_problem
 
     env = survey.environment.child_environment({}, SECRET_VARIABLES)
     try:
         backend = registry.find(name, survey.settings)
-        kind = resolve_credential(name, survey.config, survey.environment).kind
+        credential = resolve_credential(name, survey.config, survey.environment)
+        lacks = credential_problem(name, credential, survey.config, survey.environment)
         async with asyncio.timeout(PROGRAM_SECONDS):
             with Launcher(Clocks(PROGRAM_SECONDS, PROGRAM_SECONDS), asyncio.Event()) as launcher:
                 ok, said = await backend.check(env, launcher)
@@ -144,9 +146,7 @@ async def _version(name: str, survey: Survey) -> tuple[bool, str]:
         return False, error.sentence
     except TimeoutError:
         return False, f"no answer within {PROGRAM_SECONDS:.0f} s"
-    if ok and kind == "none":
-        return False, f"{said}; no credential is set: bailiwick agents"
-    return ok, said
+    return (False, f"{said}; {lacks}") if ok and lacks else (ok, said)
 
 
 def _backend(candidate: Candidate) -> str:

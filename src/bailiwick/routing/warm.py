@@ -14,6 +14,10 @@ PROBE_SECONDS = 0.2
 MOST = 1 << 20
 """Bytes of an answer to a probe."""
 _LATEST = ":latest"
+_ONE_MODEL = frozenset({"llamacpp", "vllm"})
+"""Servers that load what they list before they answer, by what they call themselves in that list."""
+_ANY = "*"
+"""Loaded whatever it is asked for: llama-server with one model takes every name for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +30,16 @@ class Probe:
 
 
 def probes_of(place: Place, llama_swap_url: str = "") -> list[Probe]:
-    """Who can tell what a place has loaded: Ollama itself, llama-swap itself, the llama-swap behind a proxy."""
+    """Who can tell what a place has loaded: Ollama itself, also behind a proxy, llama-swap, llama-server or vLLM."""
     out: list[Probe] = []
     if place.kind == "ollama":
         out.append(Probe(place.reach, place.at("/api/ps"), _of_ollama))
     elif place.endpoint == LLAMA_SWAP:
         out.append(Probe(place.reach, place.at("/running"), _of_llama_swap))
+    elif place.kind == "endpoint":
+        out.append(Probe(place.reach, place.at("/v1/models"), _of_list))
+    if place.behind:
+        out.append(Probe(Endpoint(place.behind), f"{place.behind.rstrip('/')}/api/ps", _of_ollama))
     swap = with_scheme(llama_swap_url).rstrip("/").removesuffix("/v1")
     if swap and place.endpoint != LLAMA_SWAP:
         out.append(Probe(Endpoint(swap), f"{swap}/running", _of_llama_swap))
@@ -40,13 +48,19 @@ def probes_of(place: Place, llama_swap_url: str = "") -> list[Probe]:
 
 async def is_warm(place: Place, model: str, llama_swap_url: str = "") -> bool:
     """Whether a model is loaded, told within 200 ms; False where nobody can say. Never raises."""
-    loaded = await loaded_models(place, llama_swap_url, PROBE_SECONDS)
+    loaded = await _told(place, llama_swap_url, PROBE_SECONDS)
+    if _ANY in loaded:
+        return True
     wanted = {model, bare_name(model), place.name_to_send} - {""}
     return any(_plain(name) in {_plain(each) for each in wanted} for name in loaded)
 
 
 async def loaded_models(place: Place, llama_swap_url: str = "", seconds: float = PROBE_SECONDS) -> list[str]:
     """The models that are loaded now, as far as that is told in time. Never raises."""
+    return [name for name in await _told(place, llama_swap_url, seconds) if name != _ANY]
+
+
+async def _told(place: Place, llama_swap_url: str, seconds: float) -> list[str]:
     import httpx2  # noqa: F401 - the first import takes longer than a probe may
 
     told = await asyncio.gather(*(_ask(probe, seconds) for probe in probes_of(place, llama_swap_url)))
@@ -79,6 +93,15 @@ def _of_llama_swap(answer: dict[str, Json]) -> list[str]:
     """What runs; one that is being started or stopped is not ready to answer."""
     running = (part for part in _parts(answer.get("running")) if part.get("state", "ready") == "ready")
     return [name for part in running if isinstance(name := part.get("model"), str)]
+
+
+def _of_list(answer: dict[str, Json]) -> list[str]:
+    """What llama-server and vLLM have loaded: what they list; with several models llama-server tells of each."""
+    ours = [part for part in _parts(answer.get("data")) if part.get("owned_by") in _ONE_MODEL]
+    states = [(part.get("id"), part.get("status")) for part in ours]
+    ready = [name for name, status in states if not isinstance(status, dict) or status.get("value") == "loaded"]
+    alone = len(ours) == 1 and ours[0].get("owned_by") == "llamacpp" and "status" not in ours[0]
+    return [*(name for name in ready if isinstance(name, str)), *([_ANY] if alone else [])]
 
 
 def _parts(listed: Json) -> list[dict[str, Json]]:

@@ -11,6 +11,7 @@ import click
 
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View, choose_view
+from bailiwick.config.environment import Environment
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
@@ -19,7 +20,7 @@ from bailiwick.runs.find import find_run
 from bailiwick.runs.hosting import Manners, host, serve
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.params import read_params
-from bailiwick.runs.start import Wish, key_of, start
+from bailiwick.runs.start import Wish, kept_agent, key_of, start
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def run(**given: object) -> int:
     """
     if given["wait"] and given["no_wait"]:
         raise UsageError("--wait and --no-wait exclude each other")
-    workflow = given["workflow_file"] or given["workflow"]
+    workflow = given["workflow_file"] or given["workflow"] or Environment().workflow_dir()
     manners = Manners(
         wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), ask=not given["no_input"] and not given["as_json"]
         and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
@@ -141,46 +142,50 @@ async def _run(request: Request, view: View) -> int:
     ) as session:
         runs_dir = str(session.config.runs_dir)
         limits = starting_limits(session.config, loaded.graph.budget)
-        chosen = _chosen(request)
+        chosen = _chosen(request.flags, request.simulate)
         wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits, chosen)
-        await _check_agents(session, wish, request.simulate)
+        costs = await _check_agents(session, wish, request.simulate)
         started = await start(session.assembly, wish)
-        return await host(session, started.row, view, request.manners, (*_notices(session), *started.notices))
+        return await host(session, started.row, view, request.manners, (*_notices(session), *costs, *started.notices))
 
 
 def _notices(session: Session) -> list[str]:
     return [str(problem) for problem in session.config.notices]
 
 
-def _chosen(request: Request) -> dict[str, Json]:
+def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, Json]:
     """What this command line says about agents: the run keeps it, so that whoever goes on with it uses the same."""
-    out: dict[str, Json] = {name: request.flags[name] for name in ("backend", "model") if name in request.flags}
-    if request.simulate is not None:
+    out: dict[str, Json] = {name: flags[name] for name in ("backend", "model") if name in flags}
+    if simulate is not None:
         out["backend"] = "simulate"
-    if isinstance(request.simulate, Path):
-        out["script"] = str(request.simulate.resolve())
+    if isinstance(simulate, Path):
+        out["script"] = str(simulate.resolve())
     return out
 
 
-async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | None) -> None:
-    """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with."""
+async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | None) -> tuple[str, ...]:
+    """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with.
+
+    Gives what the person should know of their costs.
+    """
     from bailiwick.engine.graph import Work
 
-    agents = [n for n in wish.loaded.graph.nodes.values() if isinstance(n, Work) and n.type == "agent"]
-    if not agents:
-        return
-    from bailiwick.agents.registry import SERVERS, require
+    if not any(isinstance(node, Work) and node.type == "agent" for node in wish.loaded.graph.nodes.values()):
+        return ()
+    from bailiwick.agents.ready import agents_of, cost_words, require_agents
+    from bailiwick.agents.registry import SERVERS
     from bailiwick.agents.settings import read_settings
 
     assembly = session.assembly
     known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
     chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
     settings = read_settings(session.config, simulate).for_run(chosen)
-    names = {name for node in agents for name in session.agents.backends(node, chosen, settings)}
-    for name in sorted(names):
-        require(name, settings)
+    names = require_agents(
+        agents_of(wish.loaded.graph), settings, lambda node: session.agents.backends(node, chosen, settings)
+    )
     if names - SERVERS:
         await session.household.fence()
+    return cost_words(names, settings)
 
 
 async def _resume(
@@ -188,7 +193,9 @@ async def _resume(
 ) -> int:
     async with open_session(flags, view.watch(), simulate, attended=manners.attended) as session:
         row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
-        return await host(session, row, view, manners, ())
+        return await host(
+            session, row, view, manners, await kept_agent(session.assembly, row, _chosen(flags, simulate))
+        )
 
 
 async def _latest(session: Session) -> RunRow:

@@ -87,7 +87,20 @@ async def _known(assembly: Assembly, wish: Wish, row: RunRow, digest: str) -> St
             f"the files differ from what this run is pinned to; it goes on with the pinned ones "
             f"(adopt: bailiwick runs reload {row.workflow}-{row.run_key}, start over: --fresh)"
         )
-    return Started(row, new=False, notices=tuple(notices))
+    return Started(row, new=False, notices=(*notices, *await kept_agent(assembly, row, wish.agents)))
+
+
+async def kept_agent(assembly: Assembly, row: RunRow, asked: dict[str, Json]) -> tuple[str, ...]:
+    """What to say where a command names another agent than the run was started with: the run keeps its own."""
+    if row.status == "done" or not asked:
+        return ()
+    kept = (await assembly.library.state(row.id)).agents
+    if all(kept.get(name) == value for name, value in asked.items()):
+        return ()
+    named = ", ".join(f"{name} {value}" for name, value in asked.items())
+    own = ", ".join(f"{name} {value}" for name, value in kept.items()) or "what the configuration says"
+    again = "start over with --fresh, or name another --run-id"
+    return (f"the run keeps the agent it was started with ({own}); {named} is not used: {again}",)
 
 
 async def _set_aside(assembly: Assembly, row: RunRow) -> None:

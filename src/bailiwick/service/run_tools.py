@@ -238,11 +238,10 @@ def _check_agents(session: Session, loaded: Loaded) -> None:
     agents = [node for node in loaded.graph.nodes.values() if isinstance(node, Work) and node.type == "agent"]
     if not agents:
         return
-    from bailiwick.agents.registry import require
+    from bailiwick.agents.ready import require_agents
 
     settings = session.agents.settings()
-    for name in sorted({name for node in agents for name in session.agents.backends(node, {}, settings)}):
-        require(name, settings)
+    require_agents(agents, settings, lambda node: session.agents.backends(node, {}, settings))
 
 
 async def _nudge_forever(nudge: Callable[[], None]) -> None:

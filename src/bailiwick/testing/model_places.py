@@ -33,7 +33,8 @@ FAULTS: Mapping[str, Step] = {
 class Stub:
     """What a place has: models, those of them that are loaded or being loaded, and what it says to a model's task.
 
-    `fault` is what every look at its lists gets instead.
+    `fault` is what every look at its lists gets instead. `owner` is what the server calls itself in its list;
+    with `states` it tells of each model whether it is loaded, as llama-server does with several.
     """
 
     models: Sequence[str] = ()
@@ -41,6 +42,8 @@ class Stub:
     loading: Sequence[str] = ()
     says: Scenario = (Say("Hello from the script."),)
     fault: Step | None = None
+    owner: str = ""
+    states: bool = False
 
 
 class ModelPlaces(ModelServer):
@@ -79,12 +82,18 @@ def refused() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
+def _listed(name: str, stub: Stub) -> dict[str, Json]:
+    owned: dict[str, Json] = {"owned_by": stub.owner} if stub.owner else {}
+    state = {"status": {"value": "loaded" if name in stub.loaded else "unloaded"}} if stub.states else {}
+    return {"id": name, "object": "model", **owned, **state}
+
+
 def _lists(stub: Stub) -> dict[str, Json]:
     """What the three kinds of server tell about their models, as far as anybody reads it."""
     running = [{"model": name, "state": "ready"} for name in stub.loaded]
     running += [{"model": name, "state": "starting"} for name in stub.loading]
     return {
-        "/v1/models": {"object": "list", "data": [{"id": name, "object": "model"} for name in stub.models]},
+        "/v1/models": {"object": "list", "data": [_listed(name, stub) for name in stub.models]},
         "/api/tags": {"models": [{"name": name, "model": name} for name in stub.models]},
         "/api/ps": {"models": [{"name": name, "model": name} for name in stub.loaded]},
         "/api/version": {"version": "0.33.3"},

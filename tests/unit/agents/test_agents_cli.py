@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bailiwick.agents import cli
+from bailiwick.agents.backends.claude import ClaudeBackend
 from bailiwick.agents.broker.windows import limits_file, remember_limits, remembered_limits
-from bailiwick.agents.port import LimitSeen
+from bailiwick.agents.brokerage import Brokerage
+from bailiwick.agents.port import LimitSeen, Turn
+from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
-from bailiwick.errors import UsageError
+from bailiwick.errors import NotReady, UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from click import Command
+
+    from bailiwick.ids import Json
 
 CLAUDE = "#!/bin/sh\necho '2.1.325 (Claude Code)'\n"
 
@@ -33,7 +38,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (programs / "claude").write_text(CLAUDE)
     (programs / "claude").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -80,11 +86,46 @@ def test_agents_says_that_a_credential_is_exposed(home: Path, monkeypatch: pytes
     assert (claude["kind"], claude["access"]) == ("bedrock", "exposed")
 
 
-def test_a_secret_that_can_not_be_read_spoils_one_line_only(home: Path) -> None:
+def test_a_backend_whose_turn_would_be_refused_has_no_check_mark(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list and the turn ask the same function: installed is not yet usable, and the line says what to do."""
+
+    def claude() -> dict[str, Json]:
+        listed = json.loads(run(cli.agents, "--json").stdout)["backends"]
+        return next(each for each in listed if each["name"] == "claude")
+
+    def refused() -> str:
+        brokerage = Brokerage(load_config(Path.cwd(), {}), ManualClock())
+        turn = Turn("k", "p", None, home, dict(os.environ))
+        try:
+            asyncio.run(_opened(brokerage, turn))
+        except NotReady as error:
+            return error.sentence
+        return ""
+
+    exposed = {"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "eu-west-1"}
+    allowed = {**exposed, "BAILIWICK_AGENTS_ALLOW_EXPOSED_CREDENTIALS": "true"}
+    for env in ({}, exposed, allowed, {"CLAUDE_CODE_USE_BEDROCK": "1"}, {"ANTHROPIC_API_KEY": "k"}):
+        with monkeypatch.context() as patch:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            why = refused()
+            assert claude()["ok"] is not bool(why)
+            assert why in claude()["said"]
+
+
+async def _opened(brokerage: Brokerage, turn: Turn) -> None:
+    try:
+        brokerage.revoke(await brokerage.open(ClaudeBackend(), turn, lambda: None))
+    finally:
+        await brokerage.close()
+
+
+def test_a_secret_that_can_not_be_read_spoils_one_line_only(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other backends can still be used."""
     (home / "config").mkdir(parents=True)
     text = "credentials: {x: {backend: codex, token: '${secret:env:NOT_SET}'}}\n"
     (home / "config" / "config.yaml").write_text(text)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-never-shown")
     found = {each["name"]: each for each in json.loads(run(cli.agents, "--json").stdout)["backends"]}
     assert "NOT_SET is not set" in found["codex"]["said"]
     assert found["claude"]["ok"]

@@ -40,7 +40,7 @@ def _brokerage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str = ""
 
 
 def _turn(tmp_path: Path) -> Turn:
-    env = {"PATH": "/usr/bin", "ANTHROPIC_API_KEY": KEY}
+    env = {"PATH": "/usr/bin", "ANTHROPIC_API_KEY": KEY, "AWS_REGION": "eu-west-1"}
     return Turn("key", "hello", None, tmp_path, env, max_usd=1.0)
 
 
@@ -66,6 +66,20 @@ def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: p
     asyncio.run(scene())
 
 
+def test_a_strange_reset_keeps_a_window_no_longer_than_a_cap_may_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reserve of a window that never begins anew would close the credential for good."""
+    text = "credentials:\n  main: {backend: claude, reserve: {week: 30%}}\nagents: {cap_max_wait: 1h}\n"
+    brokerage = _brokerage(tmp_path, monkeypatch, text)
+    now = brokerage.clock.now()
+    brokerage.remember("main", [LimitSeen(hit=False, window="week", used=0.9, resets_at=now + 20 * 86400)])
+    assert brokerage.kept_free("main") == 3600
+    assert isinstance(brokerage.clock, ManualClock)
+    brokerage.clock.advance(3601)
+    assert brokerage.kept_free("main") == 0
+
+
 def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person's own share of a subscription is left to the person."""
     text = "credentials:\n  main: {backend: claude, billing: subscription, reserve: {five_hour: 30%}}\n"
@@ -85,7 +99,8 @@ def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(
 ) -> None:
     """What can't be brokered is exposed to the agent: nobody gets that by default."""
     backend = Named("claude", Capabilities(credential="brokered"))
-    monkeypatch.setenv("CLAUDE_CODE_USE_BEDROCK", "1")
+    for name, value in (("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "eu-west-1")):
+        monkeypatch.setenv(name, value)
     brokerage = _brokerage(tmp_path, monkeypatch)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(NotReady, match="out of the agent's reach"):

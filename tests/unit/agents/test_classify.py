@@ -227,13 +227,31 @@ def test_a_reset_that_is_over_is_not_believed() -> None:
     assert (found.kind, found.detail.resets_at) == (Kind.CAP, None)
 
 
-def test_a_session_limit_never_waits_for_tomorrow() -> None:
-    """A window of five hours can't reset in 23: the message is stale, the default wait holds."""
+SEVEN = 1_794_726_180.0  # 2026-11-15 07:03 UTC
+
+
+@pytest.mark.parametrize(
+    ("words", "hours"),
+    [
+        ("You've hit your session limit · resets 1:10am (UTC)", 18 + 7 / 60),
+        ("5-hour limit reached ∙ resets 9pm", 13 + 57 / 60),
+        ("SESSION LIMIT REACHED · RESETS 9PM", 13 + 57 / 60),
+    ],
+)
+def test_a_session_limit_further_away_than_its_window_is_waited_for(words: str, hours: float) -> None:
+    """The vendor says when it ends; asking each hour until then only costs."""
+    found = classify([Trouble(words)], expects_answer=True, now=SEVEN, zone="UTC")
+    assert found is not None
+    assert (found.kind, found.detail.resets_at) == (Kind.CAP, SEVEN + round(hours * 3600))
+
+
+def test_a_session_limit_that_is_just_over_is_not_waited_for_until_tomorrow() -> None:
+    """Its time of day was three minutes ago: the clocks differ a little, or the message is late."""
     found = _of(Trouble("You've hit your session limit · resets 7:10pm (UTC)"))
     weekly = _of(Trouble("You've hit your weekly limit · resets 7:10pm (UTC)"))
     assert found is not None
     assert weekly is not None
-    assert found.detail.resets_at is None
+    assert found.detail.resets_at is None, "it was over three minutes ago"
     assert weekly.detail.resets_at == NOW - 200 + 86400
 
 

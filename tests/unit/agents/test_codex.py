@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.backends.codex import Choice, CodexBackend, Reader, choose_model, is_strict
+from bailiwick.agents.backends.codex import CodexBackend, Reader, is_strict
 from bailiwick.agents.port import AgentEvent, Compacted, Said, ToolBegan, ToolEnded, Trouble
+from bailiwick.agents.profiles import Choice, choose_model
 from tests.unit.agents.recordings import cases, hostile_lines, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
 

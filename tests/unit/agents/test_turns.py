@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bailiwick.agents.port import (
+    Answered,
+    Capabilities,
     Emit,
     ProcessEnded,
     SessionKnown,
@@ -124,6 +126,23 @@ def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
     stage = stage_of(tmp_path, backend, clock=clock)
     stage.play(first)
     stage.play(later)
+
+
+def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp_path: Path) -> None:
+    """One wrong number of a vendor must not keep every run of a credential waiting for weeks."""
+    clock = ManualClock(1_700_000_000.0)
+    backend = Played([[Trouble("limit", 429, "usage_limit_reached", resets_at=clock.now() + 20 * 86400)], GOOD])
+    stage = stage_of(tmp_path, backend, LadderPolicy(cap_max_wait=3600.0), clock)
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, chain(agent()), no_wait=True)).code == TIME
+        waits = await assembly.store.waits()
+        assert [(w.kind, w.due_at) for w in waits] == [("cap", clock.now() + 3600)]
+        assert await assembly.store.bucket_take("played", clock.now(), 60) == 3600
+        clock.advance(3601)
+        assert (await stage.walk(assembly, chain(agent()), no_wait=True)).code == DONE
+
+    stage.play(scene)
 
 
 def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Path) -> None:
@@ -302,3 +321,59 @@ def test_a_reboot_in_the_middle_of_an_outage_goes_on_waiting(tmp_path: Path) -> 
         stage.play(wait)
     backend.turns[:] = [GOOD]
     stage.play(recover)
+
+
+FILES = {"without_json": {"x": "by files"}}
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("", DONE),
+        ("Applied edit to a.py:\n+ x = {}\n+ if (y) { return 1; }\n", DONE),
+        ('{"x": 1}', DONE),
+        ('{"y": 1}', DEGRADED),
+        ('Here: {"x": "cut', DEGRADED),
+        ('```json\n{"y": 1}\n```', DEGRADED),
+    ],
+)
+def test_a_command_that_says_no_json_answers_with_its_files(tmp_path: Path, said: str, code: int) -> None:
+    """Where the node says what that stands for; JSON that is there has to be right all the same."""
+    backend = Played([[Answered(said)]], capabilities=Capabilities())
+    stage = stage_of(tmp_path, backend)
+    backend.name = "command"
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(agent(spec=FILES)))
+        assert verdict.code == code
+        if code == DONE:
+            assert len(backend.seen) == 1
+            said_x = 1 if said.startswith('{"x"') else "by files"
+            assert (await assembly.library.state(verdict.row.id)).context()["x"] == said_x
+
+    stage.play(scene)
+
+
+def test_only_a_command_may_leave_its_json_out(tmp_path: Path) -> None:
+    """The other agents are asked for it, and can give it."""
+    stage = stage_of(tmp_path, Played([[Answered("done")]], capabilities=Capabilities()))
+
+    async def scene(assembly: Assembly) -> None:
+        assert (await stage.walk(assembly, chain(agent(spec=FILES)))).code == DEGRADED
+
+    stage.play(scene)
+
+
+def test_a_command_that_fails_is_asked_once_and_its_code_is_in_the_question(tmp_path: Path) -> None:
+    """It would only fail again; without the code and its last words nobody knows what to mend."""
+    backend = Played([[Trouble("the command ended with code 7: loading\nno model is loaded\n", type="exit")]])
+    stage = stage_of(tmp_path, backend)
+
+    async def scene(assembly: Assembly) -> None:
+        verdict = await stage.walk(assembly, chain(agent(), version=1))
+        assert verdict.code == WAITS
+        assert len(backend.seen) == 1
+        question = (await assembly.store.waits())[0].body["question"]
+        assert "the command ended with code 7: no model is loaded" in question
+
+    stage.play(scene)

@@ -99,12 +99,29 @@ def test_a_cap_waits_for_its_reset_and_uses_up_nothing() -> None:
     assert rungs == [*["cap"] * 48, "exhausted"]
 
 
-def test_a_cap_that_names_no_time_or_a_mad_one_waits_the_default() -> None:
-    """A reset in a year is no reset."""
-    for detail in (BARE, Detail(resets_at=1000.0 + 400 * 86400)):
-        rung = next_rung([Try(Kind.CAP, "first", 0, 0, 1, 1000.0, detail)], LadderPolicy(), "key")
+def test_a_cap_that_names_no_time_waits_the_default() -> None:
+    """Nothing else is known."""
+    rung = next_rung([Try(Kind.CAP, "first", 0, 0, 1, 1000.0, BARE)], LadderPolicy(), "key")
+    assert isinstance(rung, Pause)
+    assert rung.seconds == 3600
+
+
+@given(far=st.floats(0, 4000 * 86400.0), most=st.floats(1, 30 * 86400.0))
+def test_no_reset_is_waited_for_longer_than_the_longest_wait(far: float, most: float) -> None:
+    """A strange reset time is waited for up to the bound, then asked again."""
+    policy = LadderPolicy(cap_max_wait=most)
+    for kind, detail in (
+        (Kind.CAP, Detail(resets_at=1000.0 + far)),
+        (Kind.CAP, BARE),
+        (Kind.RATE_LIMIT, Detail(retry_after=far)),
+    ):
+        rung = next_rung([Try(kind, "first", 0, 0, 1, 1000.0, detail)], policy, "key")
         assert isinstance(rung, Pause)
-        assert rung.seconds == 3600
+        wait = rung.seconds if rung.until is None else rung.until - 1000.0
+        assert wait is not None
+        assert wait <= max(most, 1.1 * policy.backoff_base) + 1e-3
+    near = Try(Kind.CAP, "first", 0, 0, 1, 1000.0, Detail(resets_at=1000.0 + 20 * 86400))
+    assert next_rung([near], LadderPolicy(), "key") == Pause("cap", Plan("again", 0, 0), "", until=1000.0 + 8 * 86400)
 
 
 @pytest.mark.parametrize("on_cap", ["", "next_model"])

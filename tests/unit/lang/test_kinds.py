@@ -185,6 +185,12 @@ def test_the_header_compiles_and_the_whole_survives_storage(flow: Flow) -> None:
         ("{id: a, type: agent, prompt_text: t, model: m, models: [n], next: done}", "BW110", "only one of `model`"),
         ("{id: a, type: agent, prompt_text: t, power: huge, next: done}", "BW110", "high, medium, low"),
         ("{id: a, type: agent, prompt_text: t}", "BW122", "has no `next`"),
+        ("{id: a, type: agent, prompt_text: t, without_json: {x: 1}, next: done}", "BW110", "every declared output"),
+        (
+            "{id: a, type: agent, prompt_text: t, outputs: [{key: x}, {key: y}], without_json: {x: 1}, next: done}",
+            "BW110",
+            "every declared output",
+        ),
         ("{id: a, type: script, next: done}", "BW111", "'script' is missing"),
         ("{id: a, type: script, script: s, args: [[1]], next: done}", "BW110", "found a list"),
         ("{id: a, type: script, script: s, env: {A-B: 1}, next: done}", "BW120", "'A-B'"),

@@ -152,9 +152,15 @@ def test_programs_are_asked_for_their_version_alone(stage: Stage) -> None:
 def test_a_program_without_a_credential_says_that_it_will_not_answer(stage: Stage) -> None:
     """Installed is not yet usable."""
     program(stage.bin, "claude", "2.1.325 (Claude Code)")
-    found = stage.look(programs=True)["claude"]
-    assert "no credential is set" in found.said
-    assert not found.reachable
+    claude = stage.look(programs=True)["claude"]
+    assert not claude.reachable
+    assert "no credential is set" in claude.said
+    stage.world.variables["CLAUDE_CODE_USE_BEDROCK"] = "1"
+    claude = stage.look(programs=True)["claude"]
+    assert (claude.reachable, "agents.allow_exposed_credentials" in claude.said) == (False, True)
+    stage.world.variables["ANTHROPIC_BASE_URL"] = "http://127.0.0.1:1"
+    del stage.world.variables["CLAUDE_CODE_USE_BEDROCK"]
+    assert stage.look(programs=True)["claude"].reachable
 
 
 def test_backends_that_are_not_allowed_are_no_tiers(stage: Stage) -> None:

@@ -50,11 +50,49 @@ def test_llama_swap_tells_what_runs_and_one_that_starts_is_not_ready(model: str,
     assert ask({"llama-swap": SWAP}, "llama-swap", model) == (warm, ["llama-swap/running"])
 
 
+LLAMA = "llamacpp"
+
+
+@pytest.mark.parametrize(
+    ("stub", "model", "warm"),
+    [
+        (Stub(models=("/models/q.gguf",), owner=LLAMA), "coder", True),
+        (Stub(models=("a", "b"), loaded=("a",), owner=LLAMA, states=True), "a", True),
+        (Stub(models=("a", "b"), loaded=("a",), owner=LLAMA, states=True), "b", False),
+        (Stub(models=("a",), owner=LLAMA, states=True), "a", False),
+        (Stub(models=("a",), owner="vllm"), "a", True),
+        (Stub(models=("a",), owner="vllm"), "b", False),
+        (Stub(models=("a",), owner="openai"), "a", False),
+        (Stub(models=("a",)), "a", False),
+    ],
+)
+def test_a_server_that_loads_what_it_lists_is_warm(stub: Stub, model: str, warm: bool) -> None:
+    """llama-server with one model has it in memory whatever name it is asked for; with several it tells of each."""
+    assert ask({"openai": stub}, "openai", model) == (warm, ["openai/v1/models"])
+
+
+@pytest.mark.parametrize(
+    ("model", "warm"), [("ollama/phi4", True), ("ollama_chat/qwen3:30b", True), ("ollama/x", False)]
+)
+def test_behind_litellm_ollama_itself_is_asked(model: str, warm: bool) -> None:
+    """The name says where the proxy passes it on to; without this every call counts as a cold start."""
+
+    async def go() -> tuple[bool, list[str]]:
+        async with ModelPlaces({"litellm": Stub(), "ollama": OLLAMA}) as places:
+            entries = {name: {"url": places.url(name)} for name in ("litellm", "ollama")}
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("bailiwick.routing.warm.PROBE_SECONDS", 20.0)
+                found = await is_warm(Endpoints(entries).place(model), model)
+            return found, [f"{seen.scenario}{seen.path}" for seen in places.requests]
+
+    assert asyncio.run(go()) == (warm, ["ollama/api/ps"])
+
+
 def test_behind_a_proxy_the_llama_swap_of_the_file_is_asked() -> None:
     """LiteLLM itself does not know what is loaded."""
     stubs = {"litellm": Stub(), "swap": SWAP}
-    assert ask(stubs, "litellm", "ollama/devstral", "swap") == (True, ["swap/running"])
-    assert ask(stubs, "litellm", "ollama/devstral") == (False, [])
+    assert ask(stubs, "litellm", "devstral", "swap") == (True, ["swap/running"])
+    assert ask(stubs, "litellm", "devstral") == (False, [])
 
 
 def test_whoever_knows_of_the_model_is_believed() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -28,6 +27,7 @@ from bailiwick.agents.port import (
     TurnIo,
     Used,
 )
+from bailiwick.agents.profiles import Choice, choose_model
 from bailiwick.agents.programs import Program
 from bailiwick.agents.settings import Settings
 from bailiwick.agents.streams import as_object, at, count_at, excerpt, text_at
@@ -45,7 +45,7 @@ _QUIET = (
     "features.plugins=false",
     "features.apps=false",
 )
-_STATUS = re.compile(r"^unexpected status (\d{3})\b|^exceeded retry limit, last status: (\d{3})\b")
+_STATUS = re.compile(r"^unexpected status (\d{3})\b|^exceeded retry limit, last status: (\d{3})\b", re.IGNORECASE)
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PROFILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
@@ -82,20 +82,6 @@ class CodexBackend:
 
     async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
         return await check_version(PROGRAM, PROGRAM.path(env), env, io)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A profile of the operator's, a model of it; empty means codex's own default."""
-
-    profile: str = ""
-    slug: str = ""
-
-
-def choose_model(model: str | None, default_profile: str = "") -> Choice:
-    """Read `<profile>[@<slug>]`. A profile that is named wins over the default one."""
-    profile, _, slug = (model or "").partition("@")
-    return Choice(profile or default_profile, slug)
 
 
 def _default_profile(turn: Turn) -> str:

@@ -40,13 +40,14 @@ class Upstream:
     """The one host that a turn may reach, and what opens it.
 
     `headers` replace the client's own of that name, `added` are appended to them (names in lower case); neither is
-    ever shown. `proxy` is used for https only.
+    ever shown. `proxy` is used for https only. `exact`: model paths follow the base without a /v1 of their own.
     """
 
     base_url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     added: Mapping[str, str] = field(default_factory=dict, repr=False)
     paths: frozenset[str] = frozenset(MODEL_PATHS)
+    exact: bool = False
     proxy: str | None = field(default=None, repr=False)
     ca_file: Path | None = None
 
@@ -97,7 +98,8 @@ class Upstream:
 
     def target(self, path: str) -> str:
         """Where a model path is on that host; a base that ends in /v1 means the same as one that does not."""
-        return urlsplit(self.base_url).path.rstrip("/").removesuffix("/v1") + path
+        before = urlsplit(self.base_url).path.rstrip("/")
+        return before + path.removeprefix("/v1") if self.exact else before.removesuffix("/v1") + path
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bailiwick.agents.broker.grants import Upstream
 from bailiwick.agents.credentials import Credential
+from bailiwick.agents.profiles import Provider
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
 
@@ -31,12 +33,19 @@ def upstream_for(
     base = base_url or named or vendor
     if credential.token is None or credential.exposed or not base:
         return None
-    ca_file = config.get("network.ca_file")
-    upstream = Upstream(base, credential.headers, credential.added, ca_file=Path(ca_file) if ca_file else None)
-    proxy = config.get("network.proxy")
-    if proxy and not bypasses(upstream.host, str(config.get("network.no_proxy") or "")):
-        return Upstream(base, credential.headers, credential.added, proxy=str(proxy), ca_file=upstream.ca_file)
-    return upstream
+    return _on_this_network(Upstream(base, credential.headers, credential.added), config)
+
+
+def upstream_of(provider: Provider, config: Config) -> Upstream:
+    """The provider of a codex profile as the one host of its turns."""
+    return _on_this_network(Upstream(provider.base_url, provider.headers, exact=True), config)
+
+
+def _on_this_network(upstream: Upstream, config: Config) -> Upstream:
+    """With the certificates and the proxy of the configuration."""
+    ca_file, proxy = config.get("network.ca_file"), config.get("network.proxy")
+    through = bool(proxy) and not bypasses(upstream.host, str(config.get("network.no_proxy") or ""))
+    return replace(upstream, proxy=str(proxy) if through else None, ca_file=Path(ca_file) if ca_file else None)
 
 
 def bypasses(host: str, no_proxy: str) -> bool:
