@@ -109,6 +109,11 @@ def duration(seconds: float) -> str:
     return f"{hours // 24} d {hours % 24:02} h"
 
 
+def dollars(amount: float) -> str:
+    """An amount as people say it: `$1.46`, `$0.004`, never `$0.00` for something."""
+    return f"${amount:.2f}" if amount >= 0.01 or amount <= 0 else f"${amount:.2g}"
+
+
 def size(count: int) -> str:
     """A number of bytes as people say it: `812 B`, `4.0 KiB`, `1.2 MiB`."""
     if count < 1024:

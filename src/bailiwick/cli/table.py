@@ -39,7 +39,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "gate": Entry("bailiwick.gate.cli", "gate", "Check the work tree as a proposal would be checked."),
     "proposals": Entry(
-        "bailiwick.proposals.cli", "proposals", "List, show, publish, reject, discard, follow proposals."
+        "bailiwick.proposals.cli", "proposals", "List, show, check out, publish, reject, discard, follow proposals."
     ),
     "sandbox": Entry("bailiwick.fence.cli", "sandbox", "Look at the sandbox, or open a shell in it."),
     "audit": Entry("bailiwick.audit.cli", "audit", "Verify, show and export the tamper-evident record."),

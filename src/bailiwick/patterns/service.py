@@ -222,7 +222,7 @@ class Errand:
             name_of(row), row.workflow, state.status, _value(state, "proposal"), _value(state, "kept"),
             _found(_value(state, "report")),
         )  # fmt: skip
-        last = closing(ended, code, self._status)
+        last = closing(ended, code, self._status, gone=self.request.manners.leaving.gone)
         for line in last.lines:
             self.request.say(line)
         return await self._consent(last) if last.consent and self.request.manners.ask else last.code

@@ -15,6 +15,7 @@ from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
+from bailiwick.runs.edits import source_notices
 from bailiwick.runs.find import find_run
 from bailiwick.runs.hosting import Manners, host, serve
 from bailiwick.runs.limits import starting_limits
@@ -188,7 +189,8 @@ async def _resume(
 ) -> int:
     async with open_session(flags, view.watch(), simulate, attended=manners.attended) as session:
         row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
-        return await host(session, row, view, manners, ())
+        said = await source_notices(session.assembly.library, row, session.config.paths.config)
+        return await host(session, row, view, manners, (*_notices(session), *said))
 
 
 async def _latest(session: Session) -> RunRow:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bailiwick.cli.output import NARROW, Line, Printer
 from bailiwick.cli.view.ending import Known, ending
 from bailiwick.cli.view.plain import FIRST_OWN, PlainView
-from bailiwick.cli.view.port import Entry, Listener, name_of
+from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of
 from bailiwick.cli.view.tree import Picture, Run
 from bailiwick.clock import Clock
 from bailiwick.engine import events as ev
@@ -117,12 +117,12 @@ class LiveView(Listener):
         self._paused = max(0, self._paused - 1)
         self._arm(SHORTEST)
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         self.close()
         if state is not None:
             self._known.learn(row, state)
         self._leave_summary()
-        ending(row, code, self._known, self._printer, self._clock.now()).show(self._printer)
+        ending(row, code, self._known, self._printer, self._clock.now(), leaving).show(self._printer)
 
     def close(self) -> None:
         self._closed = True

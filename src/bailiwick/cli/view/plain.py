@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bailiwick.cli.output import Printer, Styled, counted, duration
 from bailiwick.cli.view.ending import Known, ending
-from bailiwick.cli.view.port import Entry, Listener, name_of
+from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of
 from bailiwick.cli.view.visits import Stand, Track, Visit
 from bailiwick.cli.view.words import STYLE, Said, answer_command, phrase, question_of, run_words, short
 from bailiwick.clock import Clock
@@ -78,10 +78,10 @@ class PlainView(Listener):
     def trouble(self, run: str, text: str) -> None:
         self._say(self._clock.now(), "warn", "", short(text), "")
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         if state is not None:
             self._known.learn(row, state)
-        ending(row, code, self._known, self._printer, self._clock.now()).show(self._printer)
+        ending(row, code, self._known, self._printer, self._clock.now(), leaving).show(self._printer)
 
     def _prefix(self, row: RunRow) -> str:
         if row.id == self.shown:
