@@ -67,7 +67,7 @@ def test_a_run_whose_source_is_gone_still_goes_on(person: Person) -> None:
 
 
 def test_a_run_that_is_done_is_not_done_again_and_says_so(person: Person) -> None:
-    """"Done" would claim that something was just run."""
+    """ "Done" would claim that something was just run."""
     flow = _flow(person)
     assert person.runs("run", flow).code == 0
     same = person.runs("run", flow)

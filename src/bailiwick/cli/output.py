@@ -90,6 +90,26 @@ def clip(text: str, width: int, more: str = "…") -> str:
     return kept.rstrip() + more
 
 
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """The text in lines of at most `width` columns, broken between words and never inside one; 0 breaks nothing.
+
+    Lines after the first begin with `indent` blanks. A word that is longer than a line stands alone in one.
+    """
+    if width <= 0 or cells(text) <= width:
+        return [text]
+    lines, line = list[str](), ""
+    head = re.match(" *", text)
+    lead = head[0] if head else ""
+    for word in text.split():
+        start = lead if not lines else " " * indent
+        longer = f"{line} {word}" if line.strip() else f"{start}{word}"
+        if line.strip() and cells(longer) > width:
+            lines.append(line)
+            longer = f"{' ' * indent}{word}"
+        line = longer
+    return [*lines, line]
+
+
 def duration(seconds: float) -> str:
     """A span as people say it: `40 ms`, `3.2 s`, `41 s`, `6 m 48`, `2 h 03`, `3 d 04 h`."""
     seconds = max(0.0, seconds)

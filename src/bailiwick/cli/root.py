@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bailiwick.cli.table import COMMANDS, GROUPS, Entry
-from bailiwick.errors import BailiwickError, InternalBug
+from bailiwick.errors import BailiwickError, InternalBug, Problem, UsageError
 
 INTERRUPTED = 130
 
@@ -64,7 +64,14 @@ def load(entry: Entry) -> click.Command:
 EPILOG = "Examples:  bailiwick demo   ·   bailiwick new hello && bailiwick run hello   ·   bailiwick status"
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, sections=GROUPS, invoke_without_command=True, epilog=EPILOG)
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    sections=GROUPS,
+    invoke_without_command=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="bailiwick", prog_name="bailiwick", message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
@@ -78,12 +85,14 @@ def run(argv: list[str]) -> int:
     try:
         result: Any = root.main(argv, prog_name="bailiwick", standalone_mode=False)
     except BailiwickError as error:
-        _show(error)
+        _show(error, as_json=wants_json(argv))
         return error.exit_code
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
         error.show()
+        if wants_json(argv):
+            _document([Problem(UsageError.default_code, error.format_message())])
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -91,23 +100,49 @@ def run(argv: list[str]) -> int:
         sys.stderr.close()
         return 0
     except Exception as error:  # noqa: BLE001  the last line of defence: our bug, told as such
-        return _own_bug(error)
+        return _own_bug(error, as_json=wants_json(argv))
     return result if isinstance(result, int) else 0
 
 
-def _show(error: BailiwickError) -> None:
+def wants_json(argv: list[str]) -> bool:
+    """Whether a command line asks for one JSON document."""
+    return "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
+
+
+def _document(problems: list[Problem]) -> None:
+    """Write an error as the one document of the command: what, where, how to fix it; each problem where several."""
+    from bailiwick.cli.output import emit_json
+
+    rows = [
+        {
+            "code": one.code,
+            "message": one.what,
+            "place": str(one.place) if one.place else None,
+            "hint": one.hint or None,
+        }
+        for one in problems
+        if not one.warning
+    ]
+    emit_json({"error": rows[0], "problems": rows} if len(rows) > 1 else {"error": rows[0]})
+
+
+def _show(error: BailiwickError, *, as_json: bool) -> None:
     """Print an error; what it quotes of files and answers is data, never a terminal escape."""
     from bailiwick.cli.output import clean
 
+    if as_json:
+        _document(error.problems())
     for problem in error.problems():
         for line in str(problem).split("\n"):
             click.echo(clean(line), err=True)
 
 
-def _own_bug(error: Exception) -> int:
+def _own_bug(error: Exception, *, as_json: bool) -> int:
     import traceback
 
     click.echo("".join(traceback.format_exception(error)), err=True)
     bug = InternalBug(f"{type(error).__name__}: {error}", hint="this is ours; the journal is intact: please report it")
     click.echo(str(bug.problems()[0]), err=True)
+    if as_json:
+        _document(bug.problems())
     return bug.exit_code

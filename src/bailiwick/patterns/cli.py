@@ -26,7 +26,13 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _PASSED_ON = {
     "attempts": "--attempts", "allow": "--allow", "budget_usd": "--budget-usd", "model": "--model",
 }  # fmt: skip
-_SWITCHES = {"known_red": "--known-red", "wait": "--wait", "no_wait": "--no-wait", "no_input": "--no-input"}
+_SWITCHES = {
+    "verbose": "--verbose",
+    "known_red": "--known-red",
+    "wait": "--wait",
+    "no_wait": "--no-wait",
+    "no_input": "--no-input",
+}
 
 
 _OPTIONS = (
@@ -46,6 +52,7 @@ _OPTIONS = (
     click.option("--wait", is_flag=True, help="Stay while the run waits for a person."),
     click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing."),
     click.option("--no-input", is_flag=True, help="Never ask on the terminal."),
+    click.option("-v", "--verbose", is_flag=True, help="Every step of the workflow, inner ones too."),
     click.option("--json", "as_json", is_flag=True, help="One JSON document at the end."),
     click.option("--events", is_flag=True, help="Every durable event as a line of JSON."),
 )  # fmt: skip
@@ -110,7 +117,7 @@ def _carry_out(pattern: Pattern, given: dict[str, object]) -> int:
     if given["keep"]:
         raise UsageError("--keep goes with --simulate good, bad, stuck or cheat")
     request = _request(pattern, given)
-    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]))
+    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]), verbose=bool(given["verbose"]))
     return asyncio.run(carry_out(request, view))
 
 

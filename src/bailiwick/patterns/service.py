@@ -10,7 +10,7 @@ from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View
 from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
-from bailiwick.errors import NotReady, Place, StoreError, UsageError
+from bailiwick.errors import NotReady, Place, StoreError
 from bailiwick.fence.repository import BARE
 from bailiwick.gate.headline import details
 from bailiwick.gate.model import read_report
@@ -47,11 +47,11 @@ async def carry_out(request: Request, view: View) -> int:
         return await Errand(request, session, view, desk).run()
 
 
-def _no_work_tree(cwd: Path) -> UsageError:
+def _no_work_tree(cwd: Path) -> NotReady:
     if any((folder / "HEAD").is_file() and (folder / "objects").is_dir() for folder in (cwd, *cwd.parents)):
         what, hint = "this is a bare repository: there is no work tree to start from", "clone it and start there"
-        return UsageError(what, hint=hint, place=Place(str(cwd)), code=BARE)
-    return UsageError(
+        return NotReady(what, hint=hint, place=Place(str(cwd)), code=BARE)
+    return NotReady(
         "this directory is in no git repository",
         hint="go into one, or see it work anywhere: --simulate good",
         code=NO_REPOSITORY,

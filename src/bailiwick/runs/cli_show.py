@@ -92,7 +92,13 @@ async def _show(out: Printer, text: str, *, every: bool) -> int:
         returned = results(state)
     made = visits(entries)
     if out.json:
-        extra = {"params": doc.plain(state.params), "definition": state.definition, "reentered": state.lost, **places, "results": returned}
+        extra = {
+            "params": doc.plain(state.params),
+            "definition": state.definition,
+            "reentered": state.lost,
+            **places,
+            "results": returned,
+        }
         lists = {"waits": [doc.wait_document(w) for w in waits], "visits": [doc.visit_document(v) for v in made]}
         out.emit_json({**doc.standing_document(found), **extra, **lists})
         return 0

@@ -134,7 +134,8 @@ def ending(
     sentence = _already(row, printer, now) if leaving.already else _sentence(row, code, known, printer, now)
     if leaving.gone and code not in _LOOK:
         sentence = f"{_word(code)} after {_steps(row)}; it can't be resumed: all of it is removed now."
-    return Ending(symbol, sentence + _cost(leaving), tuple(following), _results(known.states.get(row.id)) if leaving.results else ())
+    shown = _results(known.states.get(row.id)) if leaving.results else ()
+    return Ending(symbol, sentence + _cost(leaving), tuple(following), shown)
 
 
 def _background(row: RunRow, worker: int) -> Ending:
@@ -150,7 +151,9 @@ def _background(row: RunRow, worker: int) -> Ending:
 def _already(row: RunRow, printer: Printer, now: float) -> str:
     """What is said of a run that was over before the command came: nothing was done now."""
     ended = told(row, "ended_at")
-    when = f" since {printer.time(ended, now)}, {printer.relative(ended, now)}" if isinstance(ended, int | float) else ""
+    when = ""
+    if isinstance(ended, int | float):
+        when = f" since {printer.time(ended, now)}, {printer.relative(ended, now)}"
     if row.status == "done":
         degraded = ", but degraded" if told(row, "degraded") else ""
         return f"Already done{degraded}{when} ({_steps(row)}); nothing was run."
@@ -225,7 +228,9 @@ def _done(row: RunRow, state: State | None, *, degraded: bool) -> str:
     end = told(row, "ended_at")
     total = state.wall if state else (float(end) - row.created_at if isinstance(end, int | float) else None)
     again = told(row, "reentered")
-    parts = [f"Done in {duration(total)}" if total is not None else "Done", _steps(row)]
+    parts = [f"Done in {duration(total)}" if total is not None else "Done"]
+    if state is None or not any(node.display for node in state.graph.nodes.values()):
+        parts.append(_steps(row))
     if isinstance(again, int) and again:
         parts.append(f"{again} re-entered")
     text = ", ".join(parts)
@@ -236,9 +241,7 @@ def _done(row: RunRow, state: State | None, *, degraded: bool) -> str:
     return f"{text}, but degraded: {nodes} used a default."
 
 
-def _next(
-    row: RunRow, code: int, known: Known, questions: list[Question], leaving: Leaving
-) -> list[tuple[str, str]]:
+def _next(row: RunRow, code: int, known: Known, questions: list[Question], leaving: Leaving) -> list[tuple[str, str]]:
     name = name_of(row)
     go_on = ("go on", f"bailiwick resume {name}")
     why = ("why", f"bailiwick why {name}")
