@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bailiwick.cli.table import COMMANDS, GROUPS, Entry
 from bailiwick.errors import BailiwickError, InternalBug, Problem, UsageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 INTERRUPTED = 130
 
@@ -33,7 +36,22 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self.table.get(cmd_name)
-        return load(entry) if entry else None
+        if entry is None:
+            return None
+        if ctx.resilient_parsing:
+            from bailiwick.cli.completing import attach
+
+            above = [one.info_name or "" for one in (ctx.parent, ctx) if one is not None and one.parent is not None]
+            return attach(load(entry), " ".join([*above, cmd_name]))
+        return load(entry)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands by name, none of them loaded; then the options."""
+        from click.shell_completion import CompletionItem
+
+        shown = ((name, entry) for name, entry in self.table.items() if not entry.hidden)
+        items = [CompletionItem(name, help=entry.help) for name, entry in shown if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -15,7 +15,7 @@ import click
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
-from bailiwick.errors import NotReady
+from bailiwick.errors import NotFound, NotReady
 from bailiwick.fence.names import shown
 from bailiwick.ids import Json
 from bailiwick.proposals.checkout import check_out
@@ -74,11 +74,11 @@ def list_(everything: bool, as_json: bool) -> int:
 
 
 @proposals.command()
-@click.argument("proposal")
+@click.argument("proposal", required=False)
 @click.option("--diff", "with_diff", is_flag=True, help="Also the change itself.")
 @JSON
-def show(proposal: str, with_diff: bool, as_json: bool) -> int:
-    """Show the document of PROPOSAL: what was asked, the evidence, what was taken out, how to undo it.
+def show(proposal: str | None, with_diff: bool, as_json: bool) -> int:
+    """Show PROPOSAL (the newest one if left out): what was asked, the evidence, what was taken out, how to undo it.
 
     \b
     Example:  bailiwick proposals show 3f2a --diff
@@ -102,11 +102,11 @@ def show(proposal: str, with_diff: bool, as_json: bool) -> int:
 
 
 @proposals.command()
-@click.argument("proposal")
+@click.argument("proposal", required=False)
 @click.option("--stat", is_flag=True, help="Only the files, with lines added and removed.")
 @JSON
-def diff(proposal: str, stat: bool, as_json: bool) -> int:
-    """Print the change of PROPOSAL, as it passed the gate.
+def diff(proposal: str | None, stat: bool, as_json: bool) -> int:
+    """Print the change of PROPOSAL (the newest one if left out), as it passed the gate.
 
     \b
     Example:  bailiwick proposals diff 3f2a --stat
@@ -289,11 +289,14 @@ async def _start(asked: Round, one: Proposal, *, quiet: bool = False) -> int:
     return code
 
 
-def _with_desk(name: str, go: Callable[[Desk, Proposal], Awaitable[int]]) -> int:
+def _with_desk(name: str | None, go: Callable[[Desk, Proposal], Awaitable[int]]) -> int:
     """Find a proposal and do something at the desk of its repository."""
 
     async def run() -> int:
-        one = ProposalStore(_config(Path.cwd()).paths.state).named(name)
+        store = ProposalStore(_config(Path.cwd()).paths.state)
+        one = store.named(name) if name is not None else next(iter(store.all()), None)
+        if one is None:
+            raise NotFound("there is no proposal yet", hint="bailiwick issue-to-pr ISSUE makes one")
         return await go(await _desk(one), one)
 
     return asyncio.run(run())

@@ -75,7 +75,8 @@ def schema(name: str) -> int:
     return 0
 
 
-def _templates() -> dict[str, str]:
+def templates() -> dict[str, str]:
+    """The templates of `new`, with what they are for."""
     listed: dict[str, str] = json.loads((TEMPLATES / "index.json").read_text(encoding="utf-8"))
     return listed
 
@@ -92,7 +93,7 @@ def new(*, name: str | None, template: str, listing: bool) -> int:
       bailiwick new hello
       bailiwick new nightly-report --template nightly
     """
-    known = _templates()
+    known = templates()
     if listing or name is None:
         for key, text in known.items():
             click.echo(f"{key:12}  {text}")

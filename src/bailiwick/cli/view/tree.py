@@ -16,6 +16,7 @@ CONSTRUCT_LINES = 12
 DEEPEST = 6
 _LABEL = 12
 _TIME = 7
+_BELOW = 4
 BROKEN = 4
 """Lines that the words of a failed step may take."""
 _LABEL_LIMIT = 28
@@ -108,12 +109,14 @@ class Picture:
         return [*(self._broken(own) if visit.symbol is Stand.FAILED else [own]), *below]
 
     def _broken(self, line: Line) -> list[Line]:
-        """A line that says what went wrong: broken between words instead of cut, the rest below its own words."""
+        """A line that says what went wrong: broken between words instead of cut, the rest indented below it."""
         mark, label, text, *rest = line
-        lead = cells(mark.text) + cells(label.text)
-        lines = wrapped(text.text, max(self._width - lead, _LABEL), _TIME + 3)
-        first: Line = (mark, label, Styled(lines[0], text.style), *rest)
-        return [first, *((Styled(f"{' ' * lead}{part}", text.style),) for part in lines[1:BROKEN])]
+        head, words = text.text[: _TIME + 3], text.text[_TIME + 3 :]
+        room = self._width - cells(mark.text) - cells(label.text) - len(head)
+        first, *more = wrapped(words, max(room, _LABEL))
+        below = wrapped(" ".join(more), self._width - _BELOW)[: BROKEN - 1] if more else []
+        own: Line = (mark, label, Styled(f"{head}{first}", text.style), *rest)
+        return [own, *((Styled(f"{' ' * _BELOW}{part}", text.style),) for part in below)]
 
     def _below(self, run: Run, visit: Visit, now: float, depth: int) -> list[Line]:
         blocks = [self._member(run, lane, now, depth) for lane in _failed_first(visit)]
