@@ -10,6 +10,7 @@ import pytest
 
 from bailiwick.testing.polling import until
 from tests.acceptance.command import Person, end
+from tests.acceptance.next_steps import steps_in, unworkable
 from tests.acceptance.shop import LONG, asks, branches, git, script, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
@@ -45,6 +46,8 @@ def test_a_simulation_ends_as_promised_anywhere(
     assert result.code == code, result.out + result.err
     assert words in result.out
     assert "Traceback" not in result.out + result.err
+    assert steps_in(result.out) == [], "all of it is gone: no command could work on it"
+    assert "rounds" not in result.out, "inner steps are not shown"
     assert list(person.cwd.iterdir()) == []
     assert not person.home.exists()
 
@@ -254,3 +257,18 @@ def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> 
     assert git(root, "rev-parse", f"{branch}~1") == first
     assert "in whole cents" in git(root, "show", f"{branch}:shop/prices.py")
     assert branches(root) == [branch]
+
+
+def test_a_kept_simulation_of_ones_own_issue_can_be_looked_at(person: Person) -> None:
+    """The title is that of the issue; the printed commands work where the last lines say."""
+    (person.cwd / "own.md").write_text("# Cents, please\n\nRound them.\n")
+    result = person.runs("issue-to-pr", "own.md", "--simulate", "good", "--keep", "kept", timeout=LONG)
+    assert result.code == 0, result.out + result.err
+    assert "agent/cents-please-" in result.out
+    told = re.search(r"export BAILIWICK_HOME=(\S+); cd (\S+)", result.out)
+    assert told is not None
+    there = Person(Path(told[1]), Path(told[2]), person.extra)
+    steps = steps_in(result.out)
+    assert any(step.startswith("bailiwick proposals show") for step in steps)
+    assert not any(step.startswith("git push") for step in steps)
+    assert unworkable(there, result.out) == []
