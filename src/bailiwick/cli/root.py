@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 INTERRUPTED = 130
+COMPLETION = "bailiwick.completion.service"
+"""What makes commands complete in a shell; found by name, as it stands above."""
 
 
 class LazyGroup(click.Group):
@@ -39,10 +41,10 @@ class LazyGroup(click.Group):
         if entry is None:
             return None
         if ctx.resilient_parsing:
-            from bailiwick.cli.completing import attach
-
+            attach = importlib.import_module(COMPLETION).attach
             above = [one.info_name or "" for one in (ctx.parent, ctx) if one is not None and one.parent is not None]
-            return attach(load(entry), " ".join([*above, cmd_name]))
+            completed: click.Command = attach(load(entry), " ".join([*above, cmd_name]))
+            return completed
         return load(entry)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -56,7 +56,7 @@ COMMANDS: dict[str, Entry] = {
     "costs": Entry("bailiwick.routing.cli_stats", "costs", "What each day, workflow and model cost."),
     "config": Entry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
     "help": Entry("bailiwick.cli.help", "help_", "What a command does and which options it takes."),
-    "completion": Entry("bailiwick.workflows.cli", "completion", "Print the completion script for your shell."),
+    "completion": Entry("bailiwick.completion.cli", "completion", "Print the completion script for your shell."),
 }
 
 GROUPS: dict[str, list[str]] = {
