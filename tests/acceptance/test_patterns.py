@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -272,3 +273,22 @@ def test_a_kept_simulation_of_ones_own_issue_can_be_looked_at(person: Person) ->
     assert any(step.startswith("bailiwick proposals show") for step in steps)
     assert not any(step.startswith("git push") for step in steps)
     assert unworkable(there, result.out) == []
+
+
+def test_an_interrupted_simulation_suggests_nothing_that_is_gone(person: Person) -> None:
+    """It can't be resumed, and says so instead of naming a command."""
+    process = person.starts("issue-to-pr", "--simulate", "stuck")
+    try:
+        assert process.stdout is not None
+        seen = ""
+        while " worktree " not in seen:
+            line = process.stdout.readline()
+            assert line, seen
+            seen += line
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=LONG)
+    finally:
+        end(process)
+    assert process.returncode == 130, seen + rest
+    assert "can't be resumed" in rest
+    assert steps_in(seen + rest) == []

@@ -210,9 +210,10 @@ class Printer:
         self.write("".join(self.paint(part) for part in parts).rstrip(" ") + "\n")
 
     def text(self, text: str) -> None:
-        """Write text of several lines, each cleaned."""
+        """Write text of several lines, each cleaned, and broken between words where a terminal is too narrow."""
         for line in clean(text, lines=True).split("\n"):
-            self.line(line)
+            for part in wrapped(line, self.width, 2):
+                self.line(part)
 
     def write(self, text: str) -> None:
         """Write text as it is and flush it."""

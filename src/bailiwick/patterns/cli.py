@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 import click
 
+from bailiwick.cli.output import wrapped
 from bailiwick.cli.view import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.patterns.issues import parse_reference, read_issue
 from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Issue, Pattern
-from bailiwick.patterns.request import Request
+from bailiwick.patterns.request import Request, screen_width
 from bailiwick.patterns.service import carry_out
 from bailiwick.patterns.simulation import PLAYS, perform, staged
 from bailiwick.runs.hosting import Manners
@@ -181,7 +182,8 @@ def _play(pattern: Pattern, given: dict[str, object]) -> int:
     quiet = bool(given["as_json"] or given["events"])
 
     def say(text: str) -> None:
-        click.echo(text, err=quiet)
+        for part in wrapped(text, screen_width(quiet=quiet), 2):
+            click.echo(part, err=quiet)
 
     with staged(pattern, play, keep, issue) as stage:
         say(f"simulated agent ({play}), no key, no network · temporary repository {stage.repository}")

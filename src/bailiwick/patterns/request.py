@@ -14,6 +14,11 @@ from bailiwick.patterns.model import Line, Pattern
 from bailiwick.runs.hosting import Manners
 
 
+def screen_width(*, quiet: bool) -> int:
+    """The columns that lines for people have to fit; 0 where nobody looks at a terminal."""
+    return 0 if quiet or not is_terminal(sys.stdout) else terminal_width(sys.stdout)
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A command line of a pattern, read. `quiet`: standard output belongs to a program, people read standard error."""
@@ -36,7 +41,7 @@ class Request:
 
     def tell(self, line: Line) -> None:
         """Tell one of the first lines."""
-        width = 0 if self.quiet or not is_terminal(sys.stdout) else terminal_width(sys.stdout)
+        width = screen_width(quiet=self.quiet)
         label = f"{line.label:<8}  "
         for number, part in enumerate(wrapped(clean(line.text), max(width - len(label), 20) if width else 0)):
             self.say(f"{label if not number else ' ' * len(label)}{part}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from bailiwick.cli.output import Printer, Styled, counted, dollars, duration, json_text
+from bailiwick.cli.output import Printer, Styled, counted, dollars, duration, json_text, wrapped
 from bailiwick.cli.view.port import Leaving, name_of, run_dir, told
 from bailiwick.cli.view.words import answer_command, short
 from bailiwick.engine.state import PERSON_WAITS, OpenWait, State
@@ -108,7 +108,10 @@ class Ending:
         """Write it."""
         printer.line()
         mark = printer.symbol(self.symbol)
-        printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(self.sentence, "strong"))
+        first, *more = wrapped(printer.safe(self.sentence), max(printer.width - 2, 0))
+        printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(first, "strong"))
+        for part in more:
+            printer.line("  ", Styled(part, "strong"))
         for name, value in self.results:
             printer.line(Styled(f"{'result':<8}", "dim"), f"{name} = {value}")
         for label, value in self.next:
