@@ -199,11 +199,11 @@ def test_what_is_no_issue_is_refused_before_anything_starts(
 
 
 def test_outside_a_repository_the_way_out_is_named(person: Person) -> None:
-    """Exit code 2, and a way to see it work."""
+    """Exit code 8, as for every command that needs a repository, and a way to see it work."""
     (person.cwd / "x.md").write_text("# Do it\n")
     for command in (("issue-to-pr", "x.md"), ("self-heal",)):
         result = person.runs(*command)
-        assert result.code == 2, result.err
+        assert result.code == 8, result.err
         assert "--simulate" in result.err
 
 

@@ -175,6 +175,8 @@ class Errand:
         """Look whether everything is there, start the run, say so, and walk it."""
         session, request = self.session, self.request
         loaded = pattern_workflow(order.pattern, session.config.paths.config)
+        if order.issue is not None:
+            request.tell(Line("issue", order.issue.title))
         request.tell(Line("base", ground.shown))
         wish = Wish(
             loaded, {}, key, str(session.config.runs_dir), request.fresh,

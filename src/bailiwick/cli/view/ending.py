@@ -28,7 +28,7 @@ WORDS = {
 """What an exit code says."""
 _LOOK = {0: "done", 1: "failed", 4: "warn", 6: "failed"}
 BACKGROUND = "goes on in the background"
-RESULT_LENGTH = 2000
+RESULT_LENGTH = 400
 """Characters of one returned value that are shown."""
 COMMAND_LENGTH = 4000
 """Characters of params up to which a command that repeats them is suggested."""
