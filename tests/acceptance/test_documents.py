@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
 LIMIT = 1500.0
-pytestmark = pytest.mark.timeout(2 * LIMIT)
+pytestmark = [
+    pytest.mark.timeout(2 * LIMIT),
+    pytest.mark.skipif(not any(map(shutil.which, ("bwrap", "podman", "docker"))), reason="needs a sandbox: bubblewrap"),
+]
 LEFT_OUT = {
     "make demo": "test_runs.py runs the demo; `make` would set a whole environment up",
     "make demo    # a worker is killed and nothing is done twice; an issue becomes a proposal; a cheat is found out": (
