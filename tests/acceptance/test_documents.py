@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,11 @@ from bailiwick.testing.model_server import Say
 from tests.acceptance.command import BAILIWICK, ROOT, Person
 from tests.acceptance.documents import Played, differences, play
 from tests.acceptance.toolbox import python_with_pytest
+from tests.unit.gate.gate_stage import real_sandbox
 
 __all__ = ["python_with_pytest"]
 LIMIT = 1500.0
-pytestmark = [
-    pytest.mark.timeout(2 * LIMIT),
-    pytest.mark.skipif(not any(map(shutil.which, ("bwrap", "podman", "docker"))), reason="needs a sandbox: bubblewrap"),
-]
+pytestmark = pytest.mark.timeout(2 * LIMIT)
 LEFT_OUT = {
     "make demo": "test_runs.py runs the demo; `make` would set a whole environment up",
     "make demo    # a worker is killed and nothing is done twice; an issue becomes a proposal; a cheat is found out": (
@@ -54,6 +51,7 @@ def _follow(page: str, person: Person, tmp_path: Path) -> list[Played]:
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_a_page_can_be_followed_literally(person: Person, tmp_path: Path, page: str, python_with_pytest: None) -> None:
     """What a page tells people to type works in this order, and prints what the page shows."""
+    real_sandbox()
     played = _follow(page, person, tmp_path)
     wrong = [f"{differences(one)}\n--- printed:\n{one.printed}" for one in played if differences(one)]
     assert wrong == []
