@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
 from bailiwick.testing.polling import until
 from tests.acceptance.command import Person, end
+from tests.acceptance.next_steps import steps_in, unworkable
 from tests.acceptance.shop import LONG, asks, branches, git, script, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
@@ -45,6 +47,8 @@ def test_a_simulation_ends_as_promised_anywhere(
     assert result.code == code, result.out + result.err
     assert words in result.out
     assert "Traceback" not in result.out + result.err
+    assert steps_in(result.out) == [], "all of it is gone: no command could work on it"
+    assert "rounds" not in result.out, "inner steps are not shown"
     assert list(person.cwd.iterdir()) == []
     assert not person.home.exists()
 
@@ -195,11 +199,11 @@ def test_what_is_no_issue_is_refused_before_anything_starts(
 
 
 def test_outside_a_repository_the_way_out_is_named(person: Person) -> None:
-    """Exit code 2, and a way to see it work."""
+    """Exit code 8, as for every command that needs a repository, and a way to see it work."""
     (person.cwd / "x.md").write_text("# Do it\n")
     for command in (("issue-to-pr", "x.md"), ("self-heal",)):
         result = person.runs(*command)
-        assert result.code == 2, result.err
+        assert result.code == 8, result.err
         assert "--simulate" in result.err
 
 
@@ -254,3 +258,37 @@ def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> 
     assert git(root, "rev-parse", f"{branch}~1") == first
     assert "in whole cents" in git(root, "show", f"{branch}:shop/prices.py")
     assert branches(root) == [branch]
+
+
+def test_a_kept_simulation_of_ones_own_issue_can_be_looked_at(person: Person) -> None:
+    """The title is that of the issue; the printed commands work where the last lines say."""
+    (person.cwd / "own.md").write_text("# Cents, please\n\nRound them.\n")
+    result = person.runs("issue-to-pr", "own.md", "--simulate", "good", "--keep", "kept", timeout=LONG)
+    assert result.code == 0, result.out + result.err
+    assert "agent/cents-please-" in result.out
+    told = re.search(r"export BAILIWICK_HOME=(\S+); cd (\S+)", result.out)
+    assert told is not None
+    there = Person(Path(told[1]), Path(told[2]), person.extra)
+    steps = steps_in(result.out)
+    assert any(step.startswith("bailiwick proposals show") for step in steps)
+    assert not any(step.startswith("git push") for step in steps)
+    assert unworkable(there, result.out) == []
+
+
+def test_an_interrupted_simulation_suggests_nothing_that_is_gone(person: Person) -> None:
+    """It can't be resumed, and says so instead of naming a command."""
+    process = person.starts("issue-to-pr", "--simulate", "stuck")
+    try:
+        assert process.stdout is not None
+        seen = ""
+        while " worktree " not in seen:
+            line = process.stdout.readline()
+            assert line, seen
+            seen += line
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=LONG)
+    finally:
+        end(process)
+    assert process.returncode == 130, seen + rest
+    assert "can't be resumed" in rest
+    assert steps_in(seen + rest) == []

@@ -10,6 +10,7 @@ import pytest
 
 from bailiwick.patterns.simulation import write_repository
 from tests.acceptance.command import Person
+from tests.acceptance.next_steps import unworkable
 from tests.acceptance.shop import LONG, asks, branches, script, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
@@ -24,7 +25,8 @@ def test_a_hand_off_names_the_failing_test_and_its_line(person: Person) -> None:
     set_up_shop(person)
     result = asks(person, "--simulate", script("issue-to-pr", "stuck"), "--attempts", "1")
     assert result.code == 6, result.out + result.err
-    assert f"gate          red: {FAILS}190 == 180" in result.out
+    assert f"gate 1        red: {FAILS}190 == 180" in result.out
+    assert "next          back to the agent with what failed, fix call 1 of 1" in result.out
     assert "gave up after 1 fix calls, handing off to a person (red: tests/test_prices.py::" in result.out
     last = result.out.partition("No PR proposed")[2]
     assert f"{FAILS}20.0 == 180" in last
@@ -34,6 +36,7 @@ def test_a_hand_off_names_the_failing_test_and_its_line(person: Person) -> None:
     why = person.runs("why", run[1])
     assert "found: red: tests/test_prices.py::" in why.out
     assert f"{FAILS}20.0 == 180" in why.out
+    assert unworkable(person, last) == []
 
 
 def test_the_gate_itself_says_why_in_one_line(person: Person) -> None:

@@ -108,7 +108,7 @@ def proposed(shop: Shop, done: Result) -> None:
 @pytest.mark.parametrize(
     ("change", "pattern", "code", "error"),
     [
-        (bare, "issue-to-pr", 2, "BW412"), (bare, "self-heal", 2, "BW412"),
+        (bare, "issue-to-pr", 8, "BW412"), (bare, "self-heal", 8, "BW412"),
         (unborn, "issue-to-pr", 8, "BW413"), (unborn, "self-heal", 8, "BW413"),
         (submodules, "issue-to-pr", 8, "BW416"), (submodules, "self-heal", 8, "BW416"),
         (lfs, "issue-to-pr", 8, "BW417"), (lfs, "self-heal", 8, "BW417"),

@@ -90,6 +90,26 @@ def clip(text: str, width: int, more: str = "…") -> str:
     return kept.rstrip() + more
 
 
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """The text in lines of at most `width` columns, broken between words and never inside one; 0 breaks nothing.
+
+    Lines after the first begin with `indent` blanks. A word that is longer than a line stands alone in one.
+    """
+    if width <= 0 or cells(text) <= width:
+        return [text]
+    lines, line = list[str](), ""
+    head = re.match(" *", text)
+    lead = head[0] if head else ""
+    for word in text.split():
+        start = lead if not lines else " " * indent
+        longer = f"{line} {word}" if line.strip() else f"{start}{word}"
+        if line.strip() and cells(longer) > width:
+            lines.append(line)
+            longer = f"{' ' * indent}{word}"
+        line = longer
+    return [*lines, line]
+
+
 def duration(seconds: float) -> str:
     """A span as people say it: `40 ms`, `3.2 s`, `41 s`, `6 m 48`, `2 h 03`, `3 d 04 h`."""
     seconds = max(0.0, seconds)
@@ -107,6 +127,11 @@ def duration(seconds: float) -> str:
         return f"{minutes // 60} h {minutes % 60:02}"
     hours = round(seconds / HOUR)
     return f"{hours // 24} d {hours % 24:02} h"
+
+
+def dollars(amount: float) -> str:
+    """An amount as people say it: `$1.46`, `$0.004`, never `$0.00` for something."""
+    return f"${amount:.2f}" if amount >= 0.01 or amount <= 0 else f"${amount:.2g}"
 
 
 def size(count: int) -> str:
@@ -185,9 +210,10 @@ class Printer:
         self.write("".join(self.paint(part) for part in parts).rstrip(" ") + "\n")
 
     def text(self, text: str) -> None:
-        """Write text of several lines, each cleaned."""
+        """Write text of several lines, each cleaned, and broken between words where a terminal is too narrow."""
         for line in clean(text, lines=True).split("\n"):
-            self.line(line)
+            for part in wrapped(line, self.width, 2):
+                self.line(part)
 
     def write(self, text: str) -> None:
         """Write text as it is and flush it."""

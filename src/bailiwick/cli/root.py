@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bailiwick.cli.table import COMMANDS, GROUPS, Entry
-from bailiwick.errors import BailiwickError, InternalBug
+from bailiwick.errors import BailiwickError, InternalBug, Problem, UsageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 INTERRUPTED = 130
+COMPLETION = "bailiwick.completion.service"
+"""What makes commands complete in a shell; found by name, as it stands above."""
 
 
 class LazyGroup(click.Group):
@@ -33,7 +38,22 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self.table.get(cmd_name)
-        return load(entry) if entry else None
+        if entry is None:
+            return None
+        if ctx.resilient_parsing:
+            attach = importlib.import_module(COMPLETION).attach
+            above = [one.info_name or "" for one in (ctx.parent, ctx) if one is not None and one.parent is not None]
+            completed: click.Command = attach(load(entry), " ".join([*above, cmd_name]))
+            return completed
+        return load(entry)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands by name, none of them loaded; then the options."""
+        from click.shell_completion import CompletionItem
+
+        shown = ((name, entry) for name, entry in self.table.items() if not entry.hidden)
+        items = [CompletionItem(name, help=entry.help) for name, entry in shown if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -64,7 +84,14 @@ def load(entry: Entry) -> click.Command:
 EPILOG = "Examples:  bailiwick demo   ·   bailiwick new hello && bailiwick run hello   ·   bailiwick status"
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, sections=GROUPS, invoke_without_command=True, epilog=EPILOG)
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    sections=GROUPS,
+    invoke_without_command=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="bailiwick", prog_name="bailiwick", message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
@@ -78,12 +105,14 @@ def run(argv: list[str]) -> int:
     try:
         result: Any = root.main(argv, prog_name="bailiwick", standalone_mode=False)
     except BailiwickError as error:
-        _show(error)
+        _show(error, as_json=wants_json(argv))
         return error.exit_code
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
         error.show()
+        if wants_json(argv):
+            _document([Problem(UsageError.default_code, error.format_message())])
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -91,23 +120,49 @@ def run(argv: list[str]) -> int:
         sys.stderr.close()
         return 0
     except Exception as error:  # noqa: BLE001  the last line of defence: our bug, told as such
-        return _own_bug(error)
+        return _own_bug(error, as_json=wants_json(argv))
     return result if isinstance(result, int) else 0
 
 
-def _show(error: BailiwickError) -> None:
+def wants_json(argv: list[str]) -> bool:
+    """Whether a command line asks for one JSON document."""
+    return "--json" in (argv[: argv.index("--")] if "--" in argv else argv)
+
+
+def _document(problems: list[Problem]) -> None:
+    """Write an error as the one document of the command: what, where, how to fix it; each problem where several."""
+    from bailiwick.cli.output import emit_json
+
+    rows = [
+        {
+            "code": one.code,
+            "message": one.what,
+            "place": str(one.place) if one.place else None,
+            "hint": one.hint or None,
+        }
+        for one in problems
+        if not one.warning
+    ]
+    emit_json({"error": rows[0], "problems": rows} if len(rows) > 1 else {"error": rows[0]})
+
+
+def _show(error: BailiwickError, *, as_json: bool) -> None:
     """Print an error; what it quotes of files and answers is data, never a terminal escape."""
     from bailiwick.cli.output import clean
 
+    if as_json:
+        _document(error.problems())
     for problem in error.problems():
         for line in str(problem).split("\n"):
             click.echo(clean(line), err=True)
 
 
-def _own_bug(error: Exception) -> int:
+def _own_bug(error: Exception, *, as_json: bool) -> int:
     import traceback
 
     click.echo("".join(traceback.format_exception(error)), err=True)
     bug = InternalBug(f"{type(error).__name__}: {error}", hint="this is ours; the journal is intact: please report it")
     click.echo(str(bug.problems()[0]), err=True)
+    if as_json:
+        _document(bug.problems())
     return bug.exit_code

@@ -39,7 +39,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "gate": Entry("bailiwick.gate.cli", "gate", "Check the work tree as a proposal would be checked."),
     "proposals": Entry(
-        "bailiwick.proposals.cli", "proposals", "List, show, publish, reject, discard, follow proposals."
+        "bailiwick.proposals.cli", "proposals", "List, show, check out, publish, reject, discard, follow proposals."
     ),
     "sandbox": Entry("bailiwick.fence.cli", "sandbox", "Look at the sandbox, or open a shell in it."),
     "audit": Entry("bailiwick.audit.cli", "audit", "Verify, show and export the tamper-evident record."),
@@ -55,7 +55,8 @@ COMMANDS: dict[str, Entry] = {
     "stats": Entry("bailiwick.routing.cli_stats", "stats", "What models and sessions did, and what it cost."),
     "costs": Entry("bailiwick.routing.cli_stats", "costs", "What each day, workflow and model cost."),
     "config": Entry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
-    "completion": Entry("bailiwick.workflows.cli", "completion", "Print the completion script for your shell."),
+    "help": Entry("bailiwick.cli.help", "help_", "What a command does and which options it takes."),
+    "completion": Entry("bailiwick.completion.cli", "completion", "Print the completion script for your shell."),
 }
 
 GROUPS: dict[str, list[str]] = {
@@ -65,5 +66,5 @@ GROUPS: dict[str, list[str]] = {
     "Changes": ["issue-to-pr", "self-heal", "gate", "proposals"],
     "Skills": ["skill", "brain", "mcp", "serve"],
     "Agents": ["agents", "login", "limits", "stats", "costs"],
-    "Machine": ["doctor", "sandbox", "config", "secrets", "audit", "completion"],
+    "Machine": ["doctor", "sandbox", "config", "secrets", "audit", "completion", "help"],
 }

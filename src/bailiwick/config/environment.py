@@ -85,7 +85,7 @@ class Environment:
 
     def colour_wanted(self) -> bool:
         """Whether colours may be used where there is a terminal."""
-        return "NO_COLOR" not in self._names
+        return "NO_COLOR" not in self._names and self.text("TERM") != "dumb"
 
     def zone(self) -> str | None:
         """The name of the zone that the person's session is set to."""

@@ -72,11 +72,23 @@ def _is_directory(path: Path) -> bool:
 
 def find_remote(root: Path) -> Remote | None:
     """The remote `origin`, or the first one there is. Reads a file, runs nothing."""
+    urls = _remote_urls(root)
+    return parse_remote(urls.get("origin") or next(iter(urls.values()), ""))
+
+
+def remote_name(root: Path) -> str | None:
+    """What git calls the remote that a branch would be pushed to: `origin`, or the first one there is."""
+    urls = _remote_urls(root)
+    return "origin" if "origin" in urls else next(iter(urls), None)
+
+
+def _remote_urls(root: Path) -> dict[str, str]:
+    """The URL of each remote, by name, in the order of the file."""
+    urls: dict[str, str] = {}
     try:
         text = (_common_git_dir(root) / "config").read_text("utf-8", "replace")
     except OSError:
-        return None
-    urls: dict[str, str] = {}
+        return urls
     section = ""
     for raw in text.splitlines():
         line = raw.strip()
@@ -85,7 +97,7 @@ def find_remote(root: Path) -> Remote | None:
             section = match[1] if match else ""
         elif section and (url := re.match(_URL_LINE, line)):
             urls.setdefault(section, url[1])
-    return parse_remote(urls.get("origin") or next(iter(urls.values()), ""))
+    return urls
 
 
 def parse_remote(url: str) -> Remote | None:

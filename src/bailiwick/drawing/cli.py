@@ -11,6 +11,9 @@ import click
 from bailiwick.drawing.model import FORMATS
 from bailiwick.errors import Place, UsageError
 
+ENDING = "BW234"
+ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".txt": "ascii"}
+
 
 @click.command()
 @click.argument("workflow")
@@ -50,8 +53,17 @@ def graph(*, workflow: str, wanted: str | None, file: str | None, plain: bool) -
 
 
 def _by_ending(file: str | None) -> str | None:
-    endings = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".txt": "ascii"}
-    return endings.get(Path(file).suffix.lower()) if file is not None else None
+    if file is None:
+        return None
+    ending = Path(file).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(
+            f"a picture can't be written as '{ending or Path(file).name}'",
+            place=Place(file),
+            hint=f"end the name with one of {', '.join(ENDINGS)}, or name the --format",
+            code=ENDING,
+        )
+    return ENDINGS[ending]
 
 
 def _shows_boxes() -> bool:

@@ -53,6 +53,18 @@ class Budget:
     wall: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Display:
+    """How people see a step. `mode`: shown; quiet, only under way or gone wrong; hidden, only gone wrong.
+
+    `title` and `text` are templates for its name and for what is said of it; a text that renders empty says nothing.
+    """
+
+    mode: str = "shown"
+    title: str = ""
+    text: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What every node has."""
@@ -62,6 +74,7 @@ class Step:
     next: str | None = None
     max_visits: int = 1000
     on_error: str | None = None
+    display: Display | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +190,7 @@ class Ask(Step):
 Node = Work | Branch | Set | End | Parallel | Map | Call | Wait | Ask
 _TYPES: dict[str, type[Any]] = {
     t.__name__: t
-    for t in (Work, Branch, Set, End, Parallel, Map, Call, Wait, Ask, Poll, Output, Retry, Condition, Budget)
+    for t in (Work, Branch, Set, End, Parallel, Map, Call, Wait, Ask, Poll, Output, Retry, Condition, Budget, Display)
 }
 
 
@@ -295,4 +308,4 @@ def _load(value: dict[str, Json]) -> Any:
 
 
 _TUPLES = frozenset({"outputs", "conditions", "export", "choices", "args"})
-_TAGGED = frozenset({"outputs", "conditions", "retry", "poll"})
+_TAGGED = frozenset({"outputs", "conditions", "retry", "poll", "display"})

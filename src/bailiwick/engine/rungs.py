@@ -9,6 +9,8 @@ from typing import assert_never
 from bailiwick.engine.failures import ENDPOINT, FREE, TRANSIENT, Detail, Kind
 from bailiwick.ids import digest
 
+WORDS = 300
+"""Characters of the last failure that are told when nothing is left to try."""
 HOUR = 3600.0
 MAX_BACKOFF = HOUR
 
@@ -231,7 +233,8 @@ def _reframe(last: Try, policy: LadderPolicy) -> Plan | Exhausted:
 
 
 def _used_up(last: Try) -> Exhausted:
-    return Exhausted(f"every model and framing was tried; the last failure: {last.kind}")
+    words = (last.detail.problem or last.detail.evidence)[:WORDS]
+    return Exhausted(f"every model and framing was tried; the last failure: {last.kind}{f': {words}' if words else ''}")
 
 
 def backoff(base: float, attempt: int, key: str) -> float:

@@ -6,6 +6,7 @@ Their index is read, never written; filters that the repository configures are s
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from bailiwick.config.environment import Environment
 from bailiwick.fence.git import Call, Git
@@ -35,6 +36,15 @@ async def known_of(git: Git, source: Source, environment: Environment) -> Known:
         if stage == "0" and (tag == "S" or raw not in changed):
             given[path] = base[path]
     return Known(base, given, await _ignore(git, source, environment))
+
+
+async def add_worktree(git: Git, source: Source, branch: str, into: Path) -> None:
+    """A further work tree of the operator's repository with a branch of theirs: no hook or filter is started for it.
+
+    Raises `GitFailed` where the directory is taken, or the branch is checked out elsewhere or gone.
+    """
+    call = source.call(config=await _filters_off(git, source))
+    await git.out("worktree", "add", "--quiet", "--", str(into), branch, call=call)
 
 
 async def _filters_off(git: Git, source: Source) -> dict[str, str]:

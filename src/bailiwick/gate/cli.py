@@ -37,9 +37,12 @@ _LINES = 40
 @click.command()
 @click.option("--base", metavar="REF", help="What the work tree is compared with; HEAD if not given.")
 @click.option("--allow", multiple=True, metavar="PATH", help="Let changes to a protected path through (repeatable).")
-@click.option("--known-red", multiple=True, metavar="ID", help="A test that may stay red (repeatable).")
+@click.option("--allow-red", multiple=True, metavar="ID", help="A test that may stay red (repeatable).")
+@click.option("--known-red", multiple=True, metavar="ID", hidden=True, help="The former name of --allow-red.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def gate(*, base: str | None, allow: tuple[str, ...], known_red: tuple[str, ...], as_json: bool) -> int:
+def gate(
+    *, base: str | None, allow: tuple[str, ...], allow_red: tuple[str, ...], known_red: tuple[str, ...], as_json: bool
+) -> int:
     """Run the gate on the work tree as it is, uncommitted and untracked files included.
 
     \b
@@ -53,7 +56,9 @@ def gate(*, base: str | None, allow: tuple[str, ...], known_red: tuple[str, ...]
         raise NotReady(
             "this directory is in no git work tree", hint="run it in a repository, or `git init`", code=NO_REPOSITORY
         )
-    spec, report = asyncio.run(_run(config, config.repository.root, (base, allow, known_red), quiet=as_json))
+    spec, report = asyncio.run(
+        _run(config, config.repository.root, (base, allow, (*allow_red, *known_red)), quiet=as_json)
+    )
     if as_json:
         told = {"digest": report.digest, "origin": spec.origin, "gate": spec.to_json(), **report.to_json()}
         click.echo(json.dumps(told, indent=2))

@@ -23,6 +23,15 @@ def headline(report: Report) -> str:
     return _one_line(makers[report.verdict](report))
 
 
+def told(report: Report) -> str:
+    """The headline, for a green report with what it rests on: how many tests, and which of them show the change."""
+    if report.verdict != "green":
+        return headline(report)
+    passed = sum(number for check in report.checks for name, number in check.counts if name == "passed")
+    tests = [f"{passed} tests" if passed != 1 else "1 test"] if passed else []
+    return _one_line("; ".join([", ".join([headline(report), *tests]), *list(evidence(report))[-1:]]))
+
+
 def details(report: Report) -> tuple[str, ...]:
     """What backs a headline up, a line each: failing tests with why and where, findings, doubts; none where green."""
     if report.verdict == "green":
@@ -143,7 +152,7 @@ def advice(report: Report) -> Iterator[str]:
         if any(check.outcome == "failed" for check in report.checks):
             yield "next:  fix the code and run it again, or let an agent try:  bailiwick self-heal"
         if any(check.outcome == "red_on_base" for check in report.checks):
-            yield "red on the base too:  bailiwick self-heal, or name what may stay red with --known-red"
+            yield "red on the base too:  bailiwick self-heal, or name what may stay red:  bailiwick gate --allow-red ID"
         if allow:
             yield f"to keep the reverted changes:  bailiwick gate {allow}"
     elif report.verdict == "environment":

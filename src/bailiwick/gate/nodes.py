@@ -16,7 +16,7 @@ from bailiwick.errors import BailiwickError, NotReady
 from bailiwick.fence.environments import EnvironmentFailed
 from bailiwick.fence.service import Fence
 from bailiwick.fence.vault import Vault
-from bailiwick.gate.headline import details, headline
+from bailiwick.gate.headline import details, headline, told
 from bailiwick.gate.model import Report
 from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.port import Judge
@@ -153,4 +153,4 @@ def _doubted(report: Report) -> list[Json]:
 
 def told_of(report: Report) -> dict[str, Json]:
     """What people are told of a gate that was run: whether it is green, one sentence, and lines that back it up."""
-    return {"told": headline(report), "good": report.verdict == "green", "lines": list(details(report))}
+    return {"told": told(report), "good": report.verdict == "green", "lines": list(details(report))}

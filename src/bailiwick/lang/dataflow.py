@@ -214,6 +214,11 @@ class DataFlow:
 
 def _template_fields(node: Node, value: Value) -> list[tuple[str, Value]]:
     """The fields of a node whose texts are templates."""
+    shown = [("display", value.entries["display"])] if node.display is not None else []
+    return [*shown, *_own_templates(node, value)]
+
+
+def _own_templates(node: Node, value: Value) -> list[tuple[str, Value]]:
     if isinstance(node, Wait) and node.poll is not None:
         poll = value.entries["poll"]
         return [("args", poll.entries["args"])] if "args" in poll.entries else []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bailiwick.engine.graph import Node, Output, Retry, Work
+from bailiwick.engine.graph import Display, Node, Output, Retry, Work
 from bailiwick.ids import NODE_ID, Json
 from bailiwick.lang import codes
 from bailiwick.lang.fields import (
@@ -48,10 +48,25 @@ RETRY = Table(
     ),
 )
 
+MODES = ("hidden", "quiet")
+"""What `display` may say instead of a title."""
+DISPLAY = Table(
+    "display",
+    (
+        Field("title", Text(empty=False), "what people see as its name, a template; `node.visit` counts"),
+        Field("text", Text(empty=False), "what is said when it was done, a template; empty: nothing is shown"),
+    ),
+)
+
 IDENTITY = (
     Field("id", ID, "the node's name", required=True),
     Field("type", Text(empty=False), "the kind of node", required=True),
     Field("description", Text(), "what the node is for"),
+    Field(
+        "display",
+        OneOf((Text(empty=False), DISPLAY)),
+        "how people see the step: `hidden`, `quiet` (only under way or gone wrong), a title, or title and text",
+    ),
     Field("max_visits", Number(low=1, high=1_000_000, whole=True), "how often it may be entered; 1000 if not given"),
 )
 NEXT = Field("next", TARGET, "the node that follows")
@@ -81,7 +96,23 @@ class Draft:
         given: dict[str, Any] = {
             name: self.fields[name] for name in ("next", "max_visits", "on_error") if name in self.fields
         }
-        return {"id": self.id, **given}
+        display = self._display()
+        return {"id": self.id, **given, **({"display": display} if display is not None else {})}
+
+    def _display(self) -> Display | None:
+        """How the step is to be seen; a title that is nearly a mode is probably a misspelt one."""
+        given = self.fields.get("display")
+        if isinstance(given, dict):
+            return Display(title=given.get("title", ""), text=given.get("text", ""))
+        if not isinstance(given, str):
+            return None
+        if given in MODES:
+            return Display(given)
+        near = [mode for mode in MODES if _close(given.lower(), mode)]
+        if near:
+            what = f"node {self.id!r}: the display {given!r} is taken as a title"
+            self.found.warn(codes.UNKNOWN_FIELD, what, self.value.at("display"), f"write `{near[0]}` if that is meant")
+        return Display(title=given)
 
     def outputs(self) -> tuple[Output, ...]:
         """The declared outputs; a written null counts as a declared default."""
@@ -106,6 +137,12 @@ class Draft:
             what = f"node {self.id!r}: {listed} is missing"
             self.found.error(codes.MISSING_FIELD, what, self.value.place, f"add one of {listed}")
         return False
+
+
+def _close(text: str, word: str) -> bool:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, text, word).ratio() > 0.75
 
 
 Compile = Callable[[Draft], Node | None]

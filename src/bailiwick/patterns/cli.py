@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any, TypeVar
 
 import click
 
+from bailiwick.cli.output import wrapped
 from bailiwick.cli.view import choose_view
+from bailiwick.cli.view.port import Leaving
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern
-from bailiwick.patterns.request import Request
+from bailiwick.patterns.issues import parse_reference, read_issue
+from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Issue, Pattern
+from bailiwick.patterns.request import Request, screen_width
 from bailiwick.patterns.service import carry_out
 from bailiwick.patterns.simulation import PLAYS, perform, staged
 from bailiwick.runs.hosting import Manners
@@ -23,7 +27,13 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _PASSED_ON = {
     "attempts": "--attempts", "allow": "--allow", "budget_usd": "--budget-usd", "model": "--model",
 }  # fmt: skip
-_SWITCHES = {"known_red": "--known-red", "wait": "--wait", "no_wait": "--no-wait", "no_input": "--no-input"}
+_SWITCHES = {
+    "verbose": "--verbose",
+    "known_red": "--known-red",
+    "wait": "--wait",
+    "no_wait": "--no-wait",
+    "no_input": "--no-input",
+}
 
 
 _OPTIONS = (
@@ -36,12 +46,14 @@ _OPTIONS = (
     click.option(
         "--simulate", metavar="good|bad|stuck|cheat|SCRIPT", help="A simulated agent, elsewhere; your script: here."
     ),
+    click.option("--temporary", is_flag=True, hidden=True, help="All of it is removed when the command ends."),
     click.option("--keep", metavar="DIR", help="Keep the temporary repository of --simulate in DIR."),
     click.option("--fresh", is_flag=True, help="Set the old run aside and start anew."),
     click.option("--detach", is_flag=True, help="Go on in the background; the command returns at once."),
     click.option("--wait", is_flag=True, help="Stay while the run waits for a person."),
     click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing."),
     click.option("--no-input", is_flag=True, help="Never ask on the terminal."),
+    click.option("-v", "--verbose", is_flag=True, help="Every step of the workflow, inner ones too."),
     click.option("--json", "as_json", is_flag=True, help="One JSON document at the end."),
     click.option("--events", is_flag=True, help="Every durable event as a line of JSON."),
 )  # fmt: skip
@@ -106,7 +118,7 @@ def _carry_out(pattern: Pattern, given: dict[str, object]) -> int:
     if given["keep"]:
         raise UsageError("--keep goes with --simulate good, bad, stuck or cheat")
     request = _request(pattern, given)
-    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]))
+    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]), verbose=bool(given["verbose"]))
     return asyncio.run(carry_out(request, view))
 
 
@@ -130,10 +142,18 @@ def _request(pattern: Pattern, given: dict[str, object]) -> Request:
         simulate=_script(given["simulate"]),
         manners=Manners(
             wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), detach=bool(given["detach"]),
-            ask=person and not quiet and not given["no_input"],
+            ask=person and not quiet and not given["no_input"], leaving=_leaving(pattern, given),
         ),
         quiet=quiet,
     )  # fmt: skip
+
+
+def _leaving(pattern: Pattern, given: dict[str, object]) -> Leaving:
+    """How the command leaves its run: what a pattern returns is for programs, people get its closing words."""
+    issue = str(given.get("issue") or "")
+    named = [] if pattern == SELF_HEAL else [shlex.quote(issue)]
+    anew = " ".join(["bailiwick", pattern, *named, "--fresh"]) if issue != "-" else ""
+    return Leaving(anew=anew, gone=bool(given["temporary"]), results=False)
 
 
 def _script(value: object) -> Path | None:
@@ -150,22 +170,44 @@ def _script(value: object) -> Path | None:
 
 def _play(pattern: Pattern, given: dict[str, object]) -> int:
     """The command in a temporary repository of its own."""
-    if given["detach"] or given["backend"]:
-        raise UsageError("a simulation in a temporary repository takes neither --detach nor --backend")
+    refused = [f"--{name}" for name in ("detach", "backend", "base", "fresh") if given.get(name)]
+    if refused:
+        raise UsageError(
+            f"a simulation in a temporary repository takes no {refused[0]}",
+            hint=f"leave it out, or give a script of your own instead of '{given['simulate']}'",
+        )
+    issue = _issue(str(given["issue"])) if given.get("issue") else None
     play = next(name for name in PLAYS if name == given["simulate"])
     keep = Path(str(given["keep"])) if given["keep"] else None
     quiet = bool(given["as_json"] or given["events"])
 
     def say(text: str) -> None:
-        click.echo(text, err=quiet)
+        for part in wrapped(text, screen_width(quiet=quiet), 2):
+            click.echo(part, err=quiet)
 
-    with staged(pattern, play, keep) as stage:
+    with staged(pattern, play, keep, issue) as stage:
         say(f"simulated agent ({play}), no key, no network · temporary repository {stage.repository}")
         if stage.level != "tests":
             say("the Python here has no pytest: the gate runs unittest and has only its exit code, no single outcomes")
         code = perform(stage, pattern, _passed_on(given))
-        say(f"kept in {stage.repository.parent}" if keep else "the temporary repository is gone; --keep DIR keeps it")
+        if stage.kept:
+            home, there = shlex.quote(str(stage.home)), shlex.quote(str(stage.repository))
+            say(f"kept in {stage.repository.parent}; the commands above work after:")
+            say(f"  export BAILIWICK_HOME={home}; cd {there}")
+        else:
+            say("the temporary repository is removed; --keep DIR keeps it")
     return code
+
+
+def _issue(text: str) -> Issue:
+    """The issue that a play is given for: it is read here, since nothing of it lies in the temporary repository."""
+    reference = parse_reference(text, Path.cwd())
+    if reference.kind == "forge":
+        raise UsageError(
+            f"a simulation asks no forge, and {text!r} is an issue of one",
+            hint="give the issue as a Markdown file or `-`, or leave it out",
+        )
+    return read_issue(reference)
 
 
 def _passed_on(given: dict[str, object]) -> list[str]:

@@ -41,13 +41,20 @@ class Closing:
     consent: str = ""
 
 
-def closing(ended: Ended, code: int, standing: Standing) -> Closing:
-    """The last words for a run; none while it is not over."""
+def closing(ended: Ended, code: int, standing: Standing, *, gone: bool = False) -> Closing:
+    """The last words for a run; none while it is not over. `gone`: no commands, as all is removed when we end."""
     if ended.status == "done" and isinstance(ended.proposal, dict):
-        return _proposed(ended.proposal, code, standing)
+        made = _proposed(ended.proposal, code, standing)
+        return Closing(_first_words(ended.proposal), code) if gone else made
     if ended.status == "done":
         return Closing((NOTHING_TO_HEAL,) if ended.workflow == SELF_HEAL else (), code)
-    return Closing(tuple(_not_proposed(ended)) if ended.status == "failed" else (), code)
+    return Closing(tuple(_not_proposed(ended, gone=gone)) if ended.status == "failed" else (), code)
+
+
+def _first_words(proposal: dict[str, Json]) -> tuple[str, ...]:
+    """That something is proposed, and under which branch."""
+    first = next((line for line in str(proposal.get("text", "")).splitlines() if line), "")
+    return (first, f"branch  {proposal.get('branch', '')}")
 
 
 def _proposed(proposal: dict[str, Json], code: int, standing: Standing) -> Closing:
@@ -63,15 +70,18 @@ def _proposed(proposal: dict[str, Json], code: int, standing: Standing) -> Closi
     return Closing(lines, WAITS if waits and code == DONE else code, name if waits else "")
 
 
-def _not_proposed(ended: Ended) -> list[str]:
+def _not_proposed(ended: Ended, *, gone: bool) -> list[str]:
     lines = [NO_PROPOSAL, *(f"  {'' if number else 'gate':<7}  {line}" for number, line in enumerate(ended.found))]
+    if gone:
+        return lines
     lines.append(f"  why      bailiwick why {ended.run}")
     kept = ended.kept if isinstance(ended.kept, dict) else {}
     if kept.get("branch"):
         branch, base = shlex.quote(str(kept["branch"])), str(kept.get("base", ""))[:12]
         lines += [
             f"  inspect  git diff {base}..{branch}",
-            f"  go on    git switch {branch}, repair it, then: bailiwick gate --base {base}",
+            f"  go on    git switch {branch}",
+            f"  gate     bailiwick gate --base {base}",
             f"  discard  git branch -D {branch}",
         ]
     return lines

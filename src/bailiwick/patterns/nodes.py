@@ -6,7 +6,7 @@ Each deed can be done again after a crash: a claim finds the worktree it made, a
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +19,8 @@ from bailiwick.engine.graph import Node
 from bailiwick.engine.graph import Work as WorkNode
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.errors import BailiwickError
+from bailiwick.fence.names import shown
+from bailiwick.fence.objects import Change
 from bailiwick.fence.service import Fence
 from bailiwick.fence.vault import Vault
 from bailiwick.fence.worktrees import Worktree, Worktrees
@@ -32,6 +34,8 @@ from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
 NO_TREE = "BW485"
 _TEXTS = ("repository", "base", "title", "branch")
 _MARK = 12
+NAMED = 4
+"""Changed files that are told one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,7 @@ class WorktreeKind:
             can_try=fence.sandbox.name != "none",
         )  # fmt: skip
         if not asked.heal:
+            io.observe({"told": f"{worktree.branch} from {commit[:12]}, whose gate is green"})
             return {"work": work.to_json()}
         io.observe(told_of(basis.report))
         return {"work": work.to_json(), **basis.outputs()}
@@ -127,8 +132,9 @@ class WorktreeKind:
 
     async def _changes(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
         worktree = await self._found(request)
-        changed = await _look(vault, worktree)
-        return {"change": changed.to_json()}
+        tree, changes = await _changes(vault, worktree)
+        io.observe({"told": changes_told(changes), "good": bool(changes)})
+        return {"change": Changed(tree, tuple(change.path for change in changes)).to_json()}
 
     async def _keep(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
         """What there is of the work becomes a commit on its branch; then the worktree can go."""
@@ -147,6 +153,7 @@ class WorktreeKind:
             if there != commit:
                 await vault.branch(worktree.branch, commit, expect=there if there == worktree.base else None)
             await vault.keep(request.run, commit)
+            io.observe({"told": f"{worktree.branch} holds what there is"})
             kept |= {"branch": worktree.branch, "commit": commit}
             crashpoints.reach("work.kept")
         await self._worktrees.clear(request.run)
@@ -172,6 +179,21 @@ class WorktreeKind:
         if worktree is None:
             raise NotReady("the worktree of this run is gone", hint="start the work anew with --fresh", code=NO_TREE)
         return worktree
+
+
+def changes_told(changes: Sequence[Change]) -> str:
+    """The changed files with the lines added and removed, in one sentence."""
+    if not changes:
+        return "nothing"
+    parts = [f"{shown(one.path)} {_lines(one)}" for one in changes[:NAMED]]
+    more = [f"{len(changes) - NAMED} more files"] if len(changes) > NAMED else []
+    return ", ".join(parts + more)
+
+
+def _lines(change: Change) -> str:
+    if change.added is None or change.deleted is None:
+        return "(binary)"
+    return f"+{change.added} −{change.deleted}"
 
 
 class Shared(Protocol):
@@ -201,9 +223,14 @@ async def _kept_before(vault: Vault, run: str) -> dict[str, str]:
 
 
 async def _look(vault: Vault, worktree: Worktree) -> Changed:
-    tree = await vault.snapshot(worktree.tree, exclude=worktree.prepared)
-    changes = await vault.changes(worktree.base, tree)
+    tree, changes = await _changes(vault, worktree)
     return Changed(tree, tuple(change.path for change in changes))
+
+
+async def _changes(vault: Vault, worktree: Worktree) -> tuple[str, tuple[Change, ...]]:
+    """The tree of a worktree as it is now, and what differs from its base."""
+    tree = await vault.snapshot(worktree.tree, exclude=worktree.prepared)
+    return tree, await vault.changes(worktree.base, tree)
 
 
 def _read(prepared: Json) -> Asked:

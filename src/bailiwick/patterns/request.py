@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
-from bailiwick.cli.output import clean
+from bailiwick.cli.output import clean, is_terminal, terminal_width, wrapped
 from bailiwick.ids import Json
 from bailiwick.patterns.model import Line, Pattern
 from bailiwick.runs.hosting import Manners
+
+
+def screen_width(*, quiet: bool) -> int:
+    """The columns that lines for people have to fit; 0 where nobody looks at a terminal."""
+    return 0 if quiet or not is_terminal(sys.stdout) else terminal_width(sys.stdout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +41,7 @@ class Request:
 
     def tell(self, line: Line) -> None:
         """Tell one of the first lines."""
-        self.say(f"{line.label:<8}  {line.text}")
+        width = screen_width(quiet=self.quiet)
+        label = f"{line.label:<8}  "
+        for number, part in enumerate(wrapped(clean(line.text), max(width - len(label), 20) if width else 0)):
+            self.say(f"{label if not number else ' ' * len(label)}{part}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bailiwick.cli.session import open_session
 from bailiwick.cli.view import choose_view
+from bailiwick.cli.view.port import Leaving
 from bailiwick.config.service import Config
 from bailiwick.patterns.issues import harmless
 from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Issue, Order, run_key, title_of
@@ -15,6 +16,7 @@ from bailiwick.patterns.service import Errand
 from bailiwick.proposals.desk import open_desk
 from bailiwick.proposals.model import Proposal, Round
 from bailiwick.proposals.service import begin_round
+from bailiwick.runs.hosting import Manners
 
 LIMIT = 64 * 1024
 """Characters of what people said that a round is given."""
@@ -29,7 +31,8 @@ async def start_round(asked: Round, config: Config) -> int:
     with chdir(asked.repository):
         async with open_session({}, view.watch()) as session:
             desk = await open_desk(session.config, Path(asked.repository), session.assembly.clock, by=session.by)
-            errand = Errand(Request(ISSUE_TO_PR), session, view, desk)
+            manners = Manners(leaving=Leaving(results=False))
+            errand = Errand(Request(ISSUE_TO_PR, manners=manners), session, view, desk)
             proposal = desk.store.named(asked.proposal)
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)
             known = await session.assembly.store.find(ISSUE_TO_PR, key)

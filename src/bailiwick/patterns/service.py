@@ -10,7 +10,7 @@ from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View
 from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
-from bailiwick.errors import NotReady, Place, StoreError, UsageError
+from bailiwick.errors import NotReady, Place, StoreError
 from bailiwick.fence.repository import BARE
 from bailiwick.gate.headline import details
 from bailiwick.gate.model import read_report
@@ -47,11 +47,11 @@ async def carry_out(request: Request, view: View) -> int:
         return await Errand(request, session, view, desk).run()
 
 
-def _no_work_tree(cwd: Path) -> UsageError:
+def _no_work_tree(cwd: Path) -> NotReady:
     if any((folder / "HEAD").is_file() and (folder / "objects").is_dir() for folder in (cwd, *cwd.parents)):
         what, hint = "this is a bare repository: there is no work tree to start from", "clone it and start there"
-        return UsageError(what, hint=hint, place=Place(str(cwd)), code=BARE)
-    return UsageError(
+        return NotReady(what, hint=hint, place=Place(str(cwd)), code=BARE)
+    return NotReady(
         "this directory is in no git repository",
         hint="go into one, or see it work anywhere: --simulate good",
         code=NO_REPOSITORY,
@@ -175,6 +175,8 @@ class Errand:
         """Look whether everything is there, start the run, say so, and walk it."""
         session, request = self.session, self.request
         loaded = pattern_workflow(order.pattern, session.config.paths.config)
+        if order.issue is not None:
+            request.tell(Line("issue", order.issue.title))
         request.tell(Line("base", ground.shown))
         wish = Wish(
             loaded, {}, key, str(session.config.runs_dir), request.fresh,
@@ -222,7 +224,7 @@ class Errand:
             name_of(row), row.workflow, state.status, _value(state, "proposal"), _value(state, "kept"),
             _found(_value(state, "report")),
         )  # fmt: skip
-        last = closing(ended, code, self._status)
+        last = closing(ended, code, self._status, gone=self.request.manners.leaving.gone)
         for line in last.lines:
             self.request.say(line)
         return await self._consent(last) if last.consent and self.request.manners.ask else last.code

@@ -6,19 +6,20 @@ directories: no run, no branch, no file.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from bailiwick.config.environment import Environment, child_environment
 from bailiwick.errors import InternalBug, NotReady
 from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.model import ISSUE_TO_PR, Pattern
+from bailiwick.patterns.model import ISSUE_TO_PR, Issue, Pattern, slug
 
 Play = Literal["good", "bad", "stuck", "cheat"]
 PLAYS: tuple[Play, ...] = ("good", "bad", "stuck", "cheat")
@@ -39,11 +40,13 @@ class Stage:
     script: Path
     issue: str = ""
     level: str = "tests"
+    kept: bool = False
 
     def command(self, pattern: Pattern, flags: Sequence[str]) -> list[str]:
-        """The command that is run there."""
-        issue = [self.issue] if self.issue else []
-        return [sys.executable, "-m", "bailiwick", pattern, *issue, "--simulate", str(self.script), *flags]
+        """The command that is run there; where nothing is kept it names no command that would need what is gone."""
+        issue = ["--", self.issue] if self.issue else []
+        gone = [] if self.kept else ["--temporary"]
+        return [sys.executable, "-m", "bailiwick", pattern, "--simulate", str(self.script), *flags, *gone, *issue]
 
     def environment(self) -> dict[str, str]:
         """The environment of that command: a home of its own, which may lie on a small disk."""
@@ -56,27 +59,35 @@ def script_of(pattern: Pattern, play: Play) -> Path:
 
 
 @contextmanager
-def staged(pattern: Pattern, play: Play, keep: Path | None = None) -> Iterator[Stage]:
-    """A stage in a temporary directory that is gone at the end, or in `keep`, which has to be empty."""
+def staged(pattern: Pattern, play: Play, keep: Path | None = None, issue: Issue | None = None) -> Iterator[Stage]:
+    """A stage in a temporary directory that is gone at the end, or in `keep`, which has to be empty.
+
+    `issue` is what is asked there; without one it is the issue of the bundled project.
+    """
     if keep is not None:
         if keep.exists() and any(keep.iterdir()):
             raise NotReady(f"{keep} is not empty", hint="give a directory that does not exist yet", code="BW482")
         keep.mkdir(parents=True, exist_ok=True)
-        yield _set_up(keep.resolve(), pattern, script_of(pattern, play))
+        yield replace(_set_up(keep.resolve(), pattern, script_of(pattern, play), issue), kept=True)
         return
     with tempfile.TemporaryDirectory(prefix="bailiwick-simulate-", ignore_cleanup_errors=True) as folder:
-        yield _set_up(Path(folder).resolve(), pattern, script_of(pattern, play))
+        yield _set_up(Path(folder).resolve(), pattern, script_of(pattern, play), issue)
 
 
-def _set_up(top: Path, pattern: Pattern, script: Path) -> Stage:
+def _set_up(top: Path, pattern: Pattern, script: Path, issue: Issue | None) -> Stage:
     level = "tests" if _has_pytest(top / "home") else "exit-code"
     project = read_yaml(BUNDLED / pattern / "simulate" / "project.yaml").data
     if not isinstance(project, dict):
         raise InternalBug("the simulated project can't be read")
     files = {**project["files"], GATE: project["gate"]["pytest" if level == "tests" else "unittest"]}
     repository = write_repository(top / "shop", files)
-    issue = str(project["issue"]) if pattern == ISSUE_TO_PR else ""
-    return Stage(top / "home", repository, script, issue, level)
+    asked = str(project["issue"]) if pattern == ISSUE_TO_PR else ""
+    if issue is not None:
+        file = top / "issue" / f"{slug(issue.stem)}.md"
+        file.parent.mkdir()
+        file.write_text(issue.text, "utf-8")
+        asked = str(file)
+    return Stage(top / "home", repository, script, asked, level)
 
 
 def write_repository(root: Path, files: dict[str, str]) -> Path:
@@ -122,7 +133,18 @@ def _has_pytest(home: Path) -> bool:
 
 
 def perform(stage: Stage, pattern: Pattern, flags: Sequence[str]) -> int:
-    """Run the command on its stage, in front of the person; gives its exit code."""
-    return subprocess.run(
-        stage.command(pattern, flags), cwd=stage.repository, env=stage.environment(), check=False
-    ).returncode
+    """Run the command on its stage, in front of the person; gives its exit code.
+
+    It ends before we do: Ctrl-C on a terminal reaches it by itself, every other signal is handed on.
+    """
+    child = subprocess.Popen(stage.command(pattern, flags), cwd=stage.repository, env=stage.environment())
+    typed = sys.stdin.isatty()
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        own = typed and number is signal.SIGINT
+        before[number] = signal.signal(number, signal.SIG_IGN if own else lambda n, _: child.send_signal(n))
+    try:
+        return child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

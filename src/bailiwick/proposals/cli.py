@@ -1,9 +1,10 @@
-"""`bailiwick proposals`: list, show, publish, discard, reject, follow. There is no command that merges."""
+"""`bailiwick proposals`: list, show, diff, checkout, publish, discard, reject, follow. No command merges."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -14,8 +15,10 @@ import click
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
-from bailiwick.errors import NotReady
+from bailiwick.errors import NotFound, NotReady
+from bailiwick.fence.names import shown
 from bailiwick.ids import Json
+from bailiwick.proposals.checkout import check_out
 from bailiwick.proposals.consent import scope_of
 from bailiwick.proposals.desk import Desk, open_desk
 from bailiwick.proposals.follow import ROUNDS, Look, look
@@ -71,11 +74,11 @@ def list_(everything: bool, as_json: bool) -> int:
 
 
 @proposals.command()
-@click.argument("proposal")
+@click.argument("proposal", required=False)
 @click.option("--diff", "with_diff", is_flag=True, help="Also the change itself.")
 @JSON
-def show(proposal: str, with_diff: bool, as_json: bool) -> int:
-    """Show the document of PROPOSAL: what was asked, the evidence, what was taken out, how to undo it.
+def show(proposal: str | None, with_diff: bool, as_json: bool) -> int:
+    """Show PROPOSAL (the newest one if left out): what was asked, the evidence, what was taken out, how to undo it.
 
     \b
     Example:  bailiwick proposals show 3f2a --diff
@@ -93,6 +96,58 @@ def show(proposal: str, with_diff: bool, as_json: bool) -> int:
             _say(change)
         for command in next_commands(one) if one.live else ():
             _say(command)
+        return 0
+
+    return _with_desk(proposal, go)
+
+
+@proposals.command()
+@click.argument("proposal", required=False)
+@click.option("--stat", is_flag=True, help="Only the files, with lines added and removed.")
+@JSON
+def diff(proposal: str | None, stat: bool, as_json: bool) -> int:
+    """Print the change of PROPOSAL (the newest one if left out), as it passed the gate.
+
+    \b
+    Example:  bailiwick proposals diff 3f2a --stat
+    """
+
+    async def go(desk: Desk, one: Proposal) -> int:
+        files = await desk.vault.changes(one.base, one.commit)
+        change = "" if stat else desk.redact(await desk.vault.diff(one.base, one.commit))
+        if as_json:
+            rows = [{"path": f.path, "status": f.status, "added": f.added, "deleted": f.deleted} for f in files]
+            _emit({"id": one.id, "branch": one.branch, "base": one.base, "files": rows, "diff": change})
+            return 0
+        for f in files if stat else ():
+            _say(f"{shown(f.path)}  +{f.added or 0} −{f.deleted or 0}")
+        if change:
+            _say(change.rstrip("\n"))
+        return 0
+
+    return _with_desk(proposal, go)
+
+
+@proposals.command()
+@click.argument("proposal")
+@click.option("--into", metavar="DIR", help="Where to; default: a new directory beside the repository.")
+@JSON
+def checkout(proposal: str, into: str | None, as_json: bool) -> int:
+    """Check the branch of PROPOSAL out into a work tree of its own; your own files stay as they are.
+
+    \b
+    Example:  bailiwick proposals checkout 3f2a --into ../try-it
+    """
+
+    async def go(desk: Desk, one: Proposal) -> int:
+        folder = await check_out(one, desk, Path(into) if into else None)
+        command = f"git worktree remove {shlex.quote(str(folder))}"
+        if as_json:
+            _emit({"id": one.id, "branch": one.branch, "directory": str(folder), "undo": command})
+            return 0
+        _say(f"{one.branch} is checked out in {folder}")
+        _say(f"  look at it:  cd {shlex.quote(str(folder))}")
+        _say(f"  remove it:   {command}")
         return 0
 
     return _with_desk(proposal, go)
@@ -234,11 +289,14 @@ async def _start(asked: Round, one: Proposal, *, quiet: bool = False) -> int:
     return code
 
 
-def _with_desk(name: str, go: Callable[[Desk, Proposal], Awaitable[int]]) -> int:
+def _with_desk(name: str | None, go: Callable[[Desk, Proposal], Awaitable[int]]) -> int:
     """Find a proposal and do something at the desk of its repository."""
 
     async def run() -> int:
-        one = ProposalStore(_config(Path.cwd()).paths.state).named(name)
+        store = ProposalStore(_config(Path.cwd()).paths.state)
+        one = store.named(name) if name is not None else next(iter(store.all()), None)
+        if one is None:
+            raise NotFound("there is no proposal yet", hint="bailiwick issue-to-pr ISSUE makes one")
         return await go(await _desk(one), one)
 
     return asyncio.run(run())

@@ -24,6 +24,7 @@ from bailiwick.proposals.accounts import account, defaulted
 from bailiwick.proposals.desk import Desk, open_desk
 from bailiwick.proposals.forges.local import announcement
 from bailiwick.proposals.forges.port import ForgeFailed
+from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.service import NotProposable, Outcome, ProposeAsk, propose
 from bailiwick.runtime.kinds import Done, Failed, Io, Request
 
@@ -74,7 +75,8 @@ class ProposeKind:
             return Failed(failure_of(error))
         except BailiwickError as error:
             return Failed(Failure("not_ready", error.sentence))
-        io.observe({"proposal": outcome.proposal.id, "number": outcome.proposal.number})
+        told = await _told(outcome.proposal, desk)
+        io.observe({"proposal": outcome.proposal.id, "number": outcome.proposal.number, "told": told})
         text = spoken(outcome)
         io.show(text)
         return Done(_outputs(request.node, document_of(outcome)), {"stdout": text})
@@ -98,6 +100,14 @@ class ProposeKind:
             degraded=await defaulted(self.store, request.run, request.scope), proposal=asked["proposal"],
             onto=asked["onto"],
         )  # fmt: skip
+
+
+async def _told(proposal: Proposal, desk: Desk) -> str:
+    """The proposal in one sentence: its branch, how much it changes, and where it is open."""
+    changes = await desk.vault.changes(proposal.base, proposal.commit)
+    added, deleted = sum(one.added or 0 for one in changes), sum(one.deleted or 0 for one in changes)
+    where = f" → {proposal.url}" if proposal.url else ""
+    return f"{proposal.branch}  +{added} −{deleted}{where}"
 
 
 class Shared(Protocol):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick import crashpoints
+from bailiwick.config.repository import remote_name
 from bailiwick.errors import BailiwickError, UsageError
 from bailiwick.fence.git import GitFailed
 from bailiwick.gate.model import Report
@@ -268,7 +270,9 @@ async def discard(name: str, desk: Desk) -> Discarded:
             await desk.vault.release(run)
         if proposal.status == "published":
             lines.append(f"the pull request is still open: close it at {proposal.url}")
-            lines.append(f"the pushed branch is still there: git push origin --delete {proposal.branch}")
+            where = remote_name(desk.vault.repository)
+            how = f": git push {shlex.quote(where)} --delete {shlex.quote(proposal.branch)}" if where else ""
+            lines.append(f"the pushed branch is still there{how}")
         over = desk.store.save(replace(proposal, status="discarded", updated=desk.clock.now()))
     return Discarded(over, tuple(lines))
 

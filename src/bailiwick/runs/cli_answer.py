@@ -28,10 +28,11 @@ Asked = tuple[RunRow, WaitRow]
 @click.command()
 @click.argument("run")
 @click.argument("value", required=False)
-@click.option("--wait", "wait_id", metavar="ID", help="Which question, where several are open: its id or its node.")
+@click.option("--question", "wait_id", metavar="ID", help="Which question, where several are open: its id or its node.")
+@click.option("--wait", "older", metavar="ID", hidden=True, help="The former name of --question.")
 @click.option("--json-value", is_flag=True, help="VALUE is JSON, not text.")
 @JSON
-def answer(run: str, value: str | None, wait_id: str | None, json_value: bool, as_json: bool) -> int:
+def answer(run: str, value: str | None, wait_id: str | None, older: str | None, json_value: bool, as_json: bool) -> int:
     """Answer the question that RUN asks; or raise a budget with VALUE such as wall=4h or agent_calls=500.
 
     \b
@@ -40,6 +41,7 @@ def answer(run: str, value: str | None, wait_id: str | None, json_value: bool, a
       bailiwick runs answer hello-default wall=4h
     """
     out = Printer.for_stdout(json=as_json)
+    wait_id = wait_id or older
     if value is not None and not json_value and wait_id is None:
         unit, sign, limit = value.partition("=")
         if sign and unit in UNITS:
@@ -127,7 +129,7 @@ def _listed(found: list[Asked], name: str) -> str:
     if not found:
         return f"bailiwick runs show {name}"
     listed = ", ".join(f"{wait.id} ({place(wait.scope, wait.node) or wait.kind})" for _, wait in found[:8])
-    return f"--wait with one of: {listed}"
+    return f"--question with one of: {listed}"
 
 
 async def _asked(out: Printer, wait: WaitRow, asked: Question) -> str | None:

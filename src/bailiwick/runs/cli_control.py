@@ -290,4 +290,6 @@ async def _reload(out: Printer, run: str) -> int:
         return 1
     adopted = any(isinstance(event, ev.DefinitionAdopted) for event in outcome.events)
     verb = "goes on with" if adopted else "was told to adopt"
+    if outcome.row.status == "failed":
+        following = f"go on with: bailiwick resume {name}"
     return report(out, outcome, f"{name} {verb} the files of {row.source}", following)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from difflib import get_close_matches
 
 import click
 
 from bailiwick.cli.output import Printer, Styled, counted
 from bailiwick.cli.session import Session, open_session
+from bailiwick.engine.state import State
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
@@ -17,13 +19,15 @@ from bailiwick.runs import documents as doc
 from bailiwick.runs.chronicle import BAD, OK, WAIT, Chronicle, Line
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.foreground import TIME, exit_code
-from bailiwick.runs.query import Overview, Standing, overview, standing, tree_state
-from bailiwick.runs.visits import Entry
+from bailiwick.runs.query import Overview, Standing, is_held, overview, standing, tree_state
+from bailiwick.runs.visits import Entry, visits
 from bailiwick.runs.why import Story, explain, explain_node
-from bailiwick.runtime.owner import current_owner
+from bailiwick.runtime.owner import current_owner, shown
 
 LOOK = 0.05
 SHOWN = 10
+NODES = 20
+"""Nodes that an error names."""
 STYLES = {"failed": "bad", "waiting": "wait", "done": "good", "stopped": "wait", "sleeping": "dim", "default": "wait"}
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -136,6 +140,8 @@ async def _logs(out: Printer, run: str | None, node: str | None, *, follow: bool
         store.changed()
         row = await find_run(store, run) if run else await newest(session)
         news = await library.history(row.id)
+        if node is not None:
+            require_node(name_of(row), node, library.replay(news), news)
         chronicle = Chronicle(library.fetch)
         seen = 0
         while True:
@@ -155,6 +161,17 @@ async def _logs(out: Printer, run: str | None, node: str | None, *, follow: bool
     if out.json:
         out.emit_json({**doc.row_document(row), "lines": told})
     return 0
+
+
+def require_node(run: str, node: str, state: State, entries: list[Entry]) -> None:
+    """Raise `NotFound` with the nodes there are unless the run's workflow has one of this name, or had it once."""
+    visited = {visit.place for visit in visits(entries)} | {visit.node for visit in visits(entries)}
+    known = [*state.graph.nodes, *sorted(visited - set(state.graph.nodes))]
+    if node in known:
+        return
+    near = get_close_matches(node, known, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"its nodes: {', '.join(known[:NODES])}"
+    raise NotFound(f"run '{run}' has no node '{node}'", hint=hint)
 
 
 async def newest(session: Session) -> RunRow:
@@ -275,7 +292,11 @@ async def _why(out: Printer, what: str | None, node: str | None) -> int:
         row, node = await _subject(session, what, node)
         library = session.assembly.library
         entries = await library.history(row.id)
-        story = Story(name_of(row), entries, library.replay(entries))
+        held = is_held(row, current_owner("bailiwick"), session.assembly.clock.now())
+        holder = shown(row.owner) if held and row.owner is not None else ""
+        story = Story(name_of(row), entries, library.replay(entries), holder)
+        if node:
+            require_node(story.name, node, story.state, entries)
         reasons = explain_node(story, node) if node else explain(story)
     if out.json:
         out.emit_json({**doc.row_document(row), "node": node, "reasons": [doc.reason_document(r) for r in reasons]})

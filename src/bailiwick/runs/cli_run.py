@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from bailiwick.cli.output import Printer, Styled
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View, choose_view
 from bailiwick.config.environment import Environment
@@ -16,18 +17,22 @@ from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
+from bailiwick.runs.edits import source_notices
 from bailiwick.runs.find import find_run
 from bailiwick.runs.hosting import Manners, host, serve
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.params import read_params
 from bailiwick.runs.start import Wish, kept_agent, key_of, start
 
+WORKFLOW_FILE = "workflow.yaml"
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Every step, also those a workflow hides.")
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """The command line of `run`, read."""
 
-    workflow: str | None
+    workflow: str
     key: str | None
     params: dict[str, Json]
     flags: dict[str, Json]
@@ -43,9 +48,24 @@ def _flags(given: dict[str, object]) -> dict[str, Json]:
     return flags | ({"budget.run.usd": given["budget_usd"]} if given.get("budget_usd") else {})
 
 
-def _simulate(value: object) -> Path | bool | None:
-    """The flag alone is True; with a script it is the script."""
-    return (Path(str(value)) if value else True) if value is not None else None
+def told_apart(workflow: str | None, simulate: object) -> tuple[str | None, Path | bool | None]:
+    """The workflow and the simulated agent of a command line: the flag alone is True, with a script it is the script.
+
+    `run --simulate WORKFLOW` means the flag alone: what is a workflow is never taken for a script.
+    """
+    if simulate is None or simulate == "":
+        return workflow, None if simulate is None else True
+    text = str(simulate)
+    if Path(text).is_file() and Path(text).name != WORKFLOW_FILE:
+        return workflow, Path(text)
+    if workflow is None:
+        return text, True
+    if Path(workflow).is_file() and Path(workflow).name != WORKFLOW_FILE:
+        return text, Path(workflow)
+    raise UsageError(
+        f"--simulate takes the file of a script, and there is none at '{text}'",
+        hint=f"bailiwick run {workflow} --simulate alone makes answers up from the declared outputs",
+    )
 
 
 @click.command()
@@ -72,6 +92,7 @@ def _simulate(value: object) -> Path | bool | None:
 @click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
 @click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
 @click.option("--no-input", is_flag=True, help="Never ask on the terminal.")
+@VERBOSE
 @click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
 @click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
 def run(**given: object) -> int:
@@ -85,21 +106,24 @@ def run(**given: object) -> int:
     """
     if given["wait"] and given["no_wait"]:
         raise UsageError("--wait and --no-wait exclude each other")
-    workflow = given["workflow_file"] or given["workflow"] or Environment().workflow_dir()
+    workflow, simulate = told_apart(_text(given["workflow_file"] or given["workflow"]), given["simulate"])
+    workflow = workflow or Environment().workflow_dir()
     manners = Manners(
         wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), ask=not given["no_input"] and not given["as_json"]
         and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
     )  # fmt: skip
-    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]))
+    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]), verbose=bool(given["verbose"]))
     if given["resume_run"] or given["resume_latest"]:
         reference = str(given["resume_run"]) if given["resume_run"] else None
-        return asyncio.run(_resume(reference, _flags(given), manners, view, _simulate(given["simulate"])))
+        return asyncio.run(_resume(reference, _flags(given), manners, view, simulate))
+    if workflow is None:
+        return _list(as_json=bool(given["as_json"]))
     params = read_params(_text(given["params"]), _text(given["params_file"]))
     if given["dry_run"]:
-        return _dry_run(_text(workflow), params, as_json=bool(given["as_json"]), strict=bool(given["strict"]))
+        return _dry_run(workflow, params, as_json=bool(given["as_json"]), strict=bool(given["strict"]))
     request = Request(
-        _text(workflow), _text(given["run_id"]), params, _flags(given), bool(given["fresh"]),
-        bool(given["strict"]), manners, _simulate(given["simulate"]),
+        workflow, _text(given["run_id"]), params, _flags(given), bool(given["fresh"]),
+        bool(given["strict"]), manners, simulate,
     )  # fmt: skip
     return asyncio.run(_run(request, view))
 
@@ -108,35 +132,42 @@ def _text(value: object) -> str | None:
     return str(value) if value else None
 
 
-def _load(workflow: str | None, *, strict: bool) -> Loaded | None:
+def _list(*, as_json: bool) -> int:
+    """`run` with nothing: the workflows there are, with what they are for."""
     from bailiwick.config.paths import find_paths
-    from bailiwick.workflows.service import load_workflow, named, shelves
+    from bailiwick.workflows.service import listed
 
-    person = find_paths().config
-    if workflow is None:
-        found = named(shelves(Path.cwd(), person))
-        if not found:
-            click.echo("No workflow here. Make one:  bailiwick new hello")
-        for name, (label, path) in sorted(found.items()):
-            click.echo(f"{name:24}  {label:10}  {path}")
-        return None
-    loaded = load_workflow(workflow, Path.cwd(), person, strict=strict)
+    out = Printer.for_stdout(json=as_json)
+    found = listed(Path.cwd(), find_paths().config)
+    if out.json:
+        out.emit_json({"workflows": [one.to_json() for one in found]})
+        return 0
+    rows = [(one.name, Styled(one.label, "dim"), one.description or str(one.path)) for one in found]
+    out.table(rows, ("workflow", "where", "what it is for"))
+    out.line()
+    out.line(Styled("Run one", "dim"), f"  bailiwick run {found[0].name}" if found else "")
+    out.line(Styled("Make one", "dim"), "  bailiwick new --list")
+    return 0
+
+
+def _load(workflow: str, *, strict: bool) -> Loaded:
+    from bailiwick.config.paths import find_paths
+    from bailiwick.workflows.service import load_workflow
+
+    loaded = load_workflow(workflow, Path.cwd(), find_paths().config, strict=strict)
     for warning in loaded.warnings:
         click.echo(str(warning), err=True)
     return loaded
 
 
-def _dry_run(workflow: str | None, params: dict[str, Json], *, as_json: bool, strict: bool) -> int:
+def _dry_run(workflow: str, params: dict[str, Json], *, as_json: bool, strict: bool) -> int:
     from bailiwick.dryrun.cli import report
 
-    loaded = _load(workflow, strict=strict)
-    return 0 if loaded is None else report(loaded, params, as_json=as_json)
+    return report(_load(workflow, strict=strict), params, as_json=as_json)
 
 
 async def _run(request: Request, view: View) -> int:
     loaded = _load(request.workflow, strict=request.strict)
-    if loaded is None:
-        return 0
     async with open_session(
         request.flags, view.watch(), request.simulate, attended=request.manners.attended
     ) as session:
@@ -178,6 +209,8 @@ async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | No
 
     assembly = session.assembly
     known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
+    if known is not None and known.status == "done":
+        return ()
     chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
     settings = read_settings(session.config, simulate).for_run(chosen)
     names = require_agents(
@@ -193,9 +226,9 @@ async def _resume(
 ) -> int:
     async with open_session(flags, view.watch(), simulate, attended=manners.attended) as session:
         row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
-        return await host(
-            session, row, view, manners, await kept_agent(session.assembly, row, _chosen(flags, simulate))
-        )
+        said = await source_notices(session.assembly.library, row, session.config.paths.config)
+        kept = await kept_agent(session.assembly, row, _chosen(flags, simulate))
+        return await host(session, row, view, manners, (*_notices(session), *said, *kept))
 
 
 async def _latest(session: Session) -> RunRow:
@@ -210,16 +243,18 @@ async def _latest(session: Session) -> RunRow:
 @click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
 @click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
+@VERBOSE
 @click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
 @click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
-def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, as_json: bool, events: bool) -> int:
+def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, **shown: bool) -> int:
     """Go on with RUN where it was.
 
     \b
     Example:  bailiwick resume hello-default
     """
     manners = Manners(wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach)
-    return asyncio.run(_resume(reference, {}, manners, choose_view(json=as_json, events=events)))
+    view = choose_view(json=shown["as_json"], events=shown["events"], verbose=shown["verbose"])
+    return asyncio.run(_resume(reference, {}, manners, view))
 
 
 @click.command()

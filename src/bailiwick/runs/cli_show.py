@@ -8,6 +8,7 @@ import click
 
 from bailiwick.cli.output import Printer, Styled, duration
 from bailiwick.cli.session import Session, open_session
+from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import RunRow
 from bailiwick.runs import documents as doc
@@ -88,13 +89,21 @@ async def _show(out: Printer, text: str, *, every: bool) -> int:
         state = assembly.library.replay(entries)
         waits = await assembly.store.waits(row.id)
         places = _places(session, row, state)
+        returned = results(state)
     made = visits(entries)
     if out.json:
-        extra = {"params": doc.plain(state.params), "definition": state.definition, "reentered": state.lost, **places}
+        extra = {
+            "params": doc.plain(state.params),
+            "definition": state.definition,
+            "reentered": state.lost,
+            **places,
+            "results": returned,
+        }
         lists = {"waits": [doc.wait_document(w) for w in waits], "visits": [doc.visit_document(v) for v in made]}
         out.emit_json({**doc.standing_document(found), **extra, **lists})
         return 0
     _print_facts(out, found, state, places)
+    out.facts([("result", f"{name} = {shown_value(value)}") for name, value in returned.items()])
     for asked in questions([row], waits):
         out.line(f"{out.symbol('waits')} {asked.place}  {asked.text}")
         out.line(f"    {asked.command}")

@@ -70,9 +70,13 @@ class Foreground:
         self._no_wait = no_wait
         self.replaced = False
 
+    def refuse_if_held(self, row: RunRow) -> None:
+        """Raise `HeldByAnother` where somebody walks the run."""
+        refuse_if_held(row, self._owner, self._assembly.clock.now())
+
     async def prepare(self, row: RunRow, by: str) -> RunRow:
         """Make a run walkable: refuse one that is held, resume one that stopped, failed, or was about to stop."""
-        refuse_if_held(row, self._owner, self._assembly.clock.now())
+        self.refuse_if_held(row)
         if await self._rests(row):
             await Control(self._assembly, by).resume(row)
         return await self._assembly.store.run(row.id) or row

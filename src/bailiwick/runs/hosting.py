@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from bailiwick.cli.session import Session
 from bailiwick.cli.view import View
+from bailiwick.cli.view.port import Leaving
 from bailiwick.clock import local
 from bailiwick.journal.rows import ClaimFilter, Message, RunRow
 from bailiwick.runs.control import Control
@@ -35,6 +36,7 @@ class Manners:
     no_wait: bool = False
     ask: bool = False
     detach: bool = False
+    leaving: Leaving = field(default_factory=Leaving)
 
     @property
     def attended(self) -> bool:
@@ -43,15 +45,21 @@ class Manners:
 
 
 class Signals:
-    """Turns SIGINT, SIGTERM and SIGHUP into a drained worker. On a terminal the first Ctrl-C offers a choice."""
+    """Turns SIGINT, SIGTERM and SIGHUP into a drained worker. On a terminal the first Ctrl-C offers a choice.
 
-    def __init__(self, session: Session, row: RunRow | None = None, view: View | None = None) -> None:
+    `stays`: the run is still there when this process has ended, so that another one may go on with it.
+    """
+
+    def __init__(
+        self, session: Session, row: RunRow | None = None, view: View | None = None, *, stays: bool = True
+    ) -> None:
         self._session = session
         self._row = row
         self._view = view
         self._supervisor = Supervisor(lambda name, error: session.assembly.on_trouble("", f"{name}: {error}"))
         self._asked = False
         self.terminal = asyncio.Lock()
+        self._stays = stays
         self.worker: Worker | None = None
         self.caught = ""
 
@@ -69,7 +77,7 @@ class Signals:
     @property
     def hands_over(self) -> bool:
         """Whether the run goes on in the background: the terminal was closed, or the person chose so."""
-        return self.caught in ("SIGHUP", DETACH)
+        return self._stays and self.caught in ("SIGHUP", DETACH)
 
     def _on(self, name: str) -> None:
         if name == "SIGINT" and self._view is not None and not self._asked:
@@ -115,11 +123,12 @@ async def host(session: Session, row: RunRow, view: View, manners: Manners, noti
     """Walk a run in the foreground, with the person's questions; gives the exit code."""
     owner = current_owner("bailiwick run")
     foreground = Foreground(session.assembly, owner, wait=manners.wait, no_wait=manners.no_wait)
-    row = await foreground.prepare(row, session.by)
-    if manners.detach:
-        return _detach(row, view)
+    foreground.refuse_if_held(row)
     view.begin(row, notices)
     try:
+        row = await foreground.prepare(row, session.by)
+        if manners.detach and row.status == "ready":
+            return _detach(row, view)
         return await _walk(session, foreground, row, view, manners)
     finally:
         view.close()
@@ -130,7 +139,8 @@ async def _walk(session: Session, foreground: Foreground, row: RunRow, view: Vie
     become_subreaper()
     ticking = Supervisor(lambda _name, _error: None)
     ticking.start(_tick(session, row.root_id, float(session.config.get("agents.cap_tick"))), "ticks")
-    with Signals(session, row, view if manners.ask else None) as signals:
+    stays = not manners.leaving.gone
+    with Signals(session, row, view if manners.ask and stays else None, stays=stays) as signals:
         while True:
             verdict = await foreground.walk(row, signals)
             if foreground.replaced:
@@ -149,8 +159,16 @@ async def _walk(session: Session, foreground: Foreground, row: RunRow, view: Vie
         return _detach(row, view)
     code = CODES.get(signals.caught, verdict.code) if verdict.row.status in ("ready", "stopped") else verdict.code
     waits = verdict.code in (WAITS, BUDGET, TIME)
-    view.end(verdict.row, code, await session.assembly.library.state(row.id) if settled or waits else None)
+    state = await session.assembly.library.state(row.id) if settled or waits else None
+    leaving = replace(manners.leaving, already=settled, usd=await _spent(session, row.root_id))
+    view.end(verdict.row, code, state, leaving)
     return code
+
+
+async def _spent(session: Session, root_id: str) -> float | None:
+    """The dollars that a tree has spent so far; None where it asked no agent."""
+    rows = [row for row in await session.assembly.store.spend(f"run:{root_id}") if row.unit == "usd"]
+    return sum(row.settled or 0.0 for row in rows) if rows else None
 
 
 async def _tick(session: Session, root_id: str, every: float) -> None:
@@ -192,8 +210,7 @@ def _detach(row: RunRow, view: View) -> int:
     from bailiwick.runtime.detach import start_background
 
     pid = start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
-    view.begin(row, (f"goes on in the background (pid {pid}): bailiwick runs logs -f {name_of(row)}",))
-    view.end(row, 0)
+    view.end(row, 0, None, Leaving(worker=pid))
     return 0
 
 

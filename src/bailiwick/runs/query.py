@@ -132,7 +132,7 @@ def question(row: RunRow, wait: WaitRow, *, several: bool) -> Question:
     body = wait.body if isinstance(wait.body, dict) else {}
     choices = tuple(str(choice) for choice in body.get("choices") or ())
     head = f"bailiwick runs answer {name_of(row)}"
-    tail = f" --wait {wait.id}" if several else ""
+    tail = f" --question {wait.id}" if several else ""
     commands = tuple(f"{head} {shlex.quote(choice)}{tail}" for choice in choices) or (f"{head} VALUE{tail}",)
     options = " | ".join(shlex.quote(choice) for choice in choices) or "VALUE"
     return Question(

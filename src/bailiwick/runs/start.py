@@ -13,6 +13,7 @@ from bailiwick.journal.codec import encode
 from bailiwick.journal.rows import NewRun, RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, defaults
+from bailiwick.runs.edits import pin_notices
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.owner import host_id
 from bailiwick.runtime.pins import Pinned, pin_all
@@ -57,15 +58,15 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
     found = await assembly.store.find(graph.name, key)
     digest, pinned = pin_all(wish.loaded)
     if found is not None and not wish.fresh:
-        return await _known(assembly, wish, found, digest)
+        return await _known(assembly, wish, found)
     if found is not None:
         await _set_aside(assembly, found)
-    notices = await _others(assembly, graph.name, key)
+    others = await _others(assembly, graph.name, key)
     row = await _create(assembly, wish, key, pinned, digest, found.generation + 1 if found else 0)
-    return Started(row, new=True, notices=tuple(notices))
+    return Started(row, new=True, notices=tuple(others))
 
 
-async def _known(assembly: Assembly, wish: Wish, row: RunRow, digest: str) -> Started:
+async def _known(assembly: Assembly, wish: Wish, row: RunRow) -> Started:
     source = str(wish.loaded.root)
     if row.source != source:
         raise UsageError(
@@ -73,7 +74,6 @@ async def _known(assembly: Assembly, wish: Wish, row: RunRow, digest: str) -> St
             hint="choose another --run-id, or --fresh to set the old run aside",
             code="BW206",
         )
-    notices = []
     if wish.params:
         state = await assembly.library.state(row.id)
         if state.params != wish.params:
@@ -82,11 +82,7 @@ async def _known(assembly: Assembly, wish: Wish, row: RunRow, digest: str) -> St
                 hint="leave --params out to resume it, choose another --run-id, or --fresh",
                 code="BW207",
             )
-    if row.definition != digest and row.status != "done":
-        notices.append(
-            f"the files differ from what this run is pinned to; it goes on with the pinned ones "
-            f"(adopt: bailiwick runs reload {row.workflow}-{row.run_key}, start over: --fresh)"
-        )
+    notices = await pin_notices(assembly.library, row, wish.loaded)
     return Started(row, new=False, notices=(*notices, *await kept_agent(assembly, row, wish.agents)))
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Work
 from bailiwick.engine.ladder import FINAL
 from bailiwick.engine.state import State
-from bailiwick.ids import place
+from bailiwick.ids import Json, place
 from bailiwick.runs.visits import Entry, Visit
 
 LAST_LINES = 5
+Resolve = Callable[[Json], Json]
+"""Fetches a value that is kept as a blob."""
 _CAUSES = {
     "crash": "its process died",
     "stopped": "it was stopped at once",
@@ -40,7 +42,7 @@ def name_of_visit(event: ev.StepFailed | ev.EffectStarted | ev.WaitOpened) -> tu
     return event.scope, event.node, event.visit
 
 
-def attempts(entries: Sequence[Entry], visit: Visit) -> list[str]:
+def attempts(entries: Sequence[Entry], visit: Visit, resolve: Resolve = lambda value: value) -> list[str]:
     """A line per attempt of a visit: how it ended, how long it took, and the pause that was decided after it."""
     lines: list[str] = []
     numbers: dict[str, int] = {}
@@ -49,7 +51,7 @@ def attempts(entries: Sequence[Entry], visit: Visit) -> list[str]:
             case ev.EffectStarted() if name_of_visit(event) == visit.name:
                 numbers[event.key] = event.attempt
             case ev.EffectFinished() if event.key in numbers:
-                how = str((event.failure or {}).get("message") or "ok")
+                how = str(resolve((event.failure or {}).get("message")) or "ok")
                 lines.append(f"attempt {numbers[event.key]}: {how} ({event.seconds:g} s)")
             case ev.EffectLost() if event.key in numbers:
                 lines.append(f"attempt {numbers[event.key]}: cut off, {cause(event.why)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bailiwick.clock import local
@@ -32,11 +32,15 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is known of a run: its name, every event and the state they come to."""
+    """What is known of a run: its name, every event and the state they come to.
+
+    `holder` is the process that walks it, empty where nobody does, None where that was not looked at.
+    """
 
     name: str
     entries: list[Entry]
     state: State
+    holder: str | None = None
 
 
 def explain(story: Story) -> list[Reason]:
@@ -64,9 +68,9 @@ def explain_node(story: Story, node: str) -> list[Reason]:
 
 
 def _found(story: Story) -> list[Reason]:
-    """What the last node that says what it finds has found, unless all was well: a gate names the failing test."""
-    said = told(story.entries)
-    return [_told(said[-1])] if said and not said[-1].good else []
+    """What nodes that say what they find found last, unless all was well: a gate names the failing test."""
+    last = {one.node: one for one in told(story.entries)}
+    return [_told(one) for one in last.values() if not one.good]
 
 
 def _told(one: Told) -> Reason:
@@ -193,7 +197,7 @@ def _quoted(value: Json) -> str:
 def _failure(story: Story, visit: Visit) -> Reason:
     """A node that failed: each attempt, what was decided after it, and the last words of the last one."""
     failed = [e for _, _, e in story.entries if isinstance(e, ev.StepFailed) and name_of_visit(e) == visit.name]
-    lines = attempts(story.entries, visit)
+    lines = attempts(story.entries, visit, story.state.resolve)
     node = story.state.graph.nodes.get(visit.node)
     if lines and isinstance(node, Work):
         lines.append(why_no_more(node, str(failed[-1].failure.get("kind", "")) if failed else ""))
@@ -206,10 +210,18 @@ def _failure(story: Story, visit: Visit) -> Reason:
 
 def _waits(story: Story) -> list[Reason]:
     return (
-        [_wait(story.state, scope, wait) for scope, wait in story.state.waits()]
+        [_tried(story, scope, _wait(story.state, scope, wait)) for scope, wait in story.state.waits()]
         if story.state.status == "running"
         else []
     )
+
+
+def _tried(story: Story, scope: Scope, reason: Reason) -> Reason:
+    """A wait with what was tried before it, where attempts of the same visit failed."""
+    name = (scope.path, scope.cursor, scope.visit)
+    visit = next((one for one in visits(story.entries) if one.name == name), None)
+    lines = attempts(story.entries, visit, story.state.resolve) if visit is not None else []
+    return replace(reason, lines=(*lines[-LAST:], *reason.lines)) if lines else reason
 
 
 def _wait(state: State, scope: Scope, wait: OpenWait) -> Reason:
@@ -245,11 +257,22 @@ def _running(story: Story) -> list[Reason]:
         attempt = f", attempt {flight.attempt}" if flight.attempt > 1 else ""
         again = f", entered {flight.entry} times" if flight.entry > 1 else ""
         where = place(scope.path, scope.cursor)
+        if story.holder == "":
+            out.append(_interrupted(story, where, flight.since))
+            continue
         out.append(Reason("running", f"'{where}' runs since {local(flight.since)}{attempt}{again}", at=flight.since))
     if not out and story.state.status == "running" and not story.state.waits():
         where = story.state.scopes[""].cursor
         out.append(Reason("running", f"it is at '{where}' and can go on as soon as somebody walks it"))
     return out
+
+
+def _interrupted(story: Story, where: str, since: float) -> Reason:
+    """A step that had begun and whose process is gone."""
+    owner = _last(story.entries, ev.OwnerChanged)
+    who = f" ({owner[2].owner})" if owner is not None and owner[2].owner else ""
+    text = f"'{where}' was interrupted: it began {local(since)}, and the process that walked it{who} is gone"
+    return Reason("interrupted", text, (f"it is entered again with: bailiwick resume {story.name}",), since)
 
 
 def _members(story: Story) -> list[Reason]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bailiwick.cli.view.port import Listener
+from bailiwick.cli.view.port import Leaving, Listener
 from bailiwick.config.paths import make_private
 from bailiwick.errors import StoreError
 from bailiwick.gate.backends.pytest_command import read_call
@@ -104,7 +104,7 @@ def plan_of(answer: dict[str, Json], protected: tuple[str, ...]) -> GateSpec | N
 class _Silent(Listener):
     """Shows nothing: what the agent proposes is said by who asked."""
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         """Nothing to say."""
 
 

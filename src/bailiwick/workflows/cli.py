@@ -1,4 +1,4 @@
-"""`validate`, `schema`, `new`, `completion`."""
+"""`validate`, `schema`, `new`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from bailiwick.errors import InputInvalid, NotFound, UsageError
 from bailiwick.ids import NAME, Json
 
 TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"
-SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
@@ -75,7 +74,8 @@ def schema(name: str) -> int:
     return 0
 
 
-def _templates() -> dict[str, str]:
+def templates() -> dict[str, str]:
+    """The templates of `new`, with what they are for."""
     listed: dict[str, str] = json.loads((TEMPLATES / "index.json").read_text(encoding="utf-8"))
     return listed
 
@@ -92,7 +92,7 @@ def new(*, name: str | None, template: str, listing: bool) -> int:
       bailiwick new hello
       bailiwick new nightly-report --template nightly
     """
-    known = _templates()
+    known = templates()
     if listing or name is None:
         for key, text in known.items():
             click.echo(f"{key:12}  {text}")
@@ -111,23 +111,4 @@ def new(*, name: str | None, template: str, listing: bool) -> int:
     text = file.read_text(encoding="utf-8").replace(f"name: {template}\n", f"name: {target.name}\n", 1)
     file.write_text(text, encoding="utf-8")
     click.echo(f"{target}/ made from '{template}'. Next:\n  bailiwick validate {target}\n  bailiwick run {target}")
-    return 0
-
-
-@click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
-def completion(shell: str) -> int:
-    """Print the completion script for SHELL.
-
-    \b
-    Example:  eval "$(bailiwick completion bash)"
-    """
-    from click.shell_completion import get_completion_class
-
-    from bailiwick.cli.root import root
-
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise UsageError(f"no completion for {shell}")
-    click.echo(kind(root, {}, "bailiwick", "_BAILIWICK_COMPLETE").source())
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bailiwick.config.repository import is_work_tree
 from bailiwick.errors import NotFound
-from bailiwick.ids import NAME
+from bailiwick.ids import NAME, Json
 from bailiwick.lang.load import Loaded, load
 
 FILE = "workflow.yaml"
@@ -47,7 +47,49 @@ def named(places: list[Shelf]) -> dict[str, tuple[str, Path]]:
     return out
 
 
-def locate(text: str, places: list[Shelf]) -> Path:
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A workflow that could be run: by name or as a directory here, where it lies, and what it says it is for."""
+
+    name: str
+    label: str
+    path: Path
+    description: str
+
+    def to_json(self) -> dict[str, Json]:
+        """As a document."""
+        return {"name": self.name, "where": self.label, "path": str(self.path), "description": self.description}
+
+
+def listed(cwd: Path, person: Path) -> list[Listed]:
+    """Every workflow that can be run from here: directories below, then names, each group sorted."""
+    here = [Listed(f"{path.name}/", "here", path, _description(path)) for path in _beside(cwd)]
+    known = sorted(named(shelves(cwd, person)).items())
+    return [*here, *(Listed(name, label, path, _description(path)) for name, (label, path) in known)]
+
+
+def _beside(cwd: Path) -> list[Path]:
+    """The directories below that hold a workflow."""
+    try:
+        return sorted(item for item in cwd.iterdir() if NAME.fullmatch(item.name) and (item / FILE).is_file())
+    except OSError:
+        return []
+
+
+def _description(path: Path) -> str:
+    """What a workflow says it is for; that it has problems where its file can't be read."""
+    from bailiwick.errors import InputInvalid
+    from bailiwick.lang.source import read_yaml
+
+    try:
+        data = read_yaml(path / FILE).data
+    except InputInvalid:
+        return f"has problems: bailiwick validate {path}"
+    said = data.get("description") if isinstance(data, dict) else None
+    return " ".join(said.split()) if isinstance(said, str) else ""
+
+
+def locate(text: str, places: list[Shelf], cwd: Path) -> Path:
     """The directory or file that a person means: a path first, then a name."""
     path = Path(text)
     if path.exists() or "/" in text or text in (".", ".."):
@@ -55,7 +97,7 @@ def locate(text: str, places: list[Shelf]) -> Path:
     known = named(places)
     if text in known:
         return known[text][1]
-    near = difflib.get_close_matches(text, list(known), 2)
+    near = difflib.get_close_matches(text, [*(path.name for path in _beside(cwd)), *known], 2)
     hint = (
         f"did you mean {' or '.join(near)}?"
         if near
@@ -75,4 +117,4 @@ def load_workflow(text: str, cwd: Path, person: Path, *, strict: bool = False) -
         known = named(places)
         return known[name][1] if name in known else None
 
-    return load(locate(text, places), find, strict=strict)
+    return load(locate(text, places, cwd), find, strict=strict)

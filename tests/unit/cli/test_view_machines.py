@@ -92,9 +92,10 @@ def test_the_document_has_all_a_program_needs_to_go_on() -> None:
     stage.happen(None, ev.RunFinished("failed", "a", "no luck", ended=False))
     assert document(stage, 1) == {
         "run": "hello-default", "workflow": "hello", "run_id": "default", "uid": "u1", "state": "failed", "code": 1,
-        "meaning": "failed", "degraded": [], "reason": "no luck", "steps": 1, "reentered": 0,
+        "meaning": "failed", "already": False, "worker": None,
+        "degraded": [], "reason": "no luck", "steps": 1, "reentered": 0,
         "started_at": "2023-11-15T12:00:00.000Z", "ended_at": "2023-11-15T12:00:02.000Z",
-        "context": {"got": [1], "name": "world"}, "waits": [], "run_dir": "runs/hello-default",
+        "context": {"got": [1], "name": "world"}, "results": {}, "waits": [], "run_dir": "runs/hello-default",
         "next": ["bailiwick why hello-default", "bailiwick resume hello-default"],
     }  # fmt: skip
 

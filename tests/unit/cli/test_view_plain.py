@@ -338,8 +338,8 @@ def test_several_open_questions_are_each_named_by_their_wait() -> None:
     view.end(stage.now_row(), 3)
     assert lines(out)[-4:] == [
         "‖ Waiting for you: Which?",
-        "answer  bailiwick runs answer hello-default --wait w0 VALUE",
-        "answer  bailiwick runs answer hello-default --wait w1 VALUE",
+        "answer  bailiwick runs answer hello-default --question w0 VALUE",
+        "answer  bailiwick runs answer hello-default --question w1 VALUE",
         "files   runs/hello-default",
     ]
 

@@ -46,7 +46,8 @@ def test_a_failure_says_that_nothing_is_proposed_and_how_to_look() -> None:
         "No PR proposed",
         "  why      bailiwick why issue-to-pr-x",
         "  inspect  git diff 0123456789ab..agent/x-1",
-        "  go on    git switch agent/x-1, repair it, then: bailiwick gate --base 0123456789ab",
+        "  go on    git switch agent/x-1",
+        "  gate     bailiwick gate --base 0123456789ab",
         "  discard  git branch -D agent/x-1",
     )
     assert last.code == 6

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bailiwick.config.paths import find_paths
-from bailiwick.errors import BailiwickError, NotFound, UsageError
+from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
 from bailiwick.proposals import cli
 from bailiwick.proposals.cli import proposals
 from bailiwick.proposals.model import Proposal
@@ -80,12 +80,59 @@ def test_show_prints_the_document_the_change_and_the_next_commands(person: Perso
         "## Evidence",
         "**No test shows this fix.**",
         "+    return price * (100",
-        f"git push -u origin {BRANCH}",
+        f"git diff {person.proposal.base[:12]}..{BRANCH}",
     ):
         assert part in printed
     data = _json(person.runs("show", BRANCH, "--json")[1])
     assert (data["id"], data["commit"]) == (person.proposal.id, person.proposal.commit)
     assert "## How to undo" in data["document"]
+
+
+def test_the_change_is_printed_alone(person: Person) -> None:
+    """As a patch, as a table, as a document; the newest proposal where none is named."""
+    code, patch = person.runs("diff", person.proposal.id)
+    assert (code, patch.startswith("diff --git")) == (0, True)
+    assert "+    return price * (100" in patch
+    assert person.runs("diff")[1] == patch
+    assert person.runs("diff", "--stat")[1] == "shop.py  +1 −1\n"
+    told = _json(person.runs("diff", "--json")[1])
+    assert told["files"] == [{"path": "shop.py", "status": "M", "added": 1, "deleted": 1}]
+
+
+def test_a_checkout_leaves_the_persons_files_alone_and_starts_nothing(person: Person, tmp_path: Path) -> None:
+    """The branch lies in a directory of its own; hooks and filters of the repository are not started for it."""
+    repository = person.stage.repository
+    ran = tmp_path / "ran"
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    hook.chmod(0o755)
+    git(repository, "config", "filter.evil.smudge", f"touch {ran}; cat")
+    (repository / ".git" / "info").mkdir(exist_ok=True)
+    (repository / ".git" / "info" / "attributes").write_text("*.py filter=evil\n")
+    (repository / "mine.txt").write_text("not committed\n")
+    code, printed = person.runs("checkout", person.proposal.id, "--into", str(tmp_path / "there"))
+    assert code == 0, printed
+    assert "100 - percent" in (tmp_path / "there" / "shop.py").read_text()
+    assert git(tmp_path / "there", "rev-parse", "--abbrev-ref", "HEAD") == BRANCH
+    assert (ran.exists(), (repository / "mine.txt").read_text()) == (False, "not committed\n")
+    assert git(repository, "rev-parse", "--abbrev-ref", "HEAD") == "main"
+    with pytest.raises(NotReady):
+        person.runs("checkout", person.proposal.id, "--into", str(tmp_path / "again"))
+    assert f"git worktree remove {tmp_path / 'there'}" in printed
+    git(repository, "worktree", "remove", str(tmp_path / "there"))
+
+
+def test_a_checkout_never_writes_over_something(person: Person, tmp_path: Path) -> None:
+    """A directory that holds files is refused as it is."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").write_text("mine")
+    with pytest.raises(UsageError):
+        person.runs("checkout", person.proposal.id, "--into", str(tmp_path / "full"))
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["x"]
+    code, printed = person.runs("checkout", person.proposal.id, "--json")
+    folder = Path(_json(printed)["directory"])
+    assert (code, folder.parent) == (0, person.stage.repository.parent)
 
 
 def test_an_unknown_proposal_is_an_error_with_a_hint(person: Person) -> None:

@@ -52,8 +52,11 @@ def test_without_a_forge_nothing_leaves_and_the_exact_commands_are_said(stage: S
         "gate passed, proposing, NOT merging",
         f"git show {BRANCH}",
         f"git diff {stage.base[:12]}..{BRANCH}",
-        f"git push -u origin {BRANCH}",
     ]
+    git(stage.repository, "remote", "add", "mine", "https://example.org/acme/shop.git")
+    assert spoken(outcome).splitlines()[-1] == f"git push -u mine {BRANCH}"
+    git(stage.repository, "remote", "add", "origin", "https://example.org/acme/shop.git")
+    assert spoken(outcome).splitlines()[-1] == f"git push -u origin {BRANCH}"
     assert (outcome.decision, outcome.published) == ("keep", False)
     assert "+    return price * (100 - percent) / 100" in git(stage.repository, *outcome.commands[1].split()[1:])
 

@@ -60,8 +60,8 @@ def test_several_questions_need_a_name(house: House) -> None:
     """The node's name will do."""
     house.run(house.write(TWO, "two"))
     answer = house.say("runs", "answer", "two", "x")
-    assert (answer.code, "--wait with one of:" in answer.err) == (2, True)
-    assert house.say("runs", "answer", "two", "x", "--wait", "other").code == 0
+    assert (answer.code, "--question with one of:" in answer.err) == (2, True)
+    assert house.say("runs", "answer", "two", "x", "--question", "other").code == 0
     assert "First?" in house.say("status").out
     assert "Second?" not in house.say("status").out
 

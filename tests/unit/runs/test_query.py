@@ -61,8 +61,8 @@ def test_several_questions_of_one_run_are_told_apart() -> None:
     row = run_row("a", status="ready", summary={"state": "waiting"})
     found = questions([row], [_wait("w1", []), _wait("w2", [])])
     assert [asked.command for asked in found] == [
-        "bailiwick runs answer flow-a --wait w1 VALUE",
-        "bailiwick runs answer flow-a --wait w2 VALUE",
+        "bailiwick runs answer flow-a --question w1 VALUE",
+        "bailiwick runs answer flow-a --question w2 VALUE",
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import State
 from bailiwick.runs.why import Reason, Story, branch_sentence, explain, explain_node
@@ -182,3 +184,42 @@ def test_a_green_gate_at_the_end_leaves_nothing_to_explain() -> None:
     tale = Tale().tell(*_gate(1, "red: first", good=False), ev.StepPassed("", "check", 1, "build"))
     tale.tell(*_gate(2, "green", good=True))
     assert _topic(explain(tale.story()), "found") == []
+
+
+def test_a_step_whose_process_is_gone_was_interrupted() -> None:
+    """After kill -9 nothing runs: saying "runs since" would be wrong, and the way on is named."""
+    tale = Tale().tell(ev.OwnerChanged(1, "pid 7 on host h"), ev.EffectStarted("", "build", 1, 1, 1, "k"))
+    story = tale.story()
+    (running,) = _topic(explain(story), "running")
+    assert "'build' runs since" in running.text
+    gone = replace(story, holder="")
+    (reason,) = _topic(explain(gone), "interrupted")
+    assert "'build' was interrupted" in reason.text
+    assert "pid 7 on host h" in reason.text
+    assert reason.lines == ("it is entered again with: bailiwick resume flow-default",)
+    assert not _topic(explain(gone), "running")
+    assert _topic(explain(replace(story, holder="pid 8")), "running")
+
+
+def test_a_wait_after_failed_attempts_says_what_was_wrong_with_them() -> None:
+    """An answer that was rejected for its keys is told with the keys, not only with its class."""
+    tale = Tale().effect("build", failure="the answer lacks 'title'")
+    tale.tell(ev.WaitOpened("", "build", 1, "w1", "exhausted", body={"question": "What now?", "choices": ["retry"]}))
+    (reason,) = _topic(explain(tale.story()), "waits")
+    assert reason.lines[0] == "attempt 1: the answer lacks 'title' (0.5 s)"
+
+
+def test_what_a_gate_found_is_told_although_other_nodes_spoke_after_it() -> None:
+    """The failing test is the reason; that the work was kept in a branch is not."""
+    tale = Tale()
+    for node, said in (
+        ("build", {"told": "red: t.py::test_a fails", "good": False, "lines": ["t.py:3: assert 1 == 2"]}),
+        ("left", {"told": "agent/x holds what there is"}),
+    ):
+        key = f"key-{node}-1"
+        tale.tell(ev.EffectStarted("", node, 1, 1, 1, key), ev.EffectObserved("", key, said))
+        tale.tell(
+            ev.EffectFinished("", key, seconds=0.5), ev.StepDone("", node, 1, "left" if node == "build" else "done")
+        )
+    (reason,) = _topic(explain(tale.story()), "found")
+    assert (reason.text, reason.lines) == ("'build' found: red: t.py::test_a fails", ("t.py:3: assert 1 == 2",))

@@ -16,6 +16,7 @@ def choose_view(
     *,
     json: bool = False,
     events: bool = False,
+    verbose: bool = False,
     is_terminal: bool | None = None,
     printer: Printer | None = None,
     clock: Clock | None = None,
@@ -34,13 +35,16 @@ def choose_view(
         from bailiwick.cli.view.events import EventsView
 
         return EventsView(printer)
+    from bailiwick.cli.view.display import Displays
+
+    displays = Displays(verbose=verbose)
     if _drawable() if is_terminal is None else is_terminal:
         from bailiwick.cli.view.live import LiveView
 
-        return LiveView(printer, clock)
+        return LiveView(printer, clock, displays=displays)
     from bailiwick.cli.view.plain import PlainView
 
-    return PlainView(printer, clock)
+    return PlainView(printer, clock, displays)
 
 
 def _drawable() -> bool:

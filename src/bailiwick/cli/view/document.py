@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from bailiwick.cli.output import Printer, json_text
-from bailiwick.cli.view.ending import WORDS, Known, Question, ending
-from bailiwick.cli.view.port import Entry, Listener, name_of, run_dir, told
+from bailiwick.cli.view.ending import BACKGROUND, WORDS, Known, Question, ending, results
+from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of, run_dir, told
 from bailiwick.clock import Clock, iso
 from bailiwick.engine.state import State
 from bailiwick.errors import StoreError
@@ -36,14 +36,14 @@ class DocumentView(Listener):
     def trouble(self, run: str, text: str) -> None:
         self._people.line(text)
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         if state is not None:
             self._known.learn(row, state)
-        self._printer.emit_json(self._document(row, code))
+        self._printer.emit_json(self._document(row, code, leaving or Leaving()))
 
-    def _document(self, row: RunRow, code: int) -> dict[str, Json]:
-        words = ending(row, code, self._known, self._printer, self._clock.now())
-        directory = run_dir(row) or None
+    def _document(self, row: RunRow, code: int, leaving: Leaving) -> dict[str, Json]:
+        words = ending(row, code, self._known, self._printer, self._clock.now(), leaving)
+        directory = None if leaving.gone else run_dir(row) or None
         ended = told(row, "ended_at")
         document: dict[str, Json] = {
             "run": name_of(row),
@@ -52,7 +52,9 @@ class DocumentView(Listener):
             "uid": row.id,
             "state": told(row, "state") or row.status,
             "code": code,
-            "meaning": WORDS.get(code, ""),
+            "meaning": BACKGROUND if leaving.worker is not None else WORDS.get(code, ""),
+            "already": leaving.already,
+            "worker": leaving.worker,
             "degraded": told(row, "degraded") or [],
             "reason": told(row, "reason") or "",
             "steps": told(row, "steps") or 0,
@@ -63,6 +65,7 @@ class DocumentView(Listener):
         context = _context(self._known.states.get(row.id))
         if context is not None:
             document["context"] = context
+        document["results"] = _bounded(results(self._known.states.get(row.id)))
         document["waits"] = [_wait(question) for question in self._known.questions(row)]
         return document | {"run_dir": directory, "next": words.commands()}
 
@@ -90,4 +93,8 @@ def _context(state: State | None) -> dict[str, Json] | None:
         found = {name: state.lookup("", name) for name in names}
     except (KeyError, StoreError):
         return None
+    return _bounded(found)
+
+
+def _bounded(found: dict[str, Json]) -> dict[str, Json] | None:
     return found if len(json_text(found, indent=None)) <= CONTEXT_LIMIT else None

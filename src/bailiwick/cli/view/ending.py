@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from bailiwick.cli.output import Printer, Styled, counted, duration
-from bailiwick.cli.view.port import name_of, run_dir, told
+from bailiwick.cli.output import Printer, Styled, counted, dollars, duration, json_text, wrapped
+from bailiwick.cli.view.port import Leaving, name_of, run_dir, told
 from bailiwick.cli.view.words import answer_command, short
 from bailiwick.engine.state import PERSON_WAITS, OpenWait, State
+from bailiwick.errors import StoreError
 from bailiwick.ids import Json, place
 from bailiwick.journal.rows import RunRow
 
@@ -26,7 +27,12 @@ WORDS = {
 }
 """What an exit code says."""
 _LOOK = {0: "done", 1: "failed", 4: "warn", 6: "failed"}
-_STYLE = {"done": "good", "failed": "bad", "warn": "wait", "waits": "wait", "sleeps": "wait"}
+BACKGROUND = "goes on in the background"
+RESULT_LENGTH = 400
+"""Characters of one returned value that are shown."""
+COMMAND_LENGTH = 4000
+"""Characters of params up to which a command that repeats them is suggested."""
+_STYLE = {"runs": "strong", "done": "good", "failed": "bad", "warn": "wait", "waits": "wait", "sleeps": "wait"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +97,23 @@ def _from_summary(row: RunRow) -> list[Question]:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The last words: a symbol, one sentence, and labelled commands."""
+    """The last words: a symbol, one sentence, what the workflow returns, and labelled commands."""
 
     symbol: str
     sentence: str
     next: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, str], ...] = ()
 
     def show(self, printer: Printer) -> None:
         """Write it."""
         printer.line()
         mark = printer.symbol(self.symbol)
-        printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(self.sentence, "strong"))
+        first, *more = wrapped(printer.safe(self.sentence), max(printer.width - 2, 0))
+        printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(first, "strong"))
+        for part in more:
+            printer.line("  ", Styled(part, "strong"))
+        for name, value in self.results:
+            printer.line(Styled(f"{'result':<8}", "dim"), f"{name} = {value}")
         for label, value in self.next:
             printer.line(Styled(f"{label:<8}", "dim"), value)
 
@@ -110,14 +122,77 @@ class Ending:
         return [value for _, value in self.next if value.startswith("bailiwick ")]
 
 
-def ending(row: RunRow, code: int, known: Known, printer: Printer, now: float) -> Ending:
+def ending(
+    row: RunRow, code: int, known: Known, printer: Printer, now: float, leaving: Leaving | None = None
+) -> Ending:
     """How a command ends that leaves with `code`."""
+    leaving = leaving or Leaving()
+    if leaving.worker is not None:
+        return _background(row, leaving.worker)
     questions = known.questions(row)
     symbol = _LOOK.get(code, "sleeps" if code == 7 else "waits")
-    following = _next(row, code, known, questions)
-    if files := run_dir(row):
+    following = [] if leaving.gone else _next(row, code, known, questions, leaving)
+    if (files := run_dir(row)) and not leaving.gone:
         following.append(("files", files))
-    return Ending(symbol, _sentence(row, code, known, printer, now), tuple(following))
+    sentence = _already(row, printer, now) if leaving.already else _sentence(row, code, known, printer, now)
+    if leaving.gone and code not in _LOOK:
+        sentence = f"{_word(code)} after {_steps(row)}; it can't be resumed: all of it is removed now."
+    shown = _results(known.states.get(row.id)) if leaving.results else ()
+    return Ending(symbol, sentence + _cost(leaving), tuple(following), shown)
+
+
+def _background(row: RunRow, worker: int) -> Ending:
+    name = name_of(row)
+    following = (
+        ("follow", f"bailiwick logs -f {name}"),
+        ("wait", f"bailiwick runs wait {name}"),
+        ("stop", f"bailiwick stop {name}"),
+    )
+    return Ending("runs", f"{name} {BACKGROUND} (pid {worker}).", following)
+
+
+def _already(row: RunRow, printer: Printer, now: float) -> str:
+    """What is said of a run that was over before the command came: nothing was done now."""
+    ended = told(row, "ended_at")
+    when = ""
+    if isinstance(ended, int | float):
+        when = f" since {printer.time(ended, now)}, {printer.relative(ended, now)}"
+    if row.status == "done":
+        degraded = ", but degraded" if told(row, "degraded") else ""
+        return f"Already done{degraded}{when} ({_steps(row)}); nothing was run."
+    reason = short(told(row, "reason") or "no reason was given")
+    return f"Already failed{when}, at '{told(row, 'node') or ''}': {reason}"
+
+
+def _cost(leaving: Leaving) -> str:
+    return f" {dollars(leaving.usd)} spent." if leaving.usd else ""
+
+
+def results(state: State | None) -> dict[str, Json]:
+    """What the workflow returns, as far as it is there; nothing for one that declares no `returns`."""
+    if state is None or "" not in state.scopes or state.status not in ("done", "failed"):
+        return {}
+    out: dict[str, Json] = {}
+    for name in state.graph.returns:
+        try:
+            out[name] = state.lookup("", name)
+        except (KeyError, StoreError):
+            continue
+    return out
+
+
+def _results(state: State | None) -> tuple[tuple[str, str], ...]:
+    return tuple((name, shown_value(value)) for name, value in results(state).items())
+
+
+def shown_value(value: Json) -> str:
+    """A value in one bounded line: text as it is, everything else as JSON."""
+    return short(value if isinstance(value, str) else json_text(value, indent=None), RESULT_LENGTH)
+
+
+def _word(code: int) -> str:
+    word = WORDS.get(code, f"left with code {code}")
+    return f"{word[0].upper()}{word[1:]}"
 
 
 def _sentence(row: RunRow, code: int, known: Known, printer: Printer, now: float) -> str:
@@ -144,8 +219,7 @@ def _sentence(row: RunRow, code: int, known: Known, printer: Printer, now: float
             asked = next((q.text for q in known.questions(row) if q.kind in PERSON_WAITS), "")
             return f"Waiting for you: {short(asked)}" if asked else "Waiting for you."
         case _:
-            word = WORDS.get(code, f"left with code {code}")
-            return f"{word[0].upper()}{word[1:]} after {_steps(row)}; nothing is lost."
+            return f"{_word(code)} after {_steps(row)}; nothing is lost."
 
 
 def _steps(row: RunRow) -> str:
@@ -157,7 +231,9 @@ def _done(row: RunRow, state: State | None, *, degraded: bool) -> str:
     end = told(row, "ended_at")
     total = state.wall if state else (float(end) - row.created_at if isinstance(end, int | float) else None)
     again = told(row, "reentered")
-    parts = [f"Done in {duration(total)}" if total is not None else "Done", _steps(row)]
+    parts = [f"Done in {duration(total)}" if total is not None else "Done"]
+    if state is None or not any(node.display for node in state.graph.nodes.values()):
+        parts.append(_steps(row))
     if isinstance(again, int) and again:
         parts.append(f"{again} re-entered")
     text = ", ".join(parts)
@@ -168,18 +244,19 @@ def _done(row: RunRow, state: State | None, *, degraded: bool) -> str:
     return f"{text}, but degraded: {nodes} used a default."
 
 
-def _next(row: RunRow, code: int, known: Known, questions: list[Question]) -> list[tuple[str, str]]:
+def _next(row: RunRow, code: int, known: Known, questions: list[Question], leaving: Leaving) -> list[tuple[str, str]]:
     name = name_of(row)
     go_on = ("go on", f"bailiwick resume {name}")
     why = ("why", f"bailiwick why {name}")
     state = known.states.get(row.id)
+    anew = [("anew", command)] if (command := leaving.anew or _fresh(row, state)) else []
     match code:
-        case 0:
-            return []
+        case 0 | 4:
+            return [*([why] if code else []), *(anew if leaving.already else [])]
         case 1:
-            return [why, _fresh(row) if state is not None and state.ended else go_on]
-        case 4 | 6:
-            return [why]
+            return [why, *(anew if state is not None and state.ended else [go_on])]
+        case 6:
+            return [why, *(anew if leaving.already else [])]
         case 3 | 5 if row.status != "stopped":
             return _answers(questions) or [why]
         case 7:
@@ -193,6 +270,11 @@ def _answers(questions: list[Question]) -> list[tuple[str, str]]:
     return [("answer", q.command(sum(1 for o in asked if o.run == q.run) - 1)) for q in asked[:6]]
 
 
-def _fresh(row: RunRow) -> tuple[str, str]:
+def _fresh(row: RunRow, state: State | None) -> str:
+    """The command that starts a run over with the same params; empty where that is too long to be typed."""
     key = "" if row.run_key == "default" else f" --run-id {row.run_key}"
-    return ("anew", f"bailiwick run {shlex.quote(row.source or row.workflow)}{key} --fresh")
+    params = json_text(state.params, indent=None) if state is not None and state.params else ""
+    if state is None or len(params) > COMMAND_LENGTH:
+        return ""
+    given = f" --params {shlex.quote(params)}" if params else ""
+    return f"bailiwick run {shlex.quote(row.source or row.workflow)}{key}{given} --fresh"

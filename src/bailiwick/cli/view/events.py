@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from bailiwick.cli.output import Printer, json_text
-from bailiwick.cli.view.port import Entry, Listener, name_of, told
+from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of, told
 from bailiwick.clock import iso
 from bailiwick.engine.events import Event, body_of
 from bailiwick.engine.state import Deferred, State
@@ -35,7 +35,7 @@ class EventsView(Listener):
     def trouble(self, run: str, text: str) -> None:
         self._people.line(text)
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         shown = told(row, "state") or row.status
         self._printer.write(json_text(_head(row, "End") | {"state": shown, "code": code}, indent=None) + "\n")
 

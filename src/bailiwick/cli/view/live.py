@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bailiwick.cli.output import NARROW, Line, Printer
+from bailiwick.cli.view.display import Displays
 from bailiwick.cli.view.ending import Known, ending
 from bailiwick.cli.view.plain import FIRST_OWN, PlainView
-from bailiwick.cli.view.port import Entry, Listener, name_of
+from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of
 from bailiwick.cli.view.tree import Picture, Run
+from bailiwick.cli.view.visits import Visit
 from bailiwick.clock import Clock
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import State
@@ -40,11 +42,18 @@ _COLOURS = {"good": "green", "bad": "red", "wait": "yellow", "dim": "dim", "stro
 class LiveView(Listener):
     """Draws the run that was begun; until then it writes lines. Everything happens on the loop's own thread."""
 
-    def __init__(self, printer: Printer, clock: Clock, console: Callable[[], Console] | None = None) -> None:
+    def __init__(
+        self,
+        printer: Printer,
+        clock: Clock,
+        console: Callable[[], Console] | None = None,
+        displays: Displays | None = None,
+    ) -> None:
         self._printer = printer
+        self._displays = displays or Displays()
         self._clock = clock
         self._console = console or self._terminal
-        self._lines = PlainView(printer, clock)
+        self._lines = PlainView(printer, clock, self._displays)
         self._runs: dict[str, Run] = {}
         self._known = Known()
         self._picture: Picture | None = None
@@ -74,7 +83,10 @@ class LiveView(Listener):
             if entries and entries[0][0] > FIRST_OWN:
                 run.track.seed(state)
                 entries = []
-        _fold(run, entries)
+                for visit in run.track.under_way():
+                    self._displays.dress(visit, state)
+        for visit in _fold(run, entries):
+            self._displays.dress(visit, state)
         run.learn(state, shown_state(state))
         if run.over and row.parent is not None:
             self._runs.pop(row.id, None)
@@ -117,12 +129,12 @@ class LiveView(Listener):
         self._paused = max(0, self._paused - 1)
         self._arm(SHORTEST)
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         self.close()
         if state is not None:
             self._known.learn(row, state)
         self._leave_summary()
-        ending(row, code, self._known, self._printer, self._clock.now()).show(self._printer)
+        ending(row, code, self._known, self._printer, self._clock.now(), leaving).show(self._printer)
 
     def close(self) -> None:
         self._closed = True
@@ -203,15 +215,15 @@ class LiveView(Listener):
         self._arm(LONGEST)
 
 
-def _fold(run: Run, entries: list[Entry]) -> None:
-    """Take events in; of a long row of pure steps only the last ones."""
+def _fold(run: Run, entries: list[Entry]) -> Iterator[Visit]:
+    """Take events in, of a long row of pure steps only the last ones; gives the visits that they are about."""
     spare = sum(1 for _, _, event in entries if isinstance(event, ev.StepPassed)) - PURE_KEPT
     for _, at, event in entries:
         if spare > 0 and isinstance(event, ev.StepPassed):
             spare -= 1
             run.track.skip(event)
-        else:
-            run.track.apply(event, at)
+        elif visit := run.track.apply(event, at):
+            yield visit
 
 
 def _rich(lines: list[Line]) -> Text:

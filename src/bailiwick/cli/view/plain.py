@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bailiwick.cli.output import Printer, Styled, counted, duration
+from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.ending import Known, ending
-from bailiwick.cli.view.port import Entry, Listener, name_of
+from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of
 from bailiwick.cli.view.visits import Stand, Track, Visit
 from bailiwick.cli.view.words import STYLE, Said, answer_command, phrase, question_of, run_words, short
 from bailiwick.clock import Clock
@@ -31,8 +32,9 @@ _COLUMN_LIMIT = 28
 class PlainView(Listener):
     """Writes lines as events become durable. Runs other than the one that is `shown` are named by who called them."""
 
-    def __init__(self, printer: Printer, clock: Clock) -> None:
+    def __init__(self, printer: Printer, clock: Clock, displays: Displays | None = None) -> None:
         self._printer = printer
+        self._displays = displays or Displays()
         self._clock = clock
         self.shown = ""
         self._tracks: dict[str, Track] = {}
@@ -59,14 +61,16 @@ class PlainView(Listener):
             self.meet(row, state, entries)
             self._tracks[row.id] = seeded(state) if entries and entries[0][0] > FIRST_OWN else track
         prefix = self._prefix(row)
-        quiet = len([e for _, _, e in entries if isinstance(e, ev.StepPassed)]) - PURE_LINES
+        quiet = sum(1 for _, _, e in entries if isinstance(e, ev.StepPassed) and self._is_told(e, state)) - PURE_LINES
         skipped = max(0, quiet)
         for _, at, event in entries:
-            if quiet > 0 and isinstance(event, ev.StepPassed):
+            if quiet > 0 and isinstance(event, ev.StepPassed) and self._is_told(event, state):
                 quiet -= 1
                 track.skip(event)
                 continue
             visit = track.apply(event, at)
+            if visit is not None:
+                self._displays.dress(visit, state)
             self._tell(row, state, event, at, visit)
         if skipped:
             self._say(entries[-1][1], "passed", "", f"and {counted(skipped, 'pure step')} more", prefix)
@@ -75,13 +79,18 @@ class PlainView(Listener):
         elif not self.shown and parked(state, entries[-1][1] if entries else 0.0):
             self._tracks.pop(row.id, None)
 
+    def _is_told(self, event: ev.StepPassed, state: State) -> bool:
+        """Whether a pure step gets a line by what its node says of its display."""
+        node = state.graph.nodes.get(event.node)
+        return self._displays.verbose or node is None or node.display is None or node.display.mode == "shown"
+
     def trouble(self, run: str, text: str) -> None:
         self._say(self._clock.now(), "warn", "", short(text), "")
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         if state is not None:
             self._known.learn(row, state)
-        ending(row, code, self._known, self._printer, self._clock.now()).show(self._printer)
+        ending(row, code, self._known, self._printer, self._clock.now(), leaving).show(self._printer)
 
     def _prefix(self, row: RunRow) -> str:
         if row.id == self.shown:
@@ -114,7 +123,7 @@ class PlainView(Listener):
             self._say(at, said.symbol, "", said.text, prefix)
         for note in _notes(event, state.graph):
             self._say(at, "warn", visit.place if visit else "", note, prefix)
-        if visit is None or not _worth_a_line(event, visit):
+        if visit is None or not _worth_a_line(event, visit) or is_left_out(visit):
             return
         text = phrase(visit, self._printer, state.graph, at)
         if visit.stand is Stand.WAITS and visit.wait is not None:

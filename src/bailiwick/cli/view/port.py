@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,24 @@ if TYPE_CHECKING:
 Entry = tuple[int, float, Event]
 
 
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How a command leaves a run, besides its exit code.
+
+    `already`: the run was over before the command looked at it. `worker`: the process that goes on with it in the
+    background. `anew`: the command that starts it over, where that is not `run`. `gone`: everything is removed when the
+    command ends, so that no further command can work on it. `usd`: what the tree has spent, where that is known.
+    `results`: what the workflow returns is shown to people.
+    """
+
+    already: bool = False
+    worker: int | None = None
+    anew: str = ""
+    usd: float | None = None
+    gone: bool = False
+    results: bool = True
+
+
 class View(Protocol):
     """Shows a walk. A reader that goes away silences a view; it never disturbs the walk."""
 
@@ -25,7 +44,7 @@ class View(Protocol):
     def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
         """This run is the one that is shown; whatever else is heard of belongs to its tree."""
 
-    def end(self, row: RunRow, code: int, state: State | None = None) -> None:
+    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         """The command leaves with this code; `state` tells what a run came to that was not walked here."""
 
     def close(self) -> None:

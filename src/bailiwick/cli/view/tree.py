@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bailiwick.cli.output import Line, Printer, Styled, cells, counted, duration
+from bailiwick.cli.output import NARROW, Line, Printer, Styled, cells, counted, dollars, duration, wrapped
+from bailiwick.cli.view.display import is_left_out
 from bailiwick.cli.view.visits import Lane, Stand, Track, Visit
 from bailiwick.cli.view.words import STYLE, phrase, question_of, short
 from bailiwick.engine.graph import Graph
@@ -14,6 +15,10 @@ CONSTRUCT_LINES = 12
 """Lines below a construct or a call, at most."""
 DEEPEST = 6
 _LABEL = 12
+_TIME = 7
+_BELOW = 4
+BROKEN = 4
+"""Lines that the words of a failed step may take."""
 _LABEL_LIMIT = 28
 
 
@@ -48,16 +53,19 @@ class Picture:
         self._name = name
         self._runs = runs
         self._root = root
+        self._width = NARROW
 
     def lines(self, width: int, height: int, now: float, trouble: str = "") -> list[Line]:
         """The header and as much of the tree as fits, the newest visits first; `height` lines at most."""
         run = self._runs.get(self._root) or Run()
+        self._width = width
         tail = [(Styled(f"{self._printer.symbol('warn')} {short(trouble)}", "wait"),)] if trouble else []
         body = self._body(run, max(1, height - 1 - len(tail)), now)
         return [self._fit(line, width) for line in [self._header(run, now), *body, *tail]][: max(1, height)]
 
     def body(self, width: int, height: int, now: float) -> list[Line]:
         """The tree without the header."""
+        self._width = width
         run = self._runs.get(self._root) or Run()
         return [self._fit(line, width) for line in self._body(run, height, now)]
 
@@ -65,12 +73,15 @@ class Picture:
         waits = sum(1 for r in self._runs.values() for v in r.track.under_way() if v.stand is Stand.WAITS)
         waits += sum(1 for r in self._runs.values() if r.track.budget is not None)
         parts = [duration(int(run.elapsed(now))), counted(run.steps, "step")]
+        spent = sum(one.track.usd for one in self._runs.values())
+        if spent:
+            parts.append(dollars(spent))
         if waits:
             parts.append(f"{waits} waiting for you")
         return (Styled(self._name, "strong"), Styled(f"  {run.state}  "), Styled(", ".join(parts), "dim"))
 
     def _body(self, run: Run, room: int, now: float) -> list[Line]:
-        blocks = [self._block(run, visit, now, 0) for visit in run.track.root.visits]
+        blocks = [self._block(run, visit, now, 0) for visit in run.track.root.visits if not is_left_out(visit)]
         if run.track.budget is not None:
             blocks.append([self._budget(run)])
         earlier = run.track.root.earlier
@@ -94,13 +105,27 @@ class Picture:
     def _block(self, run: Run, visit: Visit, now: float, depth: int) -> list[Line]:
         """A visit's own line and, below it, what is under way or failed inside it."""
         below = self._below(run, visit, now, depth + 1) if depth < DEEPEST else []
-        return [self._row(run, visit, now, depth), *below]
+        own = self._row(run, visit, now, depth)
+        return [*(self._broken(own) if visit.symbol is Stand.FAILED else [own]), *below]
+
+    def _broken(self, line: Line) -> list[Line]:
+        """A line that says what went wrong: broken between words instead of cut, the rest indented below it."""
+        mark, label, text, *rest = line
+        head, words = text.text[: _TIME + 3], text.text[_TIME + 3 :]
+        room = self._width - cells(mark.text) - cells(label.text) - len(head)
+        first, *more = wrapped(words, max(room, _LABEL))
+        below = wrapped(" ".join(more), self._width - _BELOW)[: BROKEN - 1] if more else []
+        own: Line = (mark, label, Styled(f"{head}{first}", text.style), *rest)
+        return [own, *((Styled(f"{' ' * _BELOW}{part}", text.style),) for part in below)]
 
     def _below(self, run: Run, visit: Visit, now: float, depth: int) -> list[Line]:
         blocks = [self._member(run, lane, now, depth) for lane in _failed_first(visit)]
         child = self._runs.get(visit.child) if visit.child and visit.live else None
         if child is not None:
-            blocks += [self._block(child, last, now, depth) for last in child.track.root.visits[-1:]]
+            blocks += [
+                self._block(child, last, now, depth)
+                for last in [v for v in child.track.root.visits if not is_left_out(v)][-1:]
+            ]
         lines: list[Line] = []
         hidden = 0
         for block in filter(None, blocks):
@@ -142,7 +167,7 @@ class Picture:
         said = short(visit.said, 200) if visit.stand is Stand.RUNS and visit.said else ""
         mark = Styled(f"{'  ' * depth}{self._printer.symbol(visit.symbol)} ", STYLE[visit.symbol])
         style = "dim" if passed else ""
-        text = "  ".join(part for part in (f"{time:>7}", words) if part)
+        text = "  ".join(part for part in (f"{time:>{_TIME}}", words) if part)
         return (
             mark,
             Styled(f"{visit.label:<{self._column(run)}}", style),

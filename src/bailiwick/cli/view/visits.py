@@ -37,6 +37,7 @@ class Visit:
     """One visit of a node. `spent` sums its attempts; `over` counts the members of a construct by how they ended.
 
     `told` is a sentence of the node about what it found, `bad` that it found nothing good although it did its work.
+    `mode`, `title` and `text` are how its workflow wants it to be seen; `usd` is what its turns cost.
     """
 
     scope: str
@@ -57,6 +58,10 @@ class Visit:
     defaulted: bool = False
     said: str = ""
     told: str = ""
+    mode: str = ""
+    title: str = ""
+    text: str | None = None
+    usd: float = 0.0
     bad: bool = False
     child: str = ""
     size: int = 0
@@ -80,7 +85,9 @@ class Visit:
 
     @property
     def label(self) -> str:
-        """The node, with the number of the visit unless it is the first."""
+        """Its title, else the node with the number of the visit unless it is the first."""
+        if self.title:
+            return self.title
         return self.node if self.number <= 1 else f"{self.node}@{self.number}"
 
     def seconds(self, now: float) -> float | None:
@@ -132,6 +139,8 @@ class Track:
         self.lanes: dict[str, Lane] = {"": Lane("")}
         self.budget: ev.WaitOpened | None = None
         self.places: dict[str, Visit] = {}
+        self.sessions: dict[str, float] = {}
+        self.usd = 0.0
 
     @property
     def root(self) -> Lane:
@@ -241,8 +250,23 @@ class Track:
         visit = self._lane(e.scope).last
         if visit is not None:
             visit.spent += e.seconds
+            visit.usd += self._cost(e)
             visit.reason = str(e.failure.get("message", "")) if e.failure else ""
         return visit
+
+    def _cost(self, e: ev.EffectFinished) -> float:
+        """The dollars of an attempt; a backend that counts over a whole session is differenced."""
+        usage = e.log.get("usage")
+        usd = usage.get("usd") if isinstance(usage, dict) else None
+        if not isinstance(usage, dict) or not isinstance(usd, int | float):
+            return 0.0
+        session = e.log.get("session")
+        if usage.get("cumulative") and isinstance(session, str):
+            before = self.sessions.get(session, 0.0)
+            self.sessions[session] = float(usd)
+            usd = max(0.0, usd - before)
+        self.usd += usd
+        return float(usd)
 
     def _lost(self, e: ev.EffectLost, at: float) -> Visit | None:
         visit = self._lane(e.scope).last

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bailiwick.cli.output import Printer, clean, clip, counted, duration
+from bailiwick.cli.output import Printer, clean, clip, counted, dollars, duration
 from bailiwick.cli.view.visits import Stand, Visit
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Branch, Graph
@@ -39,7 +39,7 @@ def short(value: Json, length: int = LONGEST) -> str:
 
 def answer_command(name: str, choices: Sequence[Json], wait: str = "") -> str:
     """The command that answers a question; `wait` names it where several are open."""
-    which = f" --wait {wait}" if wait else ""
+    which = f" --question {wait}" if wait else ""
     values = " | ".join(shlex.quote(short(c, 80)) for c in choices) or "VALUE"
     return f"bailiwick runs answer {name}{which} {values}"
 
@@ -73,6 +73,8 @@ def _towards(visit: Visit, printer: Printer) -> str:
 
 
 def _passed(visit: Visit, printer: Printer, graph: Graph) -> str:
+    if visit.text is not None:
+        return short(visit.text)
     node = graph.nodes.get(visit.node)
     if isinstance(node, Branch):
         value = "no value" if visit.value is None else short(visit.value, 80)
@@ -114,7 +116,7 @@ def members(visit: Visit) -> str:
 
 
 def _done(visit: Visit) -> str:
-    parts = [short(visit.told)] if visit.told else []
+    parts = [short(one) for one in (visit.text, visit.told) if one]
     if visit.answer is not None:
         parts.append(f'answered "{short(visit.answer, 80)}"' + (f" by {short(visit.by, 40)}" if visit.by else ""))
     if visit.size:
@@ -124,6 +126,8 @@ def _done(visit: Visit) -> str:
         parts.append(f"on attempt {visit.attempts}")
     if visit.defaulted:
         parts.append("a default was used: the result is degraded")
+    if visit.usd:
+        parts.append(dollars(visit.usd))
     return "; ".join(parts)
 
 

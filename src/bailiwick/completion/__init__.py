@@ -1,0 +1,1 @@
+"""Completion in a shell: the script for it, and what is completed."""

@@ -1,0 +1,39 @@
+"""How a command of a pattern speaks: its first lines fit the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bailiwick.cli.output import cells
+from bailiwick.patterns import request as module
+from bailiwick.patterns.model import Line
+from bailiwick.patterns.request import Request
+
+if TYPE_CHECKING:
+    import pytest
+
+WORDS = st.lists(st.text("abc/.:é", min_size=1, max_size=25), min_size=1, max_size=40)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=WORDS, width=st.integers(40, 120))
+def test_the_first_lines_fit_the_terminal_and_no_word_is_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], width: int
+) -> None:
+    """Broken between words, the rest below the text and not below the label."""
+    monkeypatch.setattr(module, "screen_width", lambda **_: width)
+    Request("issue-to-pr").tell(Line("sandbox", " ".join(words)))
+    first, *more = capsys.readouterr().out.splitlines()
+    assert first.startswith("sandbox   ")
+    assert all(line.startswith(" " * 10) for line in more)
+    assert " ".join([first.removeprefix("sandbox"), *more]).split() == words
+    assert all(cells(line) <= width for line in (first, *more))
+
+
+def test_where_nobody_looks_lines_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """A log is searched line by line."""
+    Request("issue-to-pr").tell(Line("gate", "word " * 60))
+    assert len(capsys.readouterr().out.splitlines()) == 1
