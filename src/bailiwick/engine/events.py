@@ -47,7 +47,10 @@ class RunCreated(Event):
 
 @dataclass(frozen=True, slots=True)
 class Forked(Event):
-    """A run that shares another one's journal up to a seq, with some context values set anew."""
+    """A run that shares another one's journal up to a seq, with some context values set anew.
+
+    `limits` are its own ceilings; without any, those of the shared journal hold.
+    """
 
     run: str
     upto: int
@@ -55,6 +58,7 @@ class Forked(Event):
     values: dict[str, Json] = field(default_factory=dict)
     key: str = ""
     workspace: str = ""
+    limits: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

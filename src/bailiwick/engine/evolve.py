@@ -120,6 +120,8 @@ def _on_forked(state: State, e: ev.Forked, at: float) -> None:
     state.scopes[""].writes.update(e.values)
     state.created_at, state.wall, state.steps, state.lost = at, 0.0, 0, 0
     state.status, state.stopping = "running", ""
+    if e.limits:
+        state.limits, state.reached, state.budget_wait = dict(e.limits), {}, None
 
 
 def _on_owner(state: State, e: ev.OwnerChanged, at: float) -> None:

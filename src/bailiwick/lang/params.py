@@ -22,10 +22,17 @@ def check_params(graph: Graph, params: dict[str, Json]) -> str:
     return "; ".join(problems)
 
 
-def defaults(graph: Graph) -> dict[str, Json]:
-    """Values that the `params:` schemas declare for names nobody gives."""
+def first_context(graph: Graph, params: dict[str, Json]) -> dict[str, Json]:
+    """The context a run of this definition begins with: defaults of `params:`, then `vars:`, then what is given."""
     found = (graph.params or {}).items()
-    return {name: schema["default"] for name, schema in found if isinstance(schema, dict) and "default" in schema}
+    defaults = {name: schema["default"] for name, schema in found if isinstance(schema, dict) and "default" in schema}
+    return {**defaults, **graph.vars, **params}
+
+
+def check_values(graph: Graph, values: dict[str, Json]) -> str:
+    """One sentence per value that does not fit the param of its name; other names are the context's own."""
+    known = graph.params or {}
+    return "; ".join(text for name, value in values.items() if name in known for text in _misfit(name, value, known[name]))
 
 
 def _unknown(name: str, graph: Graph) -> str:

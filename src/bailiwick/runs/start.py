@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from bailiwick import __version__
-from bailiwick.engine.events import RunCreated
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json, params_key, run_uid
-from bailiwick.journal.codec import encode
-from bailiwick.journal.rows import NewRun, RunRow
+from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
-from bailiwick.lang.params import check_params, defaults
+from bailiwick.lang.params import check_params
 from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.creation import NewRunPlace, created_run, refuse
 from bailiwick.runtime.owner import host_id
 from bailiwick.runtime.pins import Pinned, pin_all
 
@@ -51,13 +48,11 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
     key = key_of(wish)
     if not NAME.fullmatch(key):
         raise UsageError(f"run id '{key}' is not a valid name", hint="letters, digits, '_', '.', '-'; at most 64")
-    problem = check_params(graph, wish.params)
-    if problem:
-        raise UsageError(problem, hint="see `params:` in the workflow", code="BW205")
     found = await assembly.store.find(graph.name, key)
     digest, pinned = pin_all(wish.loaded)
     if found is not None and not wish.fresh:
         return await _known(assembly, wish, found, digest)
+    refuse(check_params(graph, wish.params))
     if found is not None:
         await _set_aside(assembly, found)
     notices = await _others(assembly, graph.name, key)
@@ -118,27 +113,17 @@ async def _create(
         assembly.pins.materialise(item)
         await assembly.store.define(item.digest, item.body)
     uid = run_uid(graph.name, key, generation, f"{host_id()}:{assembly.state_dir}:{now!r}")
-    context = {**defaults(graph), **graph.vars, **wish.params}
-    sources = {item.digest: str(item.root) for item in pinned}
-    created = RunCreated(
-        uid,
-        uid,
-        digest,
-        context,
-        wish.params,
-        key,
-        graph.name,
-        assembly.workspace(uid),
-        app=__version__,
-        sources=sources,
+    place = NewRunPlace(
+        id=uid,
+        key=key,
+        root=uid,
+        workspace=assembly.workspace(uid),
+        definition=digest,
+        source=str(wish.loaded.root),
+        runs_dir=wish.runs_dir,
+        generation=generation,
+        sources={item.digest: str(item.root) for item in pinned},
         limits=wish.limits,
         agents=wish.agents,
     )
-    first, blobs = encode(created, now)
-    new = NewRun(
-        id=uid, workflow=graph.name, run_key=key, definition=digest, root_id=uid, created_at=now,
-        source=str(wish.loaded.root), runs_dir=wish.runs_dir, generation=generation, first=(first,), blobs=blobs,
-        summary={"state": "running", "node": graph.start, "steps": 0},
-    )  # fmt: skip
-    Path(assembly.workspace(uid)).mkdir(parents=True, exist_ok=True, mode=0o700)
-    return await assembly.store.create(new)
+    return await assembly.store.create(created_run(graph, wish.params, place, now))

@@ -103,7 +103,7 @@ class Assembly:
         """A walker for a claimed run, its state read from the journal."""
         history = await self.library.history(row.id)
         state = self.library.replay(history)
-        Path(state.workspace).mkdir(parents=True, exist_ok=True)
+        Path(state.workspace).mkdir(parents=True, exist_ok=True, mode=0o700)
         wake = asyncio.Event()
 
         async def refit(state: State) -> Outfit:
@@ -147,7 +147,7 @@ class Assembly:
                 budget = self.library.definitions.graph(root.definition).budget
                 raised = (root.summary or {}).get("limits", {})
                 ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in ("agent_calls", "usd", "tokens")}
-        return Family(row, definition, self.library, self.workspace, __version__, ceilings, self.daily, self.purse)
+        return Family(row, definition, self.library, self.workspace, ceilings, self.daily, self.purse)
 
     async def settle(self) -> None:
         """Finish projecting what is durable."""

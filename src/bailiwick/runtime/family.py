@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bailiwick.engine import events as ev
 from bailiwick.engine.commands import StartChild
 from bailiwick.engine.graph import Definition, Node
 from bailiwick.engine.state import State
+from bailiwick.errors import UsageError
 from bailiwick.ids import Json, child_uid
-from bailiwick.journal.codec import encode
 from bailiwick.journal.rows import Message, NewRun, RunRow
-from bailiwick.lang.params import check_params
 from bailiwick.runtime import ceilings
+from bailiwick.runtime.creation import NewRunPlace, created_run
 from bailiwick.runtime.history import Library
 
 Purse = Callable[[Node, dict[str, Json]], tuple[str, dict[str, float | None]]]
@@ -42,7 +41,6 @@ class Family:
     definition: Definition
     library: Library
     workspaces: Callable[[str], str]
-    app: str
     roots: dict[str, float | None]
     daily: dict[str, float | None]
     purse: Purse
@@ -53,23 +51,24 @@ class Family:
         digest = self.definition.calls[call.workflow]
         await self.library.define(digest)
         graph = self.library.definitions.graph(digest)
-        problem = check_params(graph, call.params)
-        if problem:
-            return Child(uid, problem=problem)
-        key = f"{self.row.run_key[:48]}-{uid[:8]}"
-        created = ev.RunCreated(
-            uid, self.row.root_id, digest, {**graph.vars, **call.params}, call.params, key, graph.name,
-            self.workspaces(uid), self.row.id, state.depth + 1, self.app, state.sources,
-            agents=state.agents,
-        )  # fmt: skip
-        first, blobs = encode(created, now)
-        run = NewRun(
-            id=uid, workflow=graph.name, run_key=key, definition=digest, root_id=self.row.root_id, created_at=now,
-            source=str(state.sources.get(digest, "")), runs_dir=self.row.runs_dir, parent=self.row.id,
+        place = NewRunPlace(
+            id=uid,
+            key=f"{self.row.run_key[:48]}-{uid[:8]}",
+            root=self.row.root_id,
+            workspace=self.workspaces(uid),
+            definition=digest,
+            source=str(state.sources.get(digest, "")),
+            runs_dir=self.row.runs_dir,
+            parent=self.row.id,
+            depth=state.depth + 1,
             priority=self.row.priority,
-            first=(first,), blobs=blobs,
-        )  # fmt: skip
-        return Child(uid, run)
+            sources=state.sources,
+            agents=state.agents,
+        )
+        try:
+            return Child(uid, created_run(graph, call.params, place, now))
+        except UsageError as error:
+            return Child(uid, problem=error.what)
 
     def ended(self, state: State, now: float) -> list[Message]:
         """What the parent hears when this run is over."""

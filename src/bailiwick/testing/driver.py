@@ -15,6 +15,7 @@ from bailiwick.engine.render import Rendered, Renderer
 from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
+from bailiwick.lang.params import first_context
 
 Answer = dict[str, Json] | ev.Failure
 Oracle = Callable[[ev.EffectStarted], Answer]
@@ -51,7 +52,7 @@ class Driver:
 
     def create(self, context: dict[str, Json] | None = None) -> None:
         """The first event."""
-        self.record(ev.RunCreated("run", "run", "d", {**self.graph.vars, **(context or {})}, key="k", workflow="w"))
+        self.record(ev.RunCreated("run", "run", "d", first_context(self.graph, context or {}), key="k", workflow="w"))
 
     def record(self, event: ev.Event) -> None:
         """Apply and keep an event."""
