@@ -85,7 +85,10 @@ class StepPassed(Event):
 
 @dataclass(frozen=True, slots=True)
 class EffectStarted(Event):
-    """An attempt is about to begin; durable before it does. `entry` counts the starts of this key."""
+    """An attempt is about to begin; durable before it does. `entry` counts the starts of this key.
+
+    The first one of a visit fixes its `request` and, for a turn of an agent, its `policy`; later ones repeat neither.
+    """
 
     scope: str
     node: str
@@ -99,6 +102,7 @@ class EffectStarted(Event):
     rung: str = ""
     model: int = 0
     level: int = 0
+    policy: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +183,14 @@ class WaitOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class WaitClosed(Event):
-    """A wait is over: `how` is due, answered, child or cancelled."""
+    """A wait is over: `how` is due, answered, child or cancelled. `worked` are the spans in which a child worked."""
 
     scope: str
     id: str
     how: str
     value: Json = None
     by: str = ""
+    worked: list[Json] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

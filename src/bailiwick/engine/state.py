@@ -9,6 +9,7 @@ from enum import StrEnum
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Graph
 from bailiwick.engine.rungs import Try
+from bailiwick.engine.worktime import Span
 from bailiwick.ids import Json
 
 PERSON_WAITS = frozenset({"ask", "approval", "budget", "unknown", "auth", "exhausted"})
@@ -66,6 +67,14 @@ class Flight:
     finished_at: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the effects of a visit ask for, fixed with the first of them. An old journal kept no `policy`."""
+
+    request: Json
+    policy: dict[str, Json]
+
+
 @dataclass(slots=True)
 class OpenWait:
     """A wait and, once it is closed, how."""
@@ -106,6 +115,7 @@ class Scope:
     visit: int = 0
     phase: Phase = Phase.READY
     first_effect_at: float = 0.0
+    asked: Asked | None = None
     flight: Flight | None = None
     tries: list[Try] = field(default_factory=list)
     wait: OpenWait | None = None
@@ -117,7 +127,10 @@ class Scope:
 
 @dataclass(slots=True)
 class State:
-    """A run. `todo` holds the scopes that ask for a decision, in the order they began to."""
+    """A run. `todo` holds the scopes that ask for a decision, in the order they began to.
+
+    `wall` is what the run took, for people; `work` is what counts against its budget: effects in flight, no waits.
+    """
 
     graphs: Graphs
     fetch: Fetch | None = None
@@ -149,6 +162,8 @@ class State:
     steps: int = 0
     lost: int = 0
     wall: float = 0.0
+    work: float = 0.0
+    worked: list[Span] = field(default_factory=list)
     last_at: float = 0.0
     created_at: float = 0.0
     ended_at: float = 0.0

@@ -32,7 +32,9 @@ def first_context(graph: Graph, params: dict[str, Json]) -> dict[str, Json]:
 def check_values(graph: Graph, values: dict[str, Json]) -> str:
     """One sentence per value that does not fit the param of its name; other names are the context's own."""
     known = graph.params or {}
-    return "; ".join(text for name, value in values.items() if name in known for text in _misfit(name, value, known[name]))
+    return "; ".join(
+        text for name, value in values.items() if name in known for text in _misfit(name, value, known[name])
+    )
 
 
 def _unknown(name: str, graph: Graph) -> str:

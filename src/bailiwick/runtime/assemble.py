@@ -40,6 +40,8 @@ def _poll() -> Kind:
     return PollKind()
 
 
+UNITS = ("agent_calls", "usd", "tokens", "wall")
+"""What a root run has ceilings for that hold for its whole tree."""
 KINDS: dict[str, Callable[[], Kind]] = {"script": _script, "poll": _poll}
 
 
@@ -146,7 +148,9 @@ class Assembly:
                 await self.library.define(root.definition)
                 budget = self.library.definitions.graph(root.definition).budget
                 raised = (root.summary or {}).get("limits", {})
-                ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in ("agent_calls", "usd", "tokens")}
+                ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in UNITS}
+                if (most := ceilings["wall"]) is not None:
+                    ceilings["wall"] = max(0.0, most - float((root.summary or {}).get("work", 0.0)))
         return Family(row, definition, self.library, self.workspace, ceilings, self.daily, self.purse)
 
     async def settle(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bailiwick.engine.commands import StartChild
 from bailiwick.engine.graph import Definition, Node
 from bailiwick.engine.state import State
+from bailiwick.engine.worktime import told_spans
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json, child_uid
 from bailiwick.journal.rows import Message, NewRun, RunRow
@@ -80,7 +81,8 @@ class Family:
             outputs = {key: state.lookup("", key) for key in state.graph.returns if key in names}
         result = {"status": state.status, "outputs": outputs, "reason": state.reason, "degraded": state.degraded}
         dedupe = f"child:{self.row.id}:{state.ended_at}"
-        return [Message(self.row.parent, "child_ended", dedupe, {"child": self.row.id, "result": result}, now)]
+        body = {"child": self.row.id, "result": result, "worked": told_spans(state.worked)}
+        return [Message(self.row.parent, "child_ended", dedupe, body, now)]
 
     def stop(self, child: str, now: float) -> Message:
         """Tell a child to stop now."""
@@ -93,6 +95,12 @@ class Family:
     def scopes(self, today: str) -> list[str]:
         """The ledger scopes an effect of this run counts against: its tree, itself, the day."""
         return [f"run:{scope}" for scope in dict.fromkeys((self.row.root_id, self.row.id))] + [f"day:{today}"]
+
+    def time(self, state: State) -> float | None:
+        """The most seconds this run may work; a called one never more than its root had left when it was taken."""
+        own = ceilings.limit(state, "wall")
+        left = None if self.row.parent is None or "wall" in state.limits else self.roots.get("wall")
+        return min((most for most in (own, left) if most is not None), default=None)
 
     def limits(self, unit: str, node: Node, state: State, today: str) -> list[tuple[str, float | None]]:
         """Each scope with its ceiling: the root's, this run's own as a further one, the day's, the credential's."""

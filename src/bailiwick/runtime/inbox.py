@@ -107,7 +107,7 @@ def _budget(state: State, row: InboxRow, unit: str, limit: Json, by: str) -> lis
 def _child(state: State, row: InboxRow, body: dict[str, Json]) -> list[ev.Event]:
     for scope, wait in state.waits():
         if wait.kind == "child" and wait.id == body.get("child"):
-            return [ev.WaitClosed(scope.path, wait.id, "child", body.get("result"))]
+            return [ev.WaitClosed(scope.path, wait.id, "child", body.get("result"), worked=body.get("worked") or [])]
     return [_reject(row, "nobody waits for this child")]
 
 

@@ -80,6 +80,10 @@ class Walker:
     lost: bool = False
     booked: dict[str, list[str]] = field(default_factory=dict)
     _last_flush: float = 0.0
+    work: ceilings.WorkClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.work = ceilings.WorkClock(self.tools.clock)
 
     async def walk(self) -> None:
         """Go on until there is nothing to do here."""
@@ -123,7 +127,7 @@ class Walker:
         await self._drain_inbox()
         self._take_results()
         self._close_due()
-        if (reached := ceilings.wall_reached(self.state, self._now())) is not None:
+        if (reached := self.work.reached(self.state, self.outfit.family.time(self.state))) is not None:
             self._record(reached)
         while await self._advance():
             pass
@@ -149,7 +153,7 @@ class Walker:
             pids = ", ".join(str(child.pid) for child in left)
             raise StoreUnavailable(f"processes of an earlier owner will not end: {pids}", hint="end them, then go on")
         for scope, flight in flights:
-            units = self.outfit.rules.units(self.state.graph.nodes[scope.cursor])
+            units = self.outfit.rules.units(scope, self.state.graph.nodes[scope.cursor])
             self._settle(money.unknown(flight.key, units))
             self._record(ev.EffectLost(scope.path, flight.key, "crash"))
 
@@ -342,10 +346,13 @@ class Walker:
         dues = [wait.due_at for _, wait in self.state.waits() if wait.due_at is not None]
         return min(dues, default=None)
 
+    def _time_over(self) -> float | None:
+        return self.work.due(self.state, self.outfit.family.time(self.state))
+
     def _pause(self) -> float | None:
         if self.effects.finished:
             return 0.0
-        dues = [due for due in (self._next_due(), ceilings.wall_due(self.state, self._now())) if due is not None]
+        dues = [due for due in (self._next_due(), self._time_over()) if due is not None]
         return max(0.0, min(dues) - self._now()) if dues else None
 
     def fence(self) -> None:
