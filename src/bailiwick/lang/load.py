@@ -14,7 +14,7 @@ from bailiwick.lang.compile import Compiled, compile_file
 from bailiwick.lang.fields import Findings
 from bailiwick.lang.files import MAX_PINNED, Files, pinned_size
 from bailiwick.lang.paths import Refused, confine
-from bailiwick.lang.source import read_yaml
+from bailiwick.lang.source import read_workflow
 
 FILE = "workflow.yaml"
 MAX_PROBLEMS = 200
@@ -83,7 +83,7 @@ class _Loader:
             self.found.error(codes.OUTSIDE, "the file is a link out of its directory", Place(shown), hint)
             return None
         try:
-            value = read_yaml(file, shown)
+            value = read_workflow(file, shown, self.found.problems)
         except InputInvalid as error:
             self.found.problems += error.found
             return None

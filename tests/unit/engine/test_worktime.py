@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ def test_the_time_counted_is_the_time_covered(spans: list[Span], more: tuple[int
     counted = sum(add_span(kept, *span) for span in spans)
     assert counted == len(_seconds(spans))
     assert _seconds(kept) == _seconds(spans)
-    assert all(one[1] < two[0] for one, two in zip(kept, kept[1:], strict=False))
+    assert all(one[1] < two[0] for one, two in pairwise(kept))
     start, end = float(more[0]), float(sum(more))
     assert uncovered(kept, start, end) == len(_seconds([(start, end)]) - _seconds(spans))
 
