@@ -97,11 +97,11 @@ def run(argv: list[str]) -> int:
 
 def _show(error: BailiwickError) -> None:
     """Print an error; what it quotes of files and answers is data, never a terminal escape."""
-    from bailiwick.cli.output import clean
+    from bailiwick.cli.output import problem_lines
 
     for problem in error.problems():
-        for line in str(problem).split("\n"):
-            click.echo(clean(line), err=True)
+        for line in problem_lines(problem):
+            click.echo(line, err=True)
 
 
 def _own_bug(error: Exception) -> int:

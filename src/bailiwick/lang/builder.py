@@ -78,10 +78,12 @@ class _Builder:
         self.count = 0
         self.expanded = 0
         self.documents = 0
+        self.text = ""
 
     def build(self, data: bytes) -> Value | None:
         import yaml
 
+        self.text = data.decode("utf-8", "replace")
         loader: Any = (yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader)(data)
         actions: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
@@ -115,7 +117,16 @@ class _Builder:
         what = getattr(error, "problem", None) or getattr(error, "reason", None) or "the file can't be parsed"
         context = getattr(error, "context", None)
         hint = "check the indentation, quotes and brackets just before this place"
+        if mark is not None and self._is_tab(mark):
+            what, context = "a tab stands where YAML takes only spaces", None
+            hint = "replace the tab by spaces; most editors can show tabs"
         self._note(codes.SYNTAX, f"YAML: {what}" + (f" ({context})" if context else ""), place, hint)
+
+    def _is_tab(self, mark: Any) -> bool:
+        """Whether a line that can't be parsed is indented with a tab, or has one at that place."""
+        lines = self.text.split("\n")
+        line = lines[mark.line] if mark.line < len(lines) else ""
+        return "\t" in line[: len(line) - len(line.lstrip())] or line[mark.column : mark.column + 1] == "\t"
 
     def _document(self, event: Any) -> None:
         self.documents += 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.cli.output import Printer, clean, is_terminal
+from bailiwick.cli.output import Printer, clean, is_terminal, problem_lines
 from bailiwick.cli.session import Session, open_session
 from bailiwick.engine import events as ev
 from bailiwick.errors import NotReady, UsageError
@@ -281,7 +281,8 @@ async def _reload(out: Printer, run: str) -> int:
             raise NotReady(f"run '{name}' was started from {where}, which is not there", hint="put the workflow back")
         loaded = load_workflow(row.source, Path.cwd(), session.config.paths.config)
         for warning in loaded.warnings:
-            click.echo(str(warning), err=True)
+            for line in problem_lines(warning):
+                click.echo(line, err=True)
         outcome = await Control(session.assembly, session.by).reload(row, loaded)
         following = after(session, outcome)
     if outcome.refused == UNCHANGED:

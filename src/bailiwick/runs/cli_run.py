@@ -9,17 +9,21 @@ from pathlib import Path
 
 import click
 
+from bailiwick.cli.output import problem_lines
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View, choose_view
+from bailiwick.config.layers import Kind
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
+from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runs.find import find_run
 from bailiwick.runs.hosting import Manners, host, serve
 from bailiwick.runs.limits import starting_limits
-from bailiwick.runs.params import read_params
-from bailiwick.runs.start import Wish, key_of, start
+from bailiwick.runs.params import read_params, with_pairs
+from bailiwick.runs.start import Wish, key_of, refuse_other_params, start
+from bailiwick.runtime.creation import refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Request:
     workflow: str | None
     key: str | None
     params: dict[str, Json]
+    pairs: tuple[str, ...]
     flags: dict[str, Json]
     fresh: bool
     strict: bool
@@ -53,6 +58,7 @@ def _simulate(value: object) -> Path | bool | None:
 @click.option("--run-id", metavar="ID", help="The run's id; default: 'default', or a digest of the params.")
 @click.option("--params", metavar="JSON", help="Values for the context, as a JSON object; win over --params-file.")
 @click.option("--params-file", metavar="FILE", help="The same from a file.")
+@click.option("-p", "--param", "pairs", multiple=True, metavar="KEY=VALUE", help="One value; wins over --params.")
 @click.option("--runs-dir", metavar="DIR", help="Where run directories are written.")
 @click.option("--backend", "--cli", "backend", metavar="NAME", help="The agent backend; a node's own comes first.")
 @click.option("--model", metavar="NAME", help="The model; a node's own comes first.")
@@ -90,17 +96,27 @@ def run(**given: object) -> int:
         and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
     )  # fmt: skip
     view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]))
+    request = Request(
+        workflow=_text(workflow),
+        key=None if given["run_id"] is None else str(given["run_id"]),
+        params=read_params(_text(given["params"]), _text(given["params_file"])),
+        pairs=tuple(map(str, _listed(given["pairs"]))),
+        flags=_flags(given),
+        fresh=bool(given["fresh"]),
+        strict=bool(given["strict"]),
+        manners=manners,
+        simulate=_simulate(given["simulate"]),
+    )
     if given["resume_run"] or given["resume_latest"]:
         reference = str(given["resume_run"]) if given["resume_run"] else None
-        return asyncio.run(_resume(reference, _flags(given), manners, view, _simulate(given["simulate"])))
-    params = read_params(_text(given["params"]), _text(given["params_file"]))
+        return asyncio.run(_resume(reference, request, view))
     if given["dry_run"]:
-        return _dry_run(_text(workflow), params, as_json=bool(given["as_json"]), strict=bool(given["strict"]))
-    request = Request(
-        _text(workflow), _text(given["run_id"]), params, _flags(given), bool(given["fresh"]),
-        bool(given["strict"]), manners, _simulate(given["simulate"]),
-    )  # fmt: skip
+        return _dry_run(request, as_json=bool(given["as_json"]))
     return asyncio.run(_run(request, view))
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else ()
 
 
 def _text(value: object) -> str | None:
@@ -121,15 +137,22 @@ def _load(workflow: str | None, *, strict: bool) -> Loaded | None:
         return None
     loaded = load_workflow(workflow, Path.cwd(), person, strict=strict)
     for warning in loaded.warnings:
-        click.echo(str(warning), err=True)
+        for line in problem_lines(warning):
+            click.echo(line, err=True)
     return loaded
 
 
-def _dry_run(workflow: str | None, params: dict[str, Json], *, as_json: bool, strict: bool) -> int:
+def _dry_run(request: Request, *, as_json: bool) -> int:
     from bailiwick.dryrun.cli import report
 
-    loaded = _load(workflow, strict=strict)
-    return 0 if loaded is None else report(loaded, params, as_json=as_json)
+    loaded = _load(request.workflow, strict=request.strict)
+    if loaded is None:
+        return 0
+    params = with_pairs(request.params, request.pairs, loaded.graph)
+    refuse(check_params(loaded.graph, params, complete=False))
+    for text in unread_params(loaded.graph, loaded.reads, params):
+        click.echo(f"warning: {text}", err=True)
+    return report(loaded, params, as_json=as_json)
 
 
 async def _run(request: Request, view: View) -> int:
@@ -142,7 +165,8 @@ async def _run(request: Request, view: View) -> int:
         runs_dir = str(session.config.runs_dir)
         limits = starting_limits(session.config, loaded.graph.budget)
         chosen = _chosen(request)
-        wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits, chosen)
+        params = with_pairs(request.params, request.pairs, loaded.graph)
+        wish = Wish(loaded, params, request.key, runs_dir, request.fresh, limits, chosen)
         await _check_agents(session, wish, request.simulate)
         started = await start(session.assembly, wish)
         return await host(session, started.row, view, request.manners, (*_notices(session), *started.notices))
@@ -183,18 +207,30 @@ async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | No
         await session.household.fence()
 
 
-async def _resume(
-    reference: str | None, flags: dict[str, Json], manners: Manners, view: View, simulate: Path | bool | None = None
-) -> int:
-    async with open_session(flags, view.watch(), simulate, attended=manners.attended) as session:
-        row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
+async def _resume(reference: str | None, request: Request, view: View) -> int:
+    manners = request.manners
+    async with open_session(request.flags, view.watch(), request.simulate, attended=manners.attended) as session:
+        row = await find_run(session.assembly.store, reference) if reference else await _latest(session, request)
+        if request.params or request.pairs:
+            state = await session.assembly.library.state(row.id)
+            refuse_other_params(row, state, with_pairs(request.params, request.pairs, state.graph))
         return await host(session, row, view, manners, ())
 
 
-async def _latest(session: Session) -> RunRow:
+async def _latest(session: Session, request: Request) -> RunRow:
+    """The newest unfinished run; where the command names a runs directory or a workflow, of those only."""
     rows = [r for r in await session.assembly.store.runs() if r.parent is None and r.status != "done"]
+    where = ""
+    if session.config.origin("runs_dir").kind is not Kind.BUILT_IN:
+        wanted = Path(session.config.runs_dir).resolve()
+        rows = [r for r in rows if session.assembly.run_dir(r).parent.resolve() == wanted]
+        where = f" in {session.config.runs_dir}"
+    if request.workflow is not None:
+        loaded = _load(request.workflow, strict=request.strict)
+        rows = [r for r in rows if loaded is not None and r.source == str(loaded.root)]
+        where += f" of {request.workflow}"
     if not rows:
-        raise UsageError("no run is unfinished", hint="bailiwick runs list")
+        raise UsageError(f"no run{where} is unfinished", hint="bailiwick runs list")
     return rows[0]
 
 
@@ -212,7 +248,8 @@ def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, as_json: 
     Example:  bailiwick resume hello-default
     """
     manners = Manners(wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach)
-    return asyncio.run(_resume(reference, {}, manners, choose_view(json=as_json, events=events)))
+    request = Request(None, None, {}, (), {}, fresh=False, strict=False, manners=manners, simulate=None)
+    return asyncio.run(_resume(reference, request, choose_view(json=as_json, events=events)))
 
 
 @click.command()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json, params_key, run_uid
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
-from bailiwick.lang.params import check_params
+from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.creation import NewRunPlace, created_run, refuse
 from bailiwick.runtime.owner import host_id
@@ -39,7 +40,7 @@ class Started:
 
 def key_of(wish: Wish) -> str:
     """The run id: the person's, else a digest of the params, else `default`."""
-    return wish.key or (params_key(wish.params) if wish.params else "default")
+    return wish.key if wish.key is not None else params_key(wish.params) if wish.params else "default"
 
 
 async def start(assembly: Assembly, wish: Wish) -> Started:
@@ -47,7 +48,8 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
     graph = wish.loaded.graph
     key = key_of(wish)
     if not NAME.fullmatch(key):
-        raise UsageError(f"run id '{key}' is not a valid name", hint="letters, digits, '_', '.', '-'; at most 64")
+        what = f"run id '{key}' is not a valid name" if key else "the run id is empty"
+        raise UsageError(what, hint="letters, digits, '_', '.', '-'; at most 64")
     found = await assembly.store.find(graph.name, key)
     digest, pinned = pin_all(wish.loaded)
     if found is not None and not wish.fresh:
@@ -55,7 +57,8 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
     refuse(check_params(graph, wish.params))
     if found is not None:
         await _set_aside(assembly, found)
-    notices = await _others(assembly, graph.name, key)
+    notices = unread_params(graph, wish.loaded.reads, wish.params)
+    notices += await _others(assembly, graph.name, key)
     row = await _create(assembly, wish, key, pinned, digest, found.generation + 1 if found else 0)
     return Started(row, new=True, notices=tuple(notices))
 
@@ -70,19 +73,27 @@ async def _known(assembly: Assembly, wish: Wish, row: RunRow, digest: str) -> St
         )
     notices = []
     if wish.params:
-        state = await assembly.library.state(row.id)
-        if state.params != wish.params:
-            raise UsageError(
-                f"run '{row.workflow}-{row.run_key}' exists with other params",
-                hint="leave --params out to resume it, choose another --run-id, or --fresh",
-                code="BW207",
-            )
+        refuse_other_params(row, await assembly.library.state(row.id), wish.params)
     if row.definition != digest and row.status != "done":
         notices.append(
             f"the files differ from what this run is pinned to; it goes on with the pinned ones "
             f"(adopt: bailiwick runs reload {row.workflow}-{row.run_key}, start over: --fresh)"
         )
     return Started(row, new=False, notices=tuple(notices))
+
+
+def refuse_other_params(row: RunRow, state: State, params: dict[str, Json]) -> None:
+    """Raise `UsageError` where a run that exists was started with other params than these."""
+    if state.params == params:
+        return
+    absent = object()
+    known = state.params
+    names = sorted(name for name in {*known, *params} if known.get(name, absent) != params.get(name, absent))
+    raise UsageError(
+        f"run '{row.workflow}-{row.run_key}' exists with other params: {', '.join(names)}",
+        hint="leave the params out to go on with it, choose another --run-id, or --fresh",
+        code="BW207",
+    )
 
 
 async def _set_aside(assembly: Assembly, row: RunRow) -> None:

@@ -55,7 +55,8 @@ def locate(text: str, places: list[Shelf]) -> Path:
     known = named(places)
     if text in known:
         return known[text][1]
-    near = difflib.get_close_matches(text, list(known), 2)
+    beside = [item.parent.name for item in Path().glob(f"*/{FILE}")]
+    near = difflib.get_close_matches(text, [*known, *beside], 2)
     hint = (
         f"did you mean {' or '.join(near)}?"
         if near
