@@ -183,7 +183,10 @@ class WaitOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class WaitClosed(Event):
-    """A wait is over: `how` is due, answered, child or cancelled. `worked` are the spans in which a child worked."""
+    """A wait is over: `how` is due, answered, child or cancelled.
+
+    `worked` are the spans in which a child worked, `cost` is what its agents cost.
+    """
 
     scope: str
     id: str
@@ -191,6 +194,7 @@ class WaitClosed(Event):
     value: Json = None
     by: str = ""
     worked: list[Json] = field(default_factory=list)
+    cost: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,8 @@ class Family:
         except UsageError as error:
             return Child(uid, problem=error.what)
 
-    def ended(self, state: State, now: float) -> list[Message]:
-        """What the parent hears when this run is over."""
+    def ended(self, state: State, cost: dict[str, Json], now: float) -> list[Message]:
+        """What the parent hears when this run is over: its result, when it worked and what that cost."""
         if self.row.parent is None:
             return []
         outputs: dict[str, Json] = {}
@@ -81,7 +81,7 @@ class Family:
             outputs = {key: state.lookup("", key) for key in state.graph.returns if key in names}
         result = {"status": state.status, "outputs": outputs, "reason": state.reason, "degraded": state.degraded}
         dedupe = f"child:{self.row.id}:{state.ended_at}"
-        body = {"child": self.row.id, "result": result, "worked": told_spans(state.worked)}
+        body = {"child": self.row.id, "result": result, "worked": told_spans(state.worked), "cost": cost}
         return [Message(self.row.parent, "child_ended", dedupe, body, now)]
 
     def stop(self, child: str, now: float) -> Message:

@@ -192,6 +192,7 @@ class Image:
             visit.put("prompt.md", prompt_text(self._rendering, e.request, {}))
 
     def _on_attempt_over(self, e: ev.EffectFinished | ev.EffectLost) -> None:
+        self._tally.count(e, self.state)
         scope = self.state.scopes[e.scope]
         visit = self._visit(scope, scope.cursor, scope.visit)
         seconds: float | None = None

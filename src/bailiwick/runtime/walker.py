@@ -15,11 +15,13 @@ from bailiwick.engine.evolve import rewound
 from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
+from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
 from bailiwick.runtime import ceilings, happenings, money
 from bailiwick.runtime.children import end_children
 from bailiwick.runtime.effects import Effects, Surroundings
+from bailiwick.runtime.facts import Cost
 from bailiwick.runtime.family import Family
 from bailiwick.runtime.history import Entry, Library
 from bailiwick.runtime.inbox import apply_message
@@ -254,9 +256,18 @@ class Walker:
             self.pending.messages += [self.outfit.family.stop(child, self._now()) for child in children]
         self._record(event)
         if isinstance(event, ev.RunFinished):
-            self.pending.messages += self.outfit.family.ended(self.state, self._now())
+            self.pending.messages += self.outfit.family.ended(self.state, self._cost(), self._now())
         if isinstance(event, ev.StepDone) and event.node in self.state.scopes[event.scope].writes:
             crashpoints.reach("scope.joined")
+
+    def _cost(self) -> dict[str, Json]:
+        """What the agents of this run and of those it called cost; asked for once, at its end."""
+        if self.row.parent is None:
+            return {}
+        cost = Cost()
+        for event in (*(event for _, _, event in self.history), *(event for event, _ in self.pending.events)):
+            cost.count(event, self.state.graph)
+        return cost.to_json()
 
     async def _start(self, start: co.StartEffect) -> None:
         """Journal an attempt and set aside what it may use: of money at most what is left."""
@@ -278,7 +289,7 @@ class Walker:
             self.pending.children.append(made.run)
         else:
             result = {"status": "failed", "reason": made.problem}
-            self._record(ev.WaitClosed(call.scope, made.id, "child", result))
+            self._record(ev.WaitClosed(call.scope, made.id, "child", result, cost=Cost().to_json()))
 
     async def _flush(self, *, release: bool = False, wake_at: float | None = None) -> bool:
         """Append what is pending, tell the listeners, begin what is durably started. False: over a budget."""

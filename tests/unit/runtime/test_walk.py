@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -289,14 +290,9 @@ def test_a_kind_that_breaks_fails_its_node_and_not_the_worker(tmp_path: Path) ->
 
 def test_one_broken_run_does_not_stop_the_others(tmp_path: Path) -> None:
     """A worker for everybody goes on when one journal can't be read."""
-    from bailiwick.runtime.worker import Worker
-
     stage = Stage(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Assembly) -> None:
-
-        from bailiwick.runs.start import Wish, start
-
         good = chain(work("a"))
         bad = replace(good, name="bad")
         await start(assembly, Wish(stage.loaded(bad)))
