@@ -18,23 +18,23 @@ EARLY = 500
 
 
 def measure(bench: Bench) -> list[Figure]:
-    """Time per child around child 500 and around child 5,000 of one map."""
+    """Processor time per child around child 500 and around child 5,000 of one map."""
     late = bench.pick(5_000, 1_500)
     found = [bench.part("many_children", "called", late=late) for _ in range(bench.pick(3, 1))]
     bench.say(f"  child {late:,} beside child {EARLY}: {[round(r['late'] / r['early'], 2) for r in found]}")
     early, later = (Spread.of(column(found, name), 1000) for name in ("early", "late"))
     return [
         Figure(
-            "call-flat", f"a called run, child {late:,} beside child {EARLY}", "≤ 1.2 ×", later, "ms",
+            "call-flat", f"a called run (CPU), child {late:,} beside child {EARLY}", "≤ 1.2 ×", later, "ms",
             {f"child {EARLY}": early}, later.middle / early.middle, f"× child {EARLY}", 1.2,
-            note=f"one map whose body calls a workflow of one effect; {WINDOW} children up to each, directories written",
+            note=f"one map whose body calls a workflow of one effect; {WINDOW} children up to each",
         ),
     ]  # fmt: skip
 
 
 @dataclass(slots=True)
 class Counting:
-    """Takes the time when given numbers of children have done their work."""
+    """Takes the processor time of all threads when given numbers of children have done their work."""
 
     counts: tuple[int, ...]
     done: int = 0
@@ -45,11 +45,11 @@ class Counting:
         """The effect of a child."""
         self.done += 1
         if self.done in self.counts:
-            self.taken.append(self.watch.read().seconds)
+            self.taken.append(self.watch.read().cpu)
 
 
 def called(folder: Path, late: int) -> Reading:
-    """Seconds per child early and late in one fan-out."""
+    """Processor seconds per child early and late in one fan-out."""
     counting = Counting((EARLY - WINDOW, EARLY, late - WINDOW, late))
     step = {"id": "step", "type": "script", "script": "scripts/step.sh", "outputs": [{"key": "n"}], "next": "done"}
     end = {"id": "done", "type": "terminal"}

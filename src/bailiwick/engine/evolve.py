@@ -27,6 +27,7 @@ from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json, scope_path
 
 _KINDS = {str(kind): kind for kind in Kind}
+_OVER = frozenset({Phase.ENDED, Phase.PENDING, Phase.FAILED})
 _TODO = frozenset({Phase.READY, Phase.LOST, Phase.FINISHED, Phase.CLOSED, Phase.FAILED})
 
 
@@ -64,7 +65,7 @@ def rewound(state: State, prefix: list[tuple[int, float, ev.Event]], event: ev.R
     root.cursor, root.visit, root.flight, root.wait, root.fork = event.node, 0, None, None, None
     root.asked = None
     earlier.scopes = {"": root}
-    earlier.todo, earlier.running, earlier.pure_steps = {}, 0, 0
+    earlier.todo, earlier.active, earlier.running, earlier.pure_steps = {}, {}, 0, 0
     earlier.wall, earlier.last_at, earlier.steps, earlier.lost = state.wall, at, state.steps, state.lost
     earlier.work, earlier.worked = state.work, state.worked
     earlier.limits, earlier.reached, earlier.budget_wait = state.limits, state.reached, state.budget_wait
@@ -86,6 +87,10 @@ def _phase(state: State, scope: Scope, phase: Phase) -> None:
     if (scope.phase is Phase.RUNNING) != (phase is Phase.RUNNING):
         state.running += 1 if phase is Phase.RUNNING else -1
     scope.phase = phase
+    if phase in _OVER:
+        state.active.pop(scope.path, None)
+    else:
+        state.active[scope.path] = None
     if phase in _TODO:
         state.todo[scope.path] = None
     else:
@@ -234,6 +239,7 @@ def _join(state: State, scope: Scope, fork: Construct) -> None:
 def _drop(state: State, fork: Construct) -> None:
     for path in fork.members:
         state.todo.pop(path, None)
+        state.active.pop(path, None)
         del state.scopes[path]
 
 
@@ -285,6 +291,8 @@ def _on_scopes(state: State, e: ev.ScopesForked, at: float) -> None:
     node = state.graph.nodes[e.node]
     paths = [scope_path(e.scope, e.node, e.visit, m) for m in e.members]
     items: list[Json] = []
+    first = state.created
+    state.created += len(paths)
     if isinstance(node, Map):
         items = resolve_path(lambda name: state.lookup(e.scope, name), node.over)
     for i, (path, member) in enumerate(zip(paths, e.members, strict=True)):
@@ -294,7 +302,7 @@ def _on_scopes(state: State, e: ev.ScopesForked, at: float) -> None:
             inputs, entry = {node.as_: items[i], "index": i}, node.body
         elif isinstance(node, Parallel):
             entry = node.branches[member]
-        state.scopes[path] = Scope(path, member, scope, inputs, cursor=entry, phase=Phase.PENDING)
+        state.scopes[path] = Scope(path, member, scope, first + i, inputs, cursor=entry, phase=Phase.PENDING)
     scope.fork = Construct(e.node, e.visit, paths, list(reversed(paths)))
     state.pure_steps = 0
     _phase(state, scope, Phase.FORKED)

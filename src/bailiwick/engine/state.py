@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -108,6 +108,7 @@ class Scope:
     path: str
     name: str = ""
     parent: Scope | None = None
+    number: int = 0
     inputs: dict[str, Json] = field(default_factory=dict)
     writes: dict[str, Json] = field(default_factory=dict)
     visits: dict[str, int] = field(default_factory=dict)
@@ -129,6 +130,7 @@ class Scope:
 class State:
     """A run. `todo` holds the scopes that ask for a decision, in the order they began to.
 
+    `active` holds those that are not over, so that a fan-out of thousands is not searched for the few that live.
     `wall` is what the run took, for people; `work` is what counts against its budget: effects in flight, no waits.
     """
 
@@ -148,6 +150,7 @@ class State:
     agents: dict[str, Json] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     todo: dict[str, None] = field(default_factory=dict)
+    active: dict[str, None] = field(default_factory=dict)
     status: str = "new"
     stopping: str = ""
     reason: str = ""
@@ -159,6 +162,7 @@ class State:
     budget_wait: OpenWait | None = None
     running: int = 0
     pure_steps: int = 0
+    created: int = 1
     steps: int = 0
     lost: int = 0
     wall: float = 0.0
@@ -212,17 +216,17 @@ class State:
         """The whole context as the scope sees it."""
         return {name: self.lookup(path, name) for name in self.names(path)}
 
-    def live(self) -> Iterator[Scope]:
-        """Scopes that are not over."""
-        return (s for s in self.scopes.values() if s.phase not in (Phase.ENDED, Phase.PENDING, Phase.FAILED))
+    def live(self) -> list[Scope]:
+        """Scopes that are not over, in the order they came to be."""
+        return sorted((self.scopes[path] for path in self.active), key=lambda scope: scope.number)
 
     def flights(self) -> list[tuple[Scope, Flight]]:
         """Effects in flight, with their scopes."""
-        return [(s, s.flight) for s in self.scopes.values() if s.phase is Phase.RUNNING and s.flight]
+        return [(s, s.flight) for s in self.live() if s.phase is Phase.RUNNING and s.flight]
 
     def waits(self) -> list[tuple[Scope, OpenWait]]:
         """Open waits, with their scopes; a budget wait belongs to the run."""
-        found = [(s, s.wait) for s in self.scopes.values() if s.phase is Phase.WAITING and s.wait]
+        found = [(s, s.wait) for s in self.live() if s.phase is Phase.WAITING and s.wait]
         if self.budget_wait:
             found.append((self.scopes[""], self.budget_wait))
         return found

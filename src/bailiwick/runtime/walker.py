@@ -48,6 +48,7 @@ class Tools:
     app: str
     on_durable: Listener
     on_sent: Callable[[], None]
+    on_left: Callable[[State, list[Entry], int], None]
     on_trouble: Callable[[str, str], None]
 
 
@@ -97,6 +98,7 @@ class Walker:
             await self._turn()
             leave, wake_at = self._leaving()
             if leave and await self._flush(release=True, wake_at=wake_at):
+                self.tools.on_left(self.state, self.history, self.seq)
                 return
             if self.pending:
                 await self._flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,12 @@ from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground
 from bailiwick.runs.start import Wish, start
 from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.facts import RunFacts
+from bailiwick.runtime.history import Entry
 from bailiwick.runtime.owner import current_owner
-from tests.unit.runtime.stage import Calm, Scripted, Stage, at_once
+from bailiwick.runtime.projector import rebuild
+from tests.unit.runtime.journals import files_of
+from tests.unit.runtime.stage import Calm, Scripted, Stage, at_once, work
 
 NAMES = ("level", "name", "extra")
 VALUES = st.one_of(st.none(), st.integers(-3, 3), st.sampled_from(["", "x", "{{ y }}"]))
@@ -141,5 +146,39 @@ def test_a_fork_checks_its_values_and_has_ceilings_of_its_own(tmp_path: Path) ->
         state = await assembly.library.state(fork.id)
         assert state.context() == {"level": 4, "other": "x"}
         assert state.limits == {"usd": 2.0}
+
+    stage.play(scene)
+
+
+def test_a_run_that_waits_for_its_children_is_not_read_again_for_each(tmp_path: Path) -> None:
+    """What its end costs a child must not grow with the children before it."""
+    stage = Stage(tmp_path, Scripted(at_once))
+    callee = g.Graph(name="callee", start="a", nodes={"a": work("a", next="done"), "done": g.End(id="done")})
+    nodes: dict[str, g.Node] = {
+        "each": g.Map(id="each", over="items", body="sub", join="done", max=2),
+        "sub": g.Call(id="sub", workflow="callee", next="done"),
+        "done": g.End(id="done"),
+    }
+    caller = replace(
+        _caller(stage, callee, {}), graph=g.Graph(name="caller", start="each", nodes=nodes, vars={"items": [1] * 30})
+    )
+    read: list[str] = []
+
+    async def scene(assembly: Assembly) -> None:
+        plain = assembly.library.history
+
+        async def noted(run_id: str, upto: int | None = None) -> list[Entry]:
+            read.append(run_id)
+            return await plain(run_id, upto)
+
+        assembly.library.history = noted  # type: ignore[method-assign]
+        row = await _walked(assembly, caller, {}, "parent")
+        assert row.status == "done"
+        assert read.count(row.id) <= 2
+        await assembly.settle()
+        folder = assembly.run_dir(row)
+        library, facts = assembly.library, RunFacts(row.workflow, row.run_key, row.id)
+        rebuild(tmp_path / "again", await plain(row.id), library.definitions.graph, library.fetch, run=facts)
+        assert files_of(folder) == files_of(tmp_path / "again")
 
     stage.play(scene)

@@ -336,8 +336,8 @@ def test_the_cost_and_the_backend_of_a_run_are_those_of_its_turns(tmp_path: Path
 def test_the_value_of_a_branch_stays_a_value(tmp_path: Path) -> None:
     """A list is a list, not its text."""
     branch = Branch(id="pick", path="found", cases={}, default="done")
-    for found in ([1, "two"], {"a": None}, True, "text"):
+    for number, found in enumerate(([1, "two"], {"a": None}, True, "text")):
         journal = Journal(graph_of(branch, End(id="done")), {"found": found})
         journal.decide()
-        root = project(journal, tmp_path / str(len(str(found))))
+        root = project(journal, tmp_path / str(number))
         assert read(root / "pick" / "branch.json") == {"path": "found", "value": found, "next": "done"}
