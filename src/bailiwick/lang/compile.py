@@ -21,7 +21,7 @@ BUDGET = Table(
         Field("usd", _CEILING, "dollars"),
         Field("tokens", Number(low=0, whole=True), "tokens"),
         Field("agent_calls", Number(low=0, whole=True), "calls of an agent"),
-        Field("wall", Duration(), "time on the clock, waiting for people not counted"),
+        Field("wall", Duration(), "time in which it works; no wait of any kind counts"),
     ),
 )
 _NAME = Text(pattern=NAME.pattern, expects="a name: letters, digits, _, . or -, at most 64, first a letter or digit")
