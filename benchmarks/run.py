@@ -23,6 +23,7 @@ FIGURES = {
     "script": "script_node",
     "pure": "pure_nodes",
     "flat": "flat_cost",
+    "calls": "many_children",
     "resume": "resuming",
     "parked": "parked",
     "startup": "startup",

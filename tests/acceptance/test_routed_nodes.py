@@ -114,3 +114,26 @@ def test_a_simulated_run_asks_nobody_and_a_skill_needs_no_models_there(person: P
     flow = person.workflow("colour", FLOW.format(how="skill: review"))
     result = person.runs("run", flow, "--simulate", "--json")
     assert (result.code, list(result.json()["context"])) == (0, ["colour"])
+
+
+def test_a_visit_goes_on_with_the_chain_it_began_with(person: Person) -> None:
+    """models.yaml is edited while the node waits for its endpoint: its further attempts ask whom the first asked."""
+    flow = person.workflow("colour", FLOW.format(how="skill: review"))
+    config = person.home / "config"
+    config.mkdir(parents=True)
+    stubs = {"small": Stub(says=(Fail(503), RED)), "big": Stub(says=(BLUE,))}
+
+    async def story() -> tuple[Result, Result, ModelPlaces]:
+        async with ModelPlaces(stubs) as places:
+            lines = [f"  {name}: {{url: {places.url(name)}}}\n" for name in stubs]
+            knobs = "agents: {invoke_backoff_base: 7s}\n"
+            (config / "config.yaml").write_text(f"version: 1\n{knobs}endpoints:\n" + "".join(lines))
+            (config / "models.yaml").write_text("default_chain: [small/a]\n")
+            parked = await asyncio.to_thread(person.runs, "run", flow, "--no-wait", "--json")
+            (config / "models.yaml").write_text("default_chain: [big/b]\n")
+            return parked, await asyncio.to_thread(person.runs, "run", flow, "--json"), places
+
+    parked, ended, places = asyncio.run(story())
+    assert parked.code == 7, parked.err
+    assert (ended.code, ended.json()["context"]) == (0, {"colour": "red"}), ended.err
+    assert (len(_asked(places, "small")), _asked(places, "big")) == (2, [])

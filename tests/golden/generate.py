@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.engine import events as ev
+from bailiwick.engine.commands import StartEffect
 from bailiwick.engine.evolve import replay, rewound
 from bailiwick.engine.graph import from_json
 from bailiwick.engine.rules import Rules
@@ -97,6 +98,11 @@ def answer(wait: ev.WaitOpened) -> Json:
     return {"status": "done", "outputs": {"q": 4}, "reason": "", "degraded": []} if wait.kind == "child" else "yes"
 
 
+def _version_one(start: StartEffect) -> ev.EffectStarted:
+    """The start of an effect as version one was written: what it asks for was left out."""
+    return ev.EffectStarted(start.scope, start.node, start.visit, start.ordinal, start.attempt, start.key, start.entry)
+
+
 @dataclass(slots=True)
 class Pen:
     """Writes one run's journal: the engine decides, the test says what else happens."""
@@ -108,7 +114,7 @@ class Pen:
 
     def __post_init__(self) -> None:
         graph = self._graph(self.digest)
-        self.driver = Driver(graph, Templates(None), oracle, answer=answer, now=START)
+        self.driver = Driver(graph, Templates(None), oracle, answer=answer, now=START, begun=_version_one)
         self.driver.state = State(graphs=self._graph)
         kinds = KindTable(KINDS)
         self.driver.rules = Rules(Templates(None), kinds.preparer(Templates(None)))

@@ -69,7 +69,8 @@ class AgentKind:
         value = {
             "prompt": prompt.value, "cwd": cwd.value, "backend": choice.backend, "models": list(choice.models),
             "outputs": outputs, "script": str(settings.script) if settings.script else None,
-            "contract": bool(chosen.get("version")),
+            "contract": bool(chosen.get("version")), "unknown_cost": settings.unknown_cost,
+            "silence": settings.silence, "total": node.timeout or settings.total,
             **({"environment": prepared.value} if prepared.value else {}),
         }  # fmt: skip
         return Rendered(value, tuple(missing))
@@ -91,11 +92,11 @@ class AgentKind:
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
         expects = bool(outputs) and _without_json(request.node, backend) is None
         scene = Scene(
-            io.cancel, request.root, request.workspace, self._total(request.node), self.desk.settings.silence,
+            io.cancel, request.root, request.workspace, self._total(request), self._silence(request),
             str(asked.get("environment") or ""), expects, io.show, io.observe,
         )  # fmt: skip
         told = await self.desk.ask(backend, turn, scene)
-        return self._judge(told, request.node, backend, turn, request.plan or Plan())
+        return self._judge(told, request, backend, turn)
 
     def turn(self, request: Request, io: Io) -> Turn:
         """The turn of an attempt, on the model of the chain whose call it is."""
@@ -124,22 +125,29 @@ class AgentKind:
             "rung": plan.rung,
             "visit": request.visit,
             "scope": request.scope,
-            "silence": self.desk.settings.silence,
-            "total": self._total(node),
+            "silence": self._silence(request),
+            "total": self._total(request),
             "defaults": defaults,
         }
 
-    def _total(self, node: Node) -> float:
-        return node.timeout if isinstance(node, Work) and node.timeout else self.desk.settings.total
+    def _total(self, request: Request) -> float:
+        """The clock of a whole turn, as the visit began with it; older journals did not keep it."""
+        node = request.node
+        own = node.timeout if isinstance(node, Work) else None
+        return float(request.prepared.get("total") or own or self.desk.settings.total)
 
-    def _judge(self, told: Told, node: Node, backend: Backend, turn: Turn, plan: Plan) -> Done | Failed:
+    def _silence(self, request: Request) -> float:
+        return float(request.prepared.get("silence") or self.desk.settings.silence)
+
+    def _judge(self, told: Told, request: Request, backend: Backend, turn: Turn) -> Done | Failed:
+        node, plan = request.node, request.plan or Plan()
         outputs = node.outputs if isinstance(node, Work) else ()
         if not told.events and told.failure is not None:
             return Failed(told.failure)
         log = {
             "prompt": turn.prompt, "transcript": transcript(told.events), "backend": backend.name, "model": turn.model,
             "rung": plan.rung, "usage": told.spent.to_json(), "session": told.session,
-            "unknown_cost": self.desk.settings.unknown_cost,
+            "unknown_cost": request.prepared.get("unknown_cost") or self.desk.settings.unknown_cost,
         }  # fmt: skip
         if told.answer is None:
             return Failed(told.failure or Failure("unknown", "the turn came to nothing"), log)

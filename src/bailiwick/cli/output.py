@@ -10,9 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from bailiwick.config.environment import Environment
+from bailiwick.errors import Place, Problem
 from bailiwick.ids import Json
 
 _SEQUENCE = re.compile(
@@ -281,6 +284,31 @@ class Printer:
         if abs(at - now) < 0.5:
             return "now"
         return f"in {duration(at - now)}" if at > now else f"{duration(now - at)} ago"
+
+
+def problem_lines(problem: Problem, width: int = NARROW) -> list[str]:
+    """A problem as people see it: what and where, its source line with a caret under the place, how to fix it."""
+    head, *rest = str(problem).split("\n")
+    return [clean(line) for line in (head, *_source(problem.place, width), *rest)]
+
+
+def _source(place: Place | None, width: int) -> list[str]:
+    """The line of a place with a caret under its column; nothing where the file can't be read as text."""
+    if place is None or place.line < 1:
+        return []
+    try:
+        with Path(place.file).open(encoding="utf-8", newline="\n") as file:
+            line = next(islice(file, place.line - 1, None)).rstrip("\r\n").expandtabs(1)
+    except (OSError, ValueError, StopIteration):
+        return []
+    column = min(max(place.column, 1), len(line) + 1) - 1
+    gutter = str(place.line)
+    room = max(width - len(gutter) - 3, 20)
+    start = max(0, column - room // 2) if len(line) > room else 0
+    shown = clean(line[start : start + room])
+    caret = cells(clean(line[start:column]))
+    blank = " " * len(gutter)
+    return [f"{blank} |", f"{gutter} | {shown}", f"{blank} | {' ' * caret}^"]
 
 
 def emit_json(value: Json, out: TextIO | None = None) -> None:

@@ -148,13 +148,13 @@ def _document(problems: list[Problem]) -> None:
 
 def _show(error: BailiwickError, *, as_json: bool) -> None:
     """Print an error; what it quotes of files and answers is data, never a terminal escape."""
-    from bailiwick.cli.output import clean
+    from bailiwick.cli.output import problem_lines
 
     if as_json:
         _document(error.problems())
     for problem in error.problems():
-        for line in str(problem).split("\n"):
-            click.echo(clean(line), err=True)
+        for line in problem_lines(problem):
+            click.echo(line, err=True)
 
 
 def _own_bug(error: Exception, *, as_json: bool) -> int:

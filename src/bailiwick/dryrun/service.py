@@ -16,6 +16,7 @@ from bailiwick.dryrun.walk import Trail, Walk, with_failing
 from bailiwick.engine.graph import Ask, Branch, Graph, Map, Parallel, Set
 from bailiwick.engine.rules import Rules
 from bailiwick.ids import Json
+from bailiwick.lang.params import first_context
 from bailiwick.lang.paths import SHARED
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class _DryRun:
         """The vars, the params given, and a stand-in for each declared param that is neither."""
         declared = self.graph.params or {}
         made = {name: self.answers.param(name, declared[name], course.wanted) for name in sorted(self.sources.free)}
-        return {**self.graph.vars, **made, **self.params}
+        return first_context(self.graph, {**made, **self.params})
 
     def _name(self, edge: Edge) -> str:
         label, target = self.compass.ways[edge[0]][edge[1]]

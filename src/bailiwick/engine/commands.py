@@ -10,7 +10,10 @@ from bailiwick.ids import Json
 
 @dataclass(frozen=True, slots=True)
 class StartEffect:
-    """Begin one attempt, after `EffectStarted` is durable. `units` is what it sets aside."""
+    """Begin one attempt, after `EffectStarted` is durable. `units` is what it sets aside.
+
+    `fixes`: it is the first of its visit, so its request and its policy are kept for those that follow.
+    """
 
     scope: str
     node: str
@@ -23,6 +26,8 @@ class StartEffect:
     notes: tuple[str, ...] = ()
     units: tuple[tuple[str, float], ...] = ()
     plan: Plan | None = None
+    policy: dict[str, Json] = field(default_factory=dict)
+    fixes: bool = True
 
 
 @dataclass(frozen=True, slots=True)

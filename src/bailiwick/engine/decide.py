@@ -17,6 +17,8 @@ from bailiwick.engine.state import OpenWait as Opened
 from bailiwick.ids import Json, effect_key, wait_id
 
 PURE_LIMIT = 100_000
+LONGEST_SHOWN = 2000
+"""The most characters that are kept of a text on which a branch decided."""
 DEPTH_LIMIT = 16
 MIDNIGHT = "0 0 * * *"
 """When a day's budget begins anew."""
@@ -146,12 +148,11 @@ def _branch(state: State, scope: Scope, node: Branch, visit: int) -> ev.Event:
             scope.path, node.id, visit, node.default, notes=[f"path {node.path} is not in the context"]
         )
     target = choose(node, value)
-    shown = value if value is None or isinstance(value, bool | int | float) else str(value)[:200]
     if target is None:
-        return fail(
-            scope, node, visit, "no_case", f"no case matches {shown!r} at '{node.path}' and there is no default"
-        )
-    return ev.StepPassed(scope.path, node.id, visit, target, value=shown)
+        shown = repr(value[:200] if isinstance(value, str) else value)[:202]
+        return fail(scope, node, visit, "no_case", f"no case matches {shown} at '{node.path}' and there is no default")
+    kept = value[:LONGEST_SHOWN] if isinstance(value, str) else value
+    return ev.StepPassed(scope.path, node.id, visit, target, value=kept)
 
 
 def _end(rules: Rules, scope: Scope, node: End, lookup: Lookup) -> ev.Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import assert_never
 
 from bailiwick.engine import events as ev
@@ -20,17 +20,9 @@ from bailiwick.ids import place as written
 
 def begin(state: State, rules: Rules, scope: Scope, node: Work | Wait, visit: int, ordinal: int) -> list[Action]:
     """Start an effect for the first time, unless a ceiling that it counts against was met. Raises `RenderFailed`."""
-    units = rules.units(node)
-    if held_back(state, units):
-        return []
-    made = rules.prepare(node, at_visit(state, scope, node, visit))
     key = effect_key(state.run, scope.path, node.id, visit, ordinal)
     plan = Plan() if rules.climbs(node) else None
-    return [
-        StartEffect(
-            scope.path, node.id, visit, ordinal, 1, key, request=made.value, notes=made.missing, units=units, plan=plan
-        )
-    ]
+    return _start(state, rules, scope, node, StartEffect(scope.path, node.id, visit, ordinal, 1, key, plan=plan))
 
 
 def again(state: State, rules: Rules, scope: Scope, attempt: int, entry: int, plan: Plan | None = None) -> list[Action]:
@@ -38,19 +30,23 @@ def again(state: State, rules: Rules, scope: Scope, attempt: int, entry: int, pl
     node, flight = state.graph.nodes[scope.cursor], scope.flight
     if flight is None or not isinstance(node, Work | Wait):
         return [fail(scope, node, scope.visit, "lost", "nothing to go on with")]
-    units = rules.units(node)
-    if held_back(state, units):
-        return []
+    start = StartEffect(scope.path, node.id, scope.visit, flight.ordinal, attempt, flight.key, entry, plan=plan)
     try:
-        made = rules.prepare(node, at_visit(state, scope, node, scope.visit))
+        return _start(state, rules, scope, node, start)
     except RenderFailed as error:
         return [fail(scope, node, scope.visit, "template", str(error))]
-    return [
-        StartEffect(
-            scope.path, node.id, scope.visit, flight.ordinal, attempt, flight.key, entry, made.value, made.missing,
-            units, plan,
-        )
-    ]  # fmt: skip
+
+
+def _start(state: State, rules: Rules, scope: Scope, node: Work | Wait, start: StartEffect) -> list[Action]:
+    """What a visit asks for is made with its first effect; every further one asks for the same."""
+    units = rules.units(scope, node)
+    if held_back(state, units):
+        return []
+    if scope.asked is not None:
+        return [replace(start, request=state.resolve(scope.asked.request), units=units, fixes=False)]
+    made = rules.prepare(node, at_visit(state, scope, node, start.visit))
+    policy = asdict(rules.policy(node)) if isinstance(node, Work) and rules.climbs(node) else {}
+    return [replace(start, request=made.value, notes=made.missing, units=units, policy=policy)]
 
 
 def lost(state: State, rules: Rules, scope: Scope) -> list[Action]:
@@ -110,7 +106,7 @@ def finished(state: State, rules: Rules, scope: Scope) -> list[Action]:
 def _climb(state: State, rules: Rules, scope: Scope, node: Work) -> list[Action]:
     """The rung after a failed turn: another attempt at once, or what `turns` says."""
     flight = scope.flight
-    verdict = turns.verdict(state, scope, node, rules.policy(node))
+    verdict = turns.verdict(state, scope, node, rules.knobs(scope, node))
     if isinstance(verdict, Plan) and flight is not None:
         return again(state, rules, scope, flight.attempt + 1, 1, verdict)
     return [verdict] if not isinstance(verdict, Plan) else []
@@ -121,7 +117,7 @@ def resumed(state: State, rules: Rules, scope: Scope) -> list[Action]:
     node, flight = state.graph.nodes[scope.cursor], scope.flight
     if flight is None:
         return []
-    plan = turns.planned(scope, rules.policy(node)) if isinstance(node, Work) and rules.climbs(node) else None
+    plan = turns.planned(scope, rules.knobs(scope, node)) if isinstance(node, Work) and rules.climbs(node) else None
     return again(state, rules, scope, flight.attempt + 1, 1, plan)
 
 

@@ -47,7 +47,10 @@ class RunCreated(Event):
 
 @dataclass(frozen=True, slots=True)
 class Forked(Event):
-    """A run that shares another one's journal up to a seq, with some context values set anew."""
+    """A run that shares another one's journal up to a seq, with some context values set anew.
+
+    `limits` are its own ceilings; without any, those of the shared journal hold.
+    """
 
     run: str
     upto: int
@@ -55,6 +58,7 @@ class Forked(Event):
     values: dict[str, Json] = field(default_factory=dict)
     key: str = ""
     workspace: str = ""
+    limits: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,10 @@ class StepPassed(Event):
 
 @dataclass(frozen=True, slots=True)
 class EffectStarted(Event):
-    """An attempt is about to begin; durable before it does. `entry` counts the starts of this key."""
+    """An attempt is about to begin; durable before it does. `entry` counts the starts of this key.
+
+    The first one of a visit fixes its `request` and, for a turn of an agent, its `policy`; later ones repeat neither.
+    """
 
     scope: str
     node: str
@@ -95,6 +102,7 @@ class EffectStarted(Event):
     rung: str = ""
     model: int = 0
     level: int = 0
+    policy: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +183,18 @@ class WaitOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class WaitClosed(Event):
-    """A wait is over: `how` is due, answered, child or cancelled."""
+    """A wait is over: `how` is due, answered, child or cancelled.
+
+    `worked` are the spans in which a child worked, `cost` is what its agents cost.
+    """
 
     scope: str
     id: str
     how: str
     value: Json = None
     by: str = ""
+    worked: list[Json] = field(default_factory=list)
+    cost: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from bailiwick.engine.graph import Map, Parallel
 from bailiwick.engine.rungs import Try
 from bailiwick.engine.state import (
     PER_DAY,
+    Asked,
     Construct,
     Fetch,
     Flight,
@@ -21,10 +22,12 @@ from bailiwick.engine.state import (
     State,
     resolve_path,
 )
+from bailiwick.engine.worktime import add_span
 from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json, scope_path
 
 _KINDS = {str(kind): kind for kind in Kind}
+_OVER = frozenset({Phase.ENDED, Phase.PENDING, Phase.FAILED})
 _TODO = frozenset({Phase.READY, Phase.LOST, Phase.FINISHED, Phase.CLOSED, Phase.FAILED})
 
 
@@ -60,9 +63,11 @@ def rewound(state: State, prefix: list[tuple[int, float, ev.Event]], event: ev.R
     root, old = earlier.scopes[""], state.scopes[""]
     root.visits = dict(old.visits)
     root.cursor, root.visit, root.flight, root.wait, root.fork = event.node, 0, None, None, None
+    root.asked = None
     earlier.scopes = {"": root}
-    earlier.todo, earlier.running, earlier.pure_steps = {}, 0, 0
+    earlier.todo, earlier.active, earlier.running, earlier.pure_steps = {}, {}, 0, 0
     earlier.wall, earlier.last_at, earlier.steps, earlier.lost = state.wall, at, state.steps, state.lost
+    earlier.work, earlier.worked = state.work, state.worked
     earlier.limits, earlier.reached, earlier.budget_wait = state.limits, state.reached, state.budget_wait
     earlier.definition, earlier.graph = state.definition, state.graph
     earlier.status, earlier.stopping, earlier.ended, earlier.reason = "running", "", False, ""
@@ -82,6 +87,10 @@ def _phase(state: State, scope: Scope, phase: Phase) -> None:
     if (scope.phase is Phase.RUNNING) != (phase is Phase.RUNNING):
         state.running += 1 if phase is Phase.RUNNING else -1
     scope.phase = phase
+    if phase in _OVER:
+        state.active.pop(scope.path, None)
+    else:
+        state.active[scope.path] = None
     if phase in _TODO:
         state.todo[scope.path] = None
     else:
@@ -94,11 +103,12 @@ def _enter(scope: Scope, node: str, visit: int) -> None:
     if scope.visit != visit:
         scope.visit = scope.visits[node] = visit
         scope.first_effect_at = 0.0
-        scope.tries = []
+        scope.tries, scope.asked = [], None
 
 
 def _leave(state: State, scope: Scope, target: str) -> None:
     scope.cursor, scope.visit, scope.flight, scope.wait, scope.fork = target, 0, None, None, None
+    scope.asked = None
     _phase(state, scope, Phase.READY)
 
 
@@ -119,7 +129,10 @@ def _on_forked(state: State, e: ev.Forked, at: float) -> None:
     state.key, state.workspace, state.parent, state.depth = e.key, e.workspace, None, 0
     state.scopes[""].writes.update(e.values)
     state.created_at, state.wall, state.steps, state.lost = at, 0.0, 0, 0
+    state.work, state.worked = 0.0, []
     state.status, state.stopping = "running", ""
+    if e.limits:
+        state.limits, state.reached, state.budget_wait = dict(e.limits), {}, None
 
 
 def _on_owner(state: State, e: ev.OwnerChanged, at: float) -> None:
@@ -141,6 +154,8 @@ def _on_started(state: State, e: ev.EffectStarted, at: float) -> None:
     scope = state.scopes[e.scope]
     _enter(scope, e.node, e.visit)
     scope.wait = None
+    if scope.asked is None:
+        scope.asked = Asked(e.request, e.policy)
     scope.flight = Flight(e.key, e.ordinal, e.attempt, e.entry, at, e.rung, e.model, e.level)
     scope.first_effect_at = scope.first_effect_at or at
     state.pure_steps = 0
@@ -164,6 +179,7 @@ def _flight(state: State, path: str, key: str) -> tuple[Scope, Flight]:
 def _on_finished(state: State, e: ev.EffectFinished, at: float) -> None:
     scope, flight = _flight(state, e.scope, e.key)
     flight.outputs, flight.finished_at = e.outputs, at
+    state.work += add_span(state.worked, at - (e.seconds or max(0.0, at - flight.since)), at)
     flight.failure = ev.Failure(**e.failure) if e.failure else None
     if flight.failure is not None and flight.rung:
         scope.tries.append(_try(flight, flight.failure, at))
@@ -223,6 +239,7 @@ def _join(state: State, scope: Scope, fork: Construct) -> None:
 def _drop(state: State, fork: Construct) -> None:
     for path in fork.members:
         state.todo.pop(path, None)
+        state.active.pop(path, None)
         del state.scopes[path]
 
 
@@ -237,7 +254,7 @@ def _on_failed(state: State, e: ev.StepFailed, at: float) -> None:
         scope.writes["error"] = scope.error
         _leave(state, scope, e.next)
         return
-    scope.flight, scope.wait, scope.fork = None, None, None
+    scope.flight, scope.wait, scope.fork, scope.asked = None, None, None, None
     _phase(state, scope, Phase.FAILED)
 
 
@@ -263,6 +280,8 @@ def _on_wait_closed(state: State, e: ev.WaitClosed, at: float) -> None:
     if scope.wait is None or scope.wait.id != e.id:
         raise KeyError(f"wait {e.id} is not open")
     scope.wait.how, scope.wait.value = e.how, e.value
+    for start, end in e.worked:
+        state.work += add_span(state.worked, start, end)
     _phase(state, scope, Phase.CLOSED)
 
 
@@ -272,6 +291,8 @@ def _on_scopes(state: State, e: ev.ScopesForked, at: float) -> None:
     node = state.graph.nodes[e.node]
     paths = [scope_path(e.scope, e.node, e.visit, m) for m in e.members]
     items: list[Json] = []
+    first = state.created
+    state.created += len(paths)
     if isinstance(node, Map):
         items = resolve_path(lambda name: state.lookup(e.scope, name), node.over)
     for i, (path, member) in enumerate(zip(paths, e.members, strict=True)):
@@ -281,7 +302,7 @@ def _on_scopes(state: State, e: ev.ScopesForked, at: float) -> None:
             inputs, entry = {node.as_: items[i], "index": i}, node.body
         elif isinstance(node, Parallel):
             entry = node.branches[member]
-        state.scopes[path] = Scope(path, member, scope, inputs, cursor=entry, phase=Phase.PENDING)
+        state.scopes[path] = Scope(path, member, scope, first + i, inputs, cursor=entry, phase=Phase.PENDING)
     scope.fork = Construct(e.node, e.visit, paths, list(reversed(paths)))
     state.pure_steps = 0
     _phase(state, scope, Phase.FORKED)
@@ -346,7 +367,7 @@ def _on_resumed(state: State, e: ev.RunResumed, at: float) -> None:
     state.stopping, state.reason, state.ended, state.handoff = "", "", False, False
     if state.status == "failed":
         root = state.scopes[""]
-        root.visit, root.error = 0, None
+        root.visit, root.error, root.asked = 0, None, None
         _phase(state, root, Phase.READY)
     state.status = "running"
 
@@ -371,8 +392,11 @@ def _on_raised(state: State, e: ev.BudgetRaised, at: float) -> None:
 
 
 def _on_adopted(state: State, e: ev.DefinitionAdopted, at: float) -> None:
+    """Running attempts finish under the old definition; what a visit asks for is made again with its next attempt."""
     state.definition = e.definition
     state.graph = state.graphs(e.definition)
+    for scope in state.scopes.values():
+        scope.asked = None
 
 
 _HANDLERS: dict[type[ev.Event], Callable[[State, Any, float], None]] = {

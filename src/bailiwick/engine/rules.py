@@ -36,11 +36,16 @@ class Rules:
         """Whether failed attempts of this node climb the agent's ladder."""
         return isinstance(node, Work) and node.type in self.counted
 
-    def units(self, node: Node) -> tuple[tuple[str, float], ...]:
+    def knobs(self, scope: Scope, node: Work) -> LadderPolicy:
+        """The knobs of a visit: those it began with; before it has begun, those of now."""
+        fixed = scope.asked.policy if scope.asked is not None and scope.cursor == node.id else {}
+        return LadderPolicy.from_json(fixed) if fixed else self.policy(node)
+
+    def units(self, scope: Scope, node: Node) -> tuple[tuple[str, float], ...]:
         """What an attempt of this node sets aside of each budget: a call, money; tokens are only counted."""
         if not isinstance(node, Work) or not self.climbs(node):
             return ()
-        return (("agent_calls", 1.0), ("usd", self.policy(node).reserve_usd), ("tokens", 0.0))
+        return (("agent_calls", 1.0), ("usd", self.knobs(scope, node).reserve_usd), ("tokens", 0.0))
 
 
 def held_back(state: State, units: tuple[tuple[str, float], ...]) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import assert_never
 
 from bailiwick.engine.failures import ENDPOINT, FREE, TRANSIENT, Detail, Kind
-from bailiwick.ids import digest
+from bailiwick.ids import Json, digest
 
 WORDS = 300
 """Characters of the last failure that are told when nothing is left to try."""
@@ -39,6 +39,12 @@ class LadderPolicy:
     on_cap: str = ""
     use_defaults: bool = True
     reserve_usd: float = 0.0
+
+    @classmethod
+    def from_json(cls, found: dict[str, Json]) -> LadderPolicy:
+        """The knobs as they were journaled; names that this version does not have are left out."""
+        known = {knob.name for knob in fields(cls)}
+        return cls(**{name: value for name, value in found.items() if name in known})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Graph
 from bailiwick.engine.rungs import Try
+from bailiwick.engine.worktime import Span
 from bailiwick.ids import Json
 
 PERSON_WAITS = frozenset({"ask", "approval", "budget", "unknown", "auth", "exhausted"})
@@ -66,6 +67,14 @@ class Flight:
     finished_at: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the effects of a visit ask for, fixed with the first of them. An old journal kept no `policy`."""
+
+    request: Json
+    policy: dict[str, Json]
+
+
 @dataclass(slots=True)
 class OpenWait:
     """A wait and, once it is closed, how."""
@@ -99,6 +108,7 @@ class Scope:
     path: str
     name: str = ""
     parent: Scope | None = None
+    number: int = 0
     inputs: dict[str, Json] = field(default_factory=dict)
     writes: dict[str, Json] = field(default_factory=dict)
     visits: dict[str, int] = field(default_factory=dict)
@@ -106,6 +116,7 @@ class Scope:
     visit: int = 0
     phase: Phase = Phase.READY
     first_effect_at: float = 0.0
+    asked: Asked | None = None
     flight: Flight | None = None
     tries: list[Try] = field(default_factory=list)
     wait: OpenWait | None = None
@@ -117,7 +128,11 @@ class Scope:
 
 @dataclass(slots=True)
 class State:
-    """A run. `todo` holds the scopes that ask for a decision, in the order they began to."""
+    """A run. `todo` holds the scopes that ask for a decision, in the order they began to.
+
+    `active` holds those that are not over, so that a fan-out of thousands is not searched for the few that live.
+    `wall` is what the run took, for people; `work` is what counts against its budget: effects in flight, no waits.
+    """
 
     graphs: Graphs
     fetch: Fetch | None = None
@@ -135,6 +150,7 @@ class State:
     agents: dict[str, Json] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
     todo: dict[str, None] = field(default_factory=dict)
+    active: dict[str, None] = field(default_factory=dict)
     status: str = "new"
     stopping: str = ""
     reason: str = ""
@@ -146,9 +162,12 @@ class State:
     budget_wait: OpenWait | None = None
     running: int = 0
     pure_steps: int = 0
+    created: int = 1
     steps: int = 0
     lost: int = 0
     wall: float = 0.0
+    work: float = 0.0
+    worked: list[Span] = field(default_factory=list)
     last_at: float = 0.0
     created_at: float = 0.0
     ended_at: float = 0.0
@@ -197,17 +216,17 @@ class State:
         """The whole context as the scope sees it."""
         return {name: self.lookup(path, name) for name in self.names(path)}
 
-    def live(self) -> Iterator[Scope]:
-        """Scopes that are not over."""
-        return (s for s in self.scopes.values() if s.phase not in (Phase.ENDED, Phase.PENDING, Phase.FAILED))
+    def live(self) -> list[Scope]:
+        """Scopes that are not over, in the order they came to be."""
+        return sorted((self.scopes[path] for path in self.active), key=lambda scope: scope.number)
 
     def flights(self) -> list[tuple[Scope, Flight]]:
         """Effects in flight, with their scopes."""
-        return [(s, s.flight) for s in self.scopes.values() if s.phase is Phase.RUNNING and s.flight]
+        return [(s, s.flight) for s in self.live() if s.phase is Phase.RUNNING and s.flight]
 
     def waits(self) -> list[tuple[Scope, OpenWait]]:
         """Open waits, with their scopes; a budget wait belongs to the run."""
-        found = [(s, s.wait) for s in self.scopes.values() if s.phase is Phase.WAITING and s.wait]
+        found = [(s, s.wait) for s in self.live() if s.phase is Phase.WAITING and s.wait]
         if self.budget_wait:
             found.append((self.scopes[""], self.budget_wait))
         return found

@@ -80,7 +80,8 @@ class SqliteStore(Store):
         archived: bool = False,
     ) -> list[RunRow]:
         bindings = {"status": status, "workflow": workflow, "root_id": root_id, "archived": int(archived)}
-        return [run_row(row) for row in self._reader.rows(runs_where("run.listed"), bindings)]
+        name = "run.listed" if root_id is None or status is None else "run.listed_in_tree"
+        return [run_row(row) for row in self._reader.rows(runs_where(name), bindings)]
 
     async def claim(
         self, owner: Owner, now: float, lease_until: float, reader: int, which: ClaimFilter

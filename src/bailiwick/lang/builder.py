@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.lang import codes
 from bailiwick.lang.values import Value, describe
+from bailiwick.lang.yaml11 import Workhorse, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,10 +32,17 @@ _CONSTANTS: dict[str, bool | None] = {
 _CORE = "tag:yaml.org,2002:"
 
 
-def build(data: bytes, file: str) -> Value | None:
-    """The root value of one YAML document, None where there is none; raises `InputInvalid` with every problem found."""
+def build(data: bytes, file: str, warnings: list[Problem] | None = None) -> Value | None:
+    """The root value of one YAML document, None where there is none; raises `InputInvalid` with every problem found.
+
+    With `warnings`, a mapping without `version:` is read as workhorse read it; where that differs is added to them.
+    """
     builder = _Builder(file)
     root = builder.build(data)
+    if warnings is not None and root is not None and isinstance(root.data, dict) and root.data.get("version") is None:
+        builder = _Builder(file, Workhorse())
+        root = builder.build(data)
+        warnings += builder.warnings
     if builder.problems:
         raise InputInvalid(builder.problems)
     return root
@@ -59,19 +67,23 @@ class _Frame:
 class _Builder:
     """Builds values from parser events; keeps going after a problem where what follows still makes sense."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, workhorse: Workhorse | None = None) -> None:
         self.file = file
+        self.workhorse = workhorse
         self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
         self.root: Value | None = None
         self.stack: list[_Frame] = []
         self.anchors: dict[str, tuple[Value, int] | None] = {}
         self.count = 0
         self.expanded = 0
         self.documents = 0
+        self.text = ""
 
     def build(self, data: bytes) -> Value | None:
         import yaml
 
+        self.text = data.decode("utf-8", "replace")
         loader: Any = (yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader)(data)
         actions: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
@@ -105,7 +117,16 @@ class _Builder:
         what = getattr(error, "problem", None) or getattr(error, "reason", None) or "the file can't be parsed"
         context = getattr(error, "context", None)
         hint = "check the indentation, quotes and brackets just before this place"
+        if mark is not None and self._is_tab(mark):
+            what, context = "a tab stands where YAML takes only spaces", None
+            hint = "replace the tab by spaces; most editors can show tabs"
         self._note(codes.SYNTAX, f"YAML: {what}" + (f" ({context})" if context else ""), place, hint)
+
+    def _is_tab(self, mark: Any) -> bool:
+        """Whether a line that can't be parsed is indented with a tab, or has one at that place."""
+        lines = self.text.split("\n")
+        line = lines[mark.line] if mark.line < len(lines) else ""
+        return "\t" in line[: len(line) - len(line.lstrip())] or line[mark.column : mark.column + 1] == "\t"
 
     def _document(self, event: Any) -> None:
         self.documents += 1
@@ -236,7 +257,7 @@ class _Builder:
                 codes.TAG, f"the tag {_short(tag)} is not known", self._place(event.start_mark), "remove the tag"
             )
             return text
-        data = self._core(text, event)
+        data = self._core(text, event) if self.workhorse is None else self._old(text, event, self.workhorse)
         if tag is not None and not isinstance(data, _SCALAR_TAGS[tag]):
             self._note(
                 codes.TAG, f"{describe(data)} is not a {_short(tag)}", self._place(event.start_mark), "remove the tag"
@@ -259,6 +280,29 @@ class _Builder:
         what = f"{_cut(text)} is not a finite number"
         self._note(codes.NUMBER, what, self._place(event.start_mark), "quote it if it is meant as text")
         return 0
+
+    def _old(self, text: str, event: Any, workhorse: Workhorse) -> Json:
+        """The scalar as workhorse read it, with a warning where `version: 1` makes something else of it."""
+        before = len(self.problems)
+        new = self._core(text, event)
+        modern = "an error" if len(self.problems) > before else describe(new)
+        del self.problems[before:]
+        place = self._place(event.start_mark)
+        try:
+            old = workhorse.read(text, event.tag)
+        except ValueError as error:
+            what = f"{_cut(text)} can't be read as YAML 1.1 reads it: {error}"
+            self._note(codes.NUMBER, what, place, "quote it if it is meant as text")
+            return 0
+        if isinstance(old, int | float) and not -(1 << 63) <= old < 1 << 63:
+            what = f"{_cut(text)} is not a finite number of 64 bits"
+            self._note(codes.NUMBER, what, place, "quote it if it is meant as text")
+            return 0
+        if modern == "an error" or not same(old, new):
+            what = f"{_cut(text)} is read as {describe(old)}, as in every file without `version:`"
+            hint = f"with `version: 1` it is {modern}; quote it, or write the value plainly"
+            self.warnings.append(Problem(codes.YAML_1_1, what, place, hint, warning=True))
+        return old
 
     def _int(self, text: str, event: Any) -> int:
         base = {"0o": 8, "0x": 16}.get(text[:2], 10)

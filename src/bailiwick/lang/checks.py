@@ -15,4 +15,6 @@ def check(compiled: Compiled, files: Files, returns: Mapping[str, tuple[str, ...
     """Note every problem of a compiled workflow; `returns` holds what each called workflow gives back, by reference."""
     owners = check_flow(compiled, found)
     files.scan()
-    DataFlow(compiled, files, returns, found).check(owners)
+    flow = DataFlow(compiled, files, returns, found)
+    flow.check(owners)
+    compiled.reads = None if flow.dynamic else frozenset(flow.reads)

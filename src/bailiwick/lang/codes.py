@@ -15,6 +15,7 @@ WRONG_TYPE = "BW110"
 MISSING_FIELD = "BW111"
 UNKNOWN_FIELD = "BW112"
 UNKNOWN_KIND = "BW113"
+YAML_1_1 = "BW114"
 BAD_NAME = "BW120"
 DUPLICATE_ID = "BW121"
 NO_NEXT = "BW122"
@@ -49,6 +50,7 @@ MEANING = {
     MISSING_FIELD: "a required field is missing",
     UNKNOWN_FIELD: "a field that nothing reads",
     UNKNOWN_KIND: "a node type that neither Bailiwick nor an installed package provides",
+    YAML_1_1: "a scalar that means something else with `version: 1`",
     BAD_NAME: "a name or an id with characters it can't have",
     DUPLICATE_ID: "two nodes with one id",
     NO_NEXT: "a node that has to lead somewhere and does not",

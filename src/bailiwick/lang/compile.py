@@ -21,7 +21,7 @@ BUDGET = Table(
         Field("usd", _CEILING, "dollars"),
         Field("tokens", Number(low=0, whole=True), "tokens"),
         Field("agent_calls", Number(low=0, whole=True), "calls of an agent"),
-        Field("wall", Duration(), "time on the clock, waiting for people not counted"),
+        Field("wall", Duration(), "time in which it works; no wait of any kind counts"),
     ),
 )
 _NAME = Text(pattern=NAME.pattern, expects="a name: letters, digits, _, . or -, at most 64, first a letter or digit")
@@ -44,7 +44,10 @@ WORKFLOW = Table(
 
 @dataclass(slots=True)
 class Compiled:
-    """What one file says. `ids` holds every id in it, also of nodes that could not be compiled."""
+    """What one file says. `ids` holds every id in it, also of nodes that could not be compiled.
+
+    `reads` are the context keys that it is checked to read; None where they can't all be known.
+    """
 
     root: Value
     header: dict[str, Json]
@@ -52,6 +55,7 @@ class Compiled:
     ids: dict[str, Value] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     leads: dict[str, bool] = field(default_factory=dict)
+    reads: frozenset[str] | None = None
 
     @property
     def whole(self) -> bool:

@@ -12,6 +12,7 @@ notes every problem in `Findings`, all in one go; a field that is null counts as
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ class Table:
         """The fields that are there, not null and without an error; what is wrong, missing or unknown is noted."""
         out: dict[str, Json] = {}
         if not isinstance(value.data, dict):
-            found.wrong(value, self.expects)
+            found.wrong(value, self.expects, self._example(value.data))
             return out
         for name, part in value.entries.items():
             field = self._by_name.get(name)
@@ -94,6 +95,15 @@ class Table:
                     codes.MISSING_FIELD, f"{self.title}: the field {field.name!r} is missing", value.place, hint
                 )
         return out
+
+    def _example(self, data: Json) -> str:
+        """How the mapping is written that was meant by a plain value: with it as the first field that takes it."""
+        takes = next((field.name for field in self.fields if data is not None and field.shape.accepts(data)), None)
+        names = ", ".join(field.name for field in self.fields)
+        if takes is None or isinstance(data, list):
+            return f"write a mapping with fields of these: {names}" if names else ""
+        shown = f"`{{{takes}: {data if isinstance(data, int | float) else json.dumps(data)}}}`"
+        return f"write {shown}; its fields are {names}"
 
     def _unknown(self, name: str, value: Value, found: Findings) -> None:
         note = found.error if found.strict else found.warn

@@ -14,7 +14,7 @@ from bailiwick.lang.compile import Compiled, compile_file
 from bailiwick.lang.fields import Findings
 from bailiwick.lang.files import MAX_PINNED, Files, pinned_size
 from bailiwick.lang.paths import Refused, confine
-from bailiwick.lang.source import read_yaml
+from bailiwick.lang.source import read_workflow
 
 FILE = "workflow.yaml"
 MAX_PROBLEMS = 200
@@ -25,13 +25,17 @@ Finder = Callable[[str, Path], Path | None]
 
 @dataclass(slots=True)
 class Loaded:
-    """A checked workflow. `files` are its pinned files by relative name; one that calls itself is its own entry."""
+    """A checked workflow. `files` are its pinned files by relative name; one that calls itself is its own entry.
+
+    `reads` are the context keys that its templates and branches read; None where that is not known.
+    """
 
     graph: Graph
     warnings: list[Problem]
     root: Path
     files: dict[str, Path]
     calls: dict[str, Loaded] = field(default_factory=dict)
+    reads: frozenset[str] | None = None
 
 
 def load(path: Path, find: Finder | None = None, *, strict: bool = False) -> Loaded:
@@ -83,7 +87,7 @@ class _Loader:
             self.found.error(codes.OUTSIDE, "the file is a link out of its directory", Place(shown), hint)
             return None
         try:
-            value = read_yaml(file, shown)
+            value = read_workflow(file, shown, self.found.problems)
         except InputInvalid as error:
             self.found.problems += error.found
             return None
@@ -152,7 +156,8 @@ class _Loader:
         loaded: dict[Path, Loaded] = {}
         for root, item in self.items.items():
             if item is not None:
-                loaded[root] = Loaded(item.compiled.graph(), [], root, dict(item.files.pinned))
+                made = item.compiled
+                loaded[root] = Loaded(made.graph(), [], root, dict(item.files.pinned), reads=made.reads)
         for root, item in self.items.items():
             if item is not None:
                 loaded[root].calls = {name: loaded[target] for name, target in item.calls.items()}

@@ -1,6 +1,7 @@
 """YAML to plain values that know where they were written.
 
 The rules are those of YAML 1.2's core schema, cut down to what JSON can carry; keys are always text as written.
+A workflow without `version:` was written for workhorse: its scalars are those of YAML 1.1.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bailiwick.lang.values import Value, describe
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MAX_BYTES", "Value", "decode", "describe", "parse_yaml", "read_bytes", "read_yaml"]
+__all__ = ["MAX_BYTES", "Value", "decode", "describe", "parse_yaml", "read_bytes", "read_workflow", "read_yaml"]
 
 MAX_BYTES = 1 << 20
 
@@ -26,6 +27,11 @@ def read_yaml(path: Path, shown: str | None = None) -> Value:
     """Read a file, named `shown` in problems; raises `InputInvalid` with every problem found."""
     file = shown or str(path)
     return parse_yaml(read_bytes(path, Place(file), MAX_BYTES), file)
+
+
+def read_workflow(path: Path, shown: str, warnings: list[Problem]) -> Value:
+    """Read a workflow file; one without `version:` as workhorse read it, with a warning where that differs."""
+    return parse_yaml(read_bytes(path, Place(shown), MAX_BYTES), shown, warnings)
 
 
 def read_bytes(path: Path, place: Place, limit: int) -> bytes:
@@ -59,12 +65,15 @@ def read_bytes(path: Path, place: Place, limit: int) -> bytes:
     return data
 
 
-def parse_yaml(data: bytes, file: str) -> Value:
-    """Parse one document whose root is a mapping; raises `InputInvalid` with every problem found."""
+def parse_yaml(data: bytes, file: str, warnings: list[Problem] | None = None) -> Value:
+    """Parse one document whose root is a mapping; raises `InputInvalid` with every problem found.
+
+    With `warnings`, a document without `version:` is read as YAML 1.1; where that differs is added to them.
+    """
     if len(data) > MAX_BYTES:
         _refuse(codes.UNREADABLE, f"the file is larger than {MAX_BYTES:,} bytes", Place(file), "split it")
     text = decode(data, file)
-    root = build(text.encode(), file)
+    root = build(text.encode(), file, warnings)
     if root is None:
         _refuse(codes.DOCUMENT, "the file is empty", Place(file, 1, 1), "a mapping such as `start: first` is expected")
     if not isinstance(root.data, dict):

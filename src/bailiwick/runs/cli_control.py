@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.cli.output import Printer, clean, is_terminal
+from bailiwick.cli.output import Printer, clean, is_terminal, problem_lines
 from bailiwick.cli.session import Session, open_session
 from bailiwick.engine import events as ev
 from bailiwick.errors import NotReady, UsageError
@@ -21,6 +21,7 @@ from bailiwick.journal.rows import RunRow
 from bailiwick.runs import documents as doc
 from bailiwick.runs.control import Control, Outcome, Point
 from bailiwick.runs.find import find_run, name_of
+from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.points import read_point, standing_point
 from bailiwick.runs.query import children_of, is_held
 from bailiwick.runtime.children import end_children
@@ -241,7 +242,8 @@ async def _fork(out: Printer, run: str, text: str | None, values: dict[str, Json
             point = standing_point(entries, library.replay(entries), name_of(row))
         else:
             point = await control.point(row, *read_point(text))
-        made = await control.fork(row, point, values, run_id or await _free_key(session, row))
+        limits = starting_limits(session.config, (await library.state(row.id)).graph.budget)
+        made = await control.fork(row, point, values, run_id or await _free_key(session, row), limits)
         outcome = Outcome(made, ())
         following = after(session, outcome)
     done = f"{name_of(made)} is a fork of {name_of(row)} before '{point.node}', visit {point.visit}"
@@ -279,7 +281,8 @@ async def _reload(out: Printer, run: str) -> int:
             raise NotReady(f"run '{name}' was started from {where}, which is not there", hint="put the workflow back")
         loaded = load_workflow(row.source, Path.cwd(), session.config.paths.config)
         for warning in loaded.warnings:
-            click.echo(str(warning), err=True)
+            for line in problem_lines(warning):
+                click.echo(line, err=True)
         outcome = await Control(session.assembly, session.by).reload(row, loaded)
         following = after(session, outcome)
     if outcome.refused == UNCHANGED:

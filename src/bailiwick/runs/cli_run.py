@@ -9,20 +9,23 @@ from pathlib import Path
 
 import click
 
-from bailiwick.cli.output import Printer, Styled
+from bailiwick.cli.output import Printer, Styled, problem_lines
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View, choose_view
 from bailiwick.config.environment import Environment
+from bailiwick.config.layers import Kind
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
+from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runs.edits import source_notices
 from bailiwick.runs.find import find_run
 from bailiwick.runs.hosting import Manners, host, serve
 from bailiwick.runs.limits import starting_limits
-from bailiwick.runs.params import read_params
-from bailiwick.runs.start import Wish, kept_agent, key_of, start
+from bailiwick.runs.params import read_params, with_pairs
+from bailiwick.runs.start import Wish, kept_agent, key_of, refuse_other_params, start
+from bailiwick.runtime.creation import refuse
 
 WORKFLOW_FILE = "workflow.yaml"
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Every step, also those a workflow hides.")
@@ -32,9 +35,10 @@ VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Every step, also t
 class Request:
     """The command line of `run`, read."""
 
-    workflow: str
+    workflow: str | None
     key: str | None
     params: dict[str, Json]
+    pairs: tuple[str, ...]
     flags: dict[str, Json]
     fresh: bool
     strict: bool
@@ -74,6 +78,7 @@ def told_apart(workflow: str | None, simulate: object) -> tuple[str | None, Path
 @click.option("--run-id", metavar="ID", help="The run's id; default: 'default', or a digest of the params.")
 @click.option("--params", metavar="JSON", help="Values for the context, as a JSON object; win over --params-file.")
 @click.option("--params-file", metavar="FILE", help="The same from a file.")
+@click.option("-p", "--param", "pairs", multiple=True, metavar="KEY=VALUE", help="One value; wins over --params.")
 @click.option("--runs-dir", metavar="DIR", help="Where run directories are written.")
 @click.option("--backend", "--cli", "backend", metavar="NAME", help="The agent backend; a node's own comes first.")
 @click.option("--model", metavar="NAME", help="The model; a node's own comes first.")
@@ -113,19 +118,29 @@ def run(**given: object) -> int:
         and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
     )  # fmt: skip
     view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]), verbose=bool(given["verbose"]))
+    request = Request(
+        workflow=workflow,
+        key=None if given["run_id"] is None else str(given["run_id"]),
+        params=read_params(_text(given["params"]), _text(given["params_file"])),
+        pairs=tuple(map(str, _listed(given["pairs"]))),
+        flags=_flags(given),
+        fresh=bool(given["fresh"]),
+        strict=bool(given["strict"]),
+        manners=manners,
+        simulate=simulate,
+    )
     if given["resume_run"] or given["resume_latest"]:
         reference = str(given["resume_run"]) if given["resume_run"] else None
-        return asyncio.run(_resume(reference, _flags(given), manners, view, simulate))
+        return asyncio.run(_resume(reference, request, view))
     if workflow is None:
         return _list(as_json=bool(given["as_json"]))
-    params = read_params(_text(given["params"]), _text(given["params_file"]))
     if given["dry_run"]:
-        return _dry_run(workflow, params, as_json=bool(given["as_json"]), strict=bool(given["strict"]))
-    request = Request(
-        workflow, _text(given["run_id"]), params, _flags(given), bool(given["fresh"]),
-        bool(given["strict"]), manners, simulate,
-    )  # fmt: skip
-    return asyncio.run(_run(request, view))
+        return _dry_run(request, workflow, as_json=bool(given["as_json"]))
+    return asyncio.run(_run(request, workflow, view))
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else ()
 
 
 def _text(value: object) -> str | None:
@@ -156,25 +171,32 @@ def _load(workflow: str, *, strict: bool) -> Loaded:
 
     loaded = load_workflow(workflow, Path.cwd(), find_paths().config, strict=strict)
     for warning in loaded.warnings:
-        click.echo(str(warning), err=True)
+        for line in problem_lines(warning):
+            click.echo(line, err=True)
     return loaded
 
 
-def _dry_run(workflow: str, params: dict[str, Json], *, as_json: bool, strict: bool) -> int:
+def _dry_run(request: Request, workflow: str, *, as_json: bool) -> int:
     from bailiwick.dryrun.cli import report
 
-    return report(_load(workflow, strict=strict), params, as_json=as_json)
+    loaded = _load(workflow, strict=request.strict)
+    params = with_pairs(request.params, request.pairs, loaded.graph)
+    refuse(check_params(loaded.graph, params, complete=False))
+    for text in unread_params(loaded.graph, loaded.reads, params):
+        click.echo(f"warning: {text}", err=True)
+    return report(loaded, params, as_json=as_json)
 
 
-async def _run(request: Request, view: View) -> int:
-    loaded = _load(request.workflow, strict=request.strict)
+async def _run(request: Request, workflow: str, view: View) -> int:
+    loaded = _load(workflow, strict=request.strict)
     async with open_session(
         request.flags, view.watch(), request.simulate, attended=request.manners.attended
     ) as session:
         runs_dir = str(session.config.runs_dir)
         limits = starting_limits(session.config, loaded.graph.budget)
         chosen = _chosen(request.flags, request.simulate)
-        wish = Wish(loaded, request.params, request.key, runs_dir, request.fresh, limits, chosen)
+        params = with_pairs(request.params, request.pairs, loaded.graph)
+        wish = Wish(loaded, params, request.key, runs_dir, request.fresh, limits, chosen)
         costs = await _check_agents(session, wish, request.simulate)
         started = await start(session.assembly, wish)
         return await host(session, started.row, view, request.manners, (*_notices(session), *costs, *started.notices))
@@ -221,20 +243,32 @@ async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | No
     return cost_words(names, settings)
 
 
-async def _resume(
-    reference: str | None, flags: dict[str, Json], manners: Manners, view: View, simulate: Path | bool | None = None
-) -> int:
-    async with open_session(flags, view.watch(), simulate, attended=manners.attended) as session:
-        row = await find_run(session.assembly.store, reference) if reference else await _latest(session)
+async def _resume(reference: str | None, request: Request, view: View) -> int:
+    manners = request.manners
+    async with open_session(request.flags, view.watch(), request.simulate, attended=manners.attended) as session:
+        row = await find_run(session.assembly.store, reference) if reference else await _latest(session, request)
+        if request.params or request.pairs:
+            state = await session.assembly.library.state(row.id)
+            refuse_other_params(row, state, with_pairs(request.params, request.pairs, state.graph))
         said = await source_notices(session.assembly.library, row, session.config.paths.config)
-        kept = await kept_agent(session.assembly, row, _chosen(flags, simulate))
+        kept = await kept_agent(session.assembly, row, _chosen(request.flags, request.simulate))
         return await host(session, row, view, manners, (*_notices(session), *said, *kept))
 
 
-async def _latest(session: Session) -> RunRow:
+async def _latest(session: Session, request: Request) -> RunRow:
+    """The newest unfinished run; where the command names a runs directory or a workflow, of those only."""
     rows = [r for r in await session.assembly.store.runs() if r.parent is None and r.status != "done"]
+    where = ""
+    if session.config.origin("runs_dir").kind is not Kind.BUILT_IN:
+        wanted = Path(session.config.runs_dir).resolve()
+        rows = [r for r in rows if session.assembly.run_dir(r).parent.resolve() == wanted]
+        where = f" in {session.config.runs_dir}"
+    if request.workflow is not None:
+        loaded = _load(request.workflow, strict=request.strict)
+        rows = [r for r in rows if r.source == str(loaded.root)]
+        where += f" of {request.workflow}"
     if not rows:
-        raise UsageError("no run is unfinished", hint="bailiwick runs list")
+        raise UsageError(f"no run{where} is unfinished", hint="bailiwick runs list")
     return rows[0]
 
 
@@ -254,7 +288,8 @@ def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, **shown: 
     """
     manners = Manners(wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach)
     view = choose_view(json=shown["as_json"], events=shown["events"], verbose=shown["verbose"])
-    return asyncio.run(_resume(reference, {}, manners, view))
+    request = Request(None, None, {}, (), {}, fresh=False, strict=False, manners=manners, simulate=None)
+    return asyncio.run(_resume(reference, request, view))
 
 
 @click.command()

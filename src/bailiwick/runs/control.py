@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from bailiwick.engine import events as ev
 from bailiwick.errors import HeldByAnother, UsageError
 from bailiwick.ids import Json, run_uid
-from bailiwick.journal.codec import decode, encode
-from bailiwick.journal.rows import ClaimFilter, Message, NewRun, Owner, RunRow
+from bailiwick.journal.codec import decode
+from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
 from bailiwick.runs.find import name_of
 from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.creation import NewRunPlace, forked_run
 from bailiwick.runtime.history import Entry
 from bailiwick.runtime.owner import current_owner, is_dead, shown
 from bailiwick.runtime.pins import pin_all
@@ -129,22 +130,29 @@ class Control:
         body: dict[str, Json] = {"upto": point.upto, "node": point.node, "visit": point.visit}
         return await self.send(row, "rewind", body)
 
-    async def fork(self, row: RunRow, point: Point, values: dict[str, Json], key: str) -> RunRow:
-        """A new run that shares this one's journal up to a visit."""
+    async def fork(
+        self, row: RunRow, point: Point, values: dict[str, Json], key: str, limits: dict[str, Json] | None = None
+    ) -> RunRow:
+        """A new run that shares this one's journal up to a visit; `limits` are the ceilings any new run gets."""
         if point.upto < 1:
             raise UsageError("that visit belongs to the run this one was forked from", hint="fork that run instead")
         store, now = self._assembly.store, self._assembly.clock.now()
         if await store.find(row.workflow, key) is not None:
             raise UsageError(f"run '{row.workflow}-{key}' exists already", hint="choose another --run-id")
         uid = run_uid(row.workflow, key, 0, f"fork:{row.id}:{now!r}")
-        forked = ev.Forked(row.id, point.upto, uid, values, key, self._assembly.workspace(uid))
-        first, blobs = encode(forked, now)
-        new = NewRun(
-            id=uid, workflow=row.workflow, run_key=key, definition=row.definition, root_id=uid, created_at=now,
-            source=row.source, runs_dir=row.runs_dir, first=(first,), blobs=blobs,
-            summary={"state": "running", "node": point.node, "steps": 0},
-        )  # fmt: skip
-        return await store.create(new)
+        place = NewRunPlace(
+            id=uid,
+            key=key,
+            root=uid,
+            workspace=self._assembly.workspace(uid),
+            definition=row.definition,
+            source=row.source,
+            runs_dir=row.runs_dir,
+            limits=limits or {},
+        )
+        await self._assembly.library.define(row.definition)
+        graph = self._assembly.library.definitions.graph(row.definition)
+        return await store.create(forked_run(graph, values, (row.id, point.upto, point.node), place, now))
 
 
 def find_point(history: list[Entry], node: str, visit: int | None, run: str) -> Point:

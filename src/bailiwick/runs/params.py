@@ -1,11 +1,13 @@
-"""Reading `--params` and `--params-file`."""
+"""Reading `--params`, `--params-file` and `-p`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bailiwick.engine.graph import Graph
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 
@@ -24,10 +26,36 @@ def read_params(inline: str | None, file: str | None) -> dict[str, Json]:
     return out
 
 
+def with_pairs(params: dict[str, Json], pairs: Sequence[str], graph: Graph) -> dict[str, Json]:
+    """The params with each `key=value` on top. Raises `UsageError` for what is no pair."""
+    out = dict(params)
+    for text in pairs:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise UsageError(f"-p {text} has no value", hint="write -p key=value", code="BW203")
+        out[name] = _typed(graph, name, value)
+    return out
+
+
+def _typed(graph: Graph, name: str, text: str) -> Json:
+    """Text where the param's schema says so; else JSON where the text is JSON, else the text."""
+    schema = (graph.params or {}).get(name)
+    if isinstance(schema, dict) and schema.get("type") == "string":
+        return text
+    try:
+        return _json(text)
+    except ValueError:
+        return text
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_bounded)
+
+
 def _object(text: str, label: str) -> dict[str, Json]:
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_bounded)
-    except ValueError as error:
+        value = _json(text)
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"{label} is not valid JSON: {error}", hint='an object, such as {"name": "value"}', code="BW203"
         ) from error

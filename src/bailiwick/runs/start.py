@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from bailiwick import __version__
-from bailiwick.engine.events import RunCreated
+from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json, params_key, run_uid
-from bailiwick.journal.codec import encode
-from bailiwick.journal.rows import NewRun, RunRow
+from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
-from bailiwick.lang.params import check_params, defaults
+from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runs.edits import pin_notices
 from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.creation import NewRunPlace, created_run, refuse
 from bailiwick.runtime.owner import host_id
 from bailiwick.runtime.pins import Pinned, pin_all
 
@@ -43,7 +41,7 @@ class Started:
 
 def key_of(wish: Wish) -> str:
     """The run id: the person's, else a digest of the params, else `default`."""
-    return wish.key or (params_key(wish.params) if wish.params else "default")
+    return wish.key if wish.key is not None else params_key(wish.params) if wish.params else "default"
 
 
 async def start(assembly: Assembly, wish: Wish) -> Started:
@@ -51,19 +49,19 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
     graph = wish.loaded.graph
     key = key_of(wish)
     if not NAME.fullmatch(key):
-        raise UsageError(f"run id '{key}' is not a valid name", hint="letters, digits, '_', '.', '-'; at most 64")
-    problem = check_params(graph, wish.params)
-    if problem:
-        raise UsageError(problem, hint="see `params:` in the workflow", code="BW205")
+        what = f"run id '{key}' is not a valid name" if key else "the run id is empty"
+        raise UsageError(what, hint="letters, digits, '_', '.', '-'; at most 64")
     found = await assembly.store.find(graph.name, key)
     digest, pinned = pin_all(wish.loaded)
     if found is not None and not wish.fresh:
         return await _known(assembly, wish, found)
+    refuse(check_params(graph, wish.params))
     if found is not None:
         await _set_aside(assembly, found)
-    others = await _others(assembly, graph.name, key)
+    notices = unread_params(graph, wish.loaded.reads, wish.params)
+    notices += await _others(assembly, graph.name, key)
     row = await _create(assembly, wish, key, pinned, digest, found.generation + 1 if found else 0)
-    return Started(row, new=True, notices=tuple(others))
+    return Started(row, new=True, notices=tuple(notices))
 
 
 async def _known(assembly: Assembly, wish: Wish, row: RunRow) -> Started:
@@ -75,13 +73,7 @@ async def _known(assembly: Assembly, wish: Wish, row: RunRow) -> Started:
             code="BW206",
         )
     if wish.params:
-        state = await assembly.library.state(row.id)
-        if state.params != wish.params:
-            raise UsageError(
-                f"run '{row.workflow}-{row.run_key}' exists with other params",
-                hint="leave --params out to resume it, choose another --run-id, or --fresh",
-                code="BW207",
-            )
+        refuse_other_params(row, await assembly.library.state(row.id), wish.params)
     notices = await pin_notices(assembly.library, row, wish.loaded)
     return Started(row, new=False, notices=(*notices, *await kept_agent(assembly, row, wish.agents)))
 
@@ -97,6 +89,20 @@ async def kept_agent(assembly: Assembly, row: RunRow, asked: dict[str, Json]) ->
     own = ", ".join(f"{name} {value}" for name, value in kept.items()) or "what the configuration says"
     again = "start over with --fresh, or name another --run-id"
     return (f"the run keeps the agent it was started with ({own}); {named} is not used: {again}",)
+
+
+def refuse_other_params(row: RunRow, state: State, params: dict[str, Json]) -> None:
+    """Raise `UsageError` where a run that exists was started with other params than these."""
+    if state.params == params:
+        return
+    absent = object()
+    known = state.params
+    names = sorted(name for name in {*known, *params} if known.get(name, absent) != params.get(name, absent))
+    raise UsageError(
+        f"run '{row.workflow}-{row.run_key}' exists with other params: {', '.join(names)}",
+        hint="leave the params out to go on with it, choose another --run-id, or --fresh",
+        code="BW207",
+    )
 
 
 async def _set_aside(assembly: Assembly, row: RunRow) -> None:
@@ -127,27 +133,17 @@ async def _create(
         assembly.pins.materialise(item)
         await assembly.store.define(item.digest, item.body)
     uid = run_uid(graph.name, key, generation, f"{host_id()}:{assembly.state_dir}:{now!r}")
-    context = {**defaults(graph), **graph.vars, **wish.params}
-    sources = {item.digest: str(item.root) for item in pinned}
-    created = RunCreated(
-        uid,
-        uid,
-        digest,
-        context,
-        wish.params,
-        key,
-        graph.name,
-        assembly.workspace(uid),
-        app=__version__,
-        sources=sources,
+    place = NewRunPlace(
+        id=uid,
+        key=key,
+        root=uid,
+        workspace=assembly.workspace(uid),
+        definition=digest,
+        source=str(wish.loaded.root),
+        runs_dir=wish.runs_dir,
+        generation=generation,
+        sources={item.digest: str(item.root) for item in pinned},
         limits=wish.limits,
         agents=wish.agents,
     )
-    first, blobs = encode(created, now)
-    new = NewRun(
-        id=uid, workflow=graph.name, run_key=key, definition=digest, root_id=uid, created_at=now,
-        source=str(wish.loaded.root), runs_dir=wish.runs_dir, generation=generation, first=(first,), blobs=blobs,
-        summary={"state": "running", "node": graph.start, "steps": 0},
-    )  # fmt: skip
-    Path(assembly.workspace(uid)).mkdir(parents=True, exist_ok=True, mode=0o700)
-    return await assembly.store.create(new)
+    return await assembly.store.create(created_run(graph, wish.params, place, now))

@@ -42,6 +42,10 @@ def _poll() -> Kind:
     return PollKind()
 
 
+UNITS = ("agent_calls", "usd", "tokens", "wall")
+"""What a root run has ceilings for that hold for its whole tree."""
+RESTING = 8
+"""Runs that wait for children and whose state is kept in memory, so that their journals are not read for each child."""
 KINDS: dict[str, Callable[[], Kind]] = {"script": _script, "poll": _poll}
 
 
@@ -76,6 +80,7 @@ class Assembly:
     leases: Leases = field(init=False)
     deadlines: Deadlines = field(init=False)
     _installed: Installed = field(default_factory=Installed)
+    _resting: dict[str, tuple[int, list[Entry], State]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.library = Library(self.store)
@@ -107,9 +112,8 @@ class Assembly:
 
     async def walker(self, row: RunRow, owner: Owner, supervisor: Supervisor) -> Walker:
         """A walker for a claimed run, its state read from the journal."""
-        history = await self.library.history(row.id)
-        state = self.library.replay(history)
-        Path(state.workspace).mkdir(parents=True, exist_ok=True)
+        history, state = await self._read(row)
+        Path(state.workspace).mkdir(parents=True, exist_ok=True, mode=0o700)
         wake = asyncio.Event()
 
         async def refit(state: State) -> Outfit:
@@ -123,6 +127,23 @@ class Assembly:
         self.projector.open(row, self.run_dir(row), self.library, history)
         return walker
 
+    async def _read(self, row: RunRow) -> tuple[list[Entry], State]:
+        """The journal and the state of a claimed run: as this process left them, if nobody has appended since."""
+        seq, history, state = self._resting.pop(row.id, (0, [], None))
+        if state is not None and seq == row.seq:
+            return history, state
+        history = await self.library.history(row.id)
+        return history, self.library.replay(history)
+
+    def _rest(self, row: RunRow, state: State, history: list[Entry], seq: int) -> None:
+        """Keep what was read of a run that waits for its children: it is back with the end of each of them."""
+        if state.status != "running" or not any(wait.kind == "child" for _, wait in state.waits()):
+            return
+        self._resting[row.id] = (seq, history, state)
+        while len(self._resting) > RESTING:
+            del self._resting[next(iter(self._resting))]
+        self.projector.keep(row.id, RESTING)
+
     async def _outfit(self, row: RunRow, state: State) -> Outfit:
         definition = self.library.definitions.get(state.definition)
         renderer = Templates(self.pins.path(state.definition), strict=definition.graph.strict)
@@ -134,16 +155,20 @@ class Assembly:
             self.projector.submit(row.id, entries)
             self.watch.durable(row, state, entries)
 
+        def left(state: State, history: list[Entry], seq: int) -> None:
+            self._rest(row, state, history, seq)
+
         return Tools(
-            self.store,
-            self.library,
-            self.clock,
-            self.zone,
-            __version__,
-            durable,
-            self._sent,
-            self.on_trouble,
-            self.deadlines,
+            store=self.store,
+            library=self.library,
+            clock=self.clock,
+            zone=self.zone,
+            app=__version__,
+            on_durable=durable,
+            on_sent=self._sent,
+            on_left=left,
+            on_trouble=self.on_trouble,
+            deadlines=self.deadlines,
         )
 
     def _liner(self, row: RunRow) -> Callable[[str, str, str], None]:
@@ -162,8 +187,10 @@ class Assembly:
                 await self.library.define(root.definition)
                 budget = self.library.definitions.graph(root.definition).budget
                 raised = (root.summary or {}).get("limits", {})
-                ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in ("agent_calls", "usd", "tokens")}
-        return Family(row, definition, self.library, self.workspace, __version__, ceilings, self.daily, self.purse)
+                ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in UNITS}
+                if (most := ceilings["wall"]) is not None:
+                    ceilings["wall"] = max(0.0, most - float((root.summary or {}).get("work", 0.0)))
+        return Family(row, definition, self.library, self.workspace, ceilings, self.daily, self.purse)
 
     async def settle(self) -> None:
         """Finish projecting what is durable."""

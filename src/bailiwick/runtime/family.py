@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bailiwick.engine import events as ev
 from bailiwick.engine.commands import StartChild
 from bailiwick.engine.graph import Definition, Node
 from bailiwick.engine.state import State
+from bailiwick.engine.worktime import told_spans
+from bailiwick.errors import UsageError
 from bailiwick.ids import Json, child_uid
-from bailiwick.journal.codec import encode
 from bailiwick.journal.rows import Message, NewRun, RunRow
-from bailiwick.lang.params import check_params
 from bailiwick.runtime import ceilings
+from bailiwick.runtime.creation import NewRunPlace, created_run
 from bailiwick.runtime.history import Library
 
 Purse = Callable[[Node, dict[str, Json]], tuple[str, dict[str, float | None]]]
@@ -42,7 +42,6 @@ class Family:
     definition: Definition
     library: Library
     workspaces: Callable[[str], str]
-    app: str
     roots: dict[str, float | None]
     daily: dict[str, float | None]
     purse: Purse
@@ -53,26 +52,27 @@ class Family:
         digest = self.definition.calls[call.workflow]
         await self.library.define(digest)
         graph = self.library.definitions.graph(digest)
-        problem = check_params(graph, call.params)
-        if problem:
-            return Child(uid, problem=problem)
-        key = f"{self.row.run_key[:48]}-{uid[:8]}"
-        created = ev.RunCreated(
-            uid, self.row.root_id, digest, {**graph.vars, **call.params}, call.params, key, graph.name,
-            self.workspaces(uid), self.row.id, state.depth + 1, self.app, state.sources,
-            agents=state.agents,
-        )  # fmt: skip
-        first, blobs = encode(created, now)
-        run = NewRun(
-            id=uid, workflow=graph.name, run_key=key, definition=digest, root_id=self.row.root_id, created_at=now,
-            source=str(state.sources.get(digest, "")), runs_dir=self.row.runs_dir, parent=self.row.id,
+        place = NewRunPlace(
+            id=uid,
+            key=f"{self.row.run_key[:48]}-{uid[:8]}",
+            root=self.row.root_id,
+            workspace=self.workspaces(uid),
+            definition=digest,
+            source=str(state.sources.get(digest, "")),
+            runs_dir=self.row.runs_dir,
+            parent=self.row.id,
+            depth=state.depth + 1,
             priority=self.row.priority,
-            first=(first,), blobs=blobs,
-        )  # fmt: skip
-        return Child(uid, run)
+            sources=state.sources,
+            agents=state.agents,
+        )
+        try:
+            return Child(uid, created_run(graph, call.params, place, now))
+        except UsageError as error:
+            return Child(uid, problem=error.what)
 
-    def ended(self, state: State, now: float) -> list[Message]:
-        """What the parent hears when this run is over."""
+    def ended(self, state: State, cost: dict[str, Json], now: float) -> list[Message]:
+        """What the parent hears when this run is over: its result, when it worked and what that cost."""
         if self.row.parent is None:
             return []
         outputs: dict[str, Json] = {}
@@ -81,7 +81,8 @@ class Family:
             outputs = {key: state.lookup("", key) for key in state.graph.returns if key in names}
         result = {"status": state.status, "outputs": outputs, "reason": state.reason, "degraded": state.degraded}
         dedupe = f"child:{self.row.id}:{state.ended_at}"
-        return [Message(self.row.parent, "child_ended", dedupe, {"child": self.row.id, "result": result}, now)]
+        body = {"child": self.row.id, "result": result, "worked": told_spans(state.worked), "cost": cost}
+        return [Message(self.row.parent, "child_ended", dedupe, body, now)]
 
     def stop(self, child: str, now: float) -> Message:
         """Tell a child to stop now."""
@@ -94,6 +95,12 @@ class Family:
     def scopes(self, today: str) -> list[str]:
         """The ledger scopes an effect of this run counts against: its tree, itself, the day."""
         return [f"run:{scope}" for scope in dict.fromkeys((self.row.root_id, self.row.id))] + [f"day:{today}"]
+
+    def time(self, state: State) -> float | None:
+        """The most seconds this run may work; a called one never more than its root had left when it was taken."""
+        own = ceilings.limit(state, "wall")
+        left = None if self.row.parent is None or "wall" in state.limits else self.roots.get("wall")
+        return min((most for most in (own, left) if most is not None), default=None)
 
     def limits(self, unit: str, node: Node, state: State, today: str) -> list[tuple[str, float | None]]:
         """Each scope with its ceiling: the root's, this run's own as a further one, the day's, the credential's."""

@@ -13,12 +13,23 @@ NO_PLAN = Plan("")
 
 
 def started(start: co.StartEffect) -> ev.EffectStarted:
-    """An attempt that is about to begin."""
+    """An attempt that is about to begin; the first of a visit with what the visit asks for."""
     plan = start.plan or NO_PLAN
     return ev.EffectStarted(
-        start.scope, start.node, start.visit, start.ordinal, start.attempt, start.key, start.entry, start.request,
-        list(start.notes), plan.rung, plan.model, plan.level,
-    )  # fmt: skip
+        start.scope,
+        start.node,
+        start.visit,
+        start.ordinal,
+        start.attempt,
+        start.key,
+        start.entry,
+        start.request if start.fixes else None,
+        list(start.notes),
+        plan.rung,
+        plan.model,
+        plan.level,
+        start.policy,
+    )
 
 
 def finished(start: co.StartEffect, result: Done | Failed, seconds: float) -> ev.EffectFinished:

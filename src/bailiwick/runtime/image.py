@@ -188,10 +188,11 @@ class Image:
         self._tally.count(e, self.state)
         visit = self._visit(self.state.scopes[e.scope], e.node, e.visit)
         visit.started, visit.started_at = e, at
-        if not self.files.muted:
+        if not self.files.muted and (e.request is not None or e.attempt == 1):
             visit.put("prompt.md", prompt_text(self._rendering, e.request, {}))
 
     def _on_attempt_over(self, e: ev.EffectFinished | ev.EffectLost) -> None:
+        self._tally.count(e, self.state)
         scope = self.state.scopes[e.scope]
         visit = self._visit(scope, scope.cursor, scope.visit)
         seconds: float | None = None

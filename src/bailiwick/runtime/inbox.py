@@ -107,7 +107,8 @@ def _budget(state: State, row: InboxRow, unit: str, limit: Json, by: str) -> lis
 def _child(state: State, row: InboxRow, body: dict[str, Json]) -> list[ev.Event]:
     for scope, wait in state.waits():
         if wait.kind == "child" and wait.id == body.get("child"):
-            return [ev.WaitClosed(scope.path, wait.id, "child", body.get("result"))]
+            worked, cost = body.get("worked") or [], body.get("cost") or {}
+            return [ev.WaitClosed(scope.path, wait.id, "child", body.get("result"), worked=worked, cost=cost)]
     return [_reject(row, "nobody waits for this child")]
 
 

@@ -54,7 +54,10 @@ class Projection:
         self._history = history
         self._monotonic = monotonic or SystemClock().monotonic
         self._image: Image | None = None
+        self._signed_off = False
+        self._left_at = 0
         self._lazy_at = -LAZY
+        self.kept = False
 
     @property
     def stale(self) -> bool:
@@ -77,11 +80,27 @@ class Projection:
             elif self.seq is None or seq != self.seq + 1:
                 self._image = None
             self.seq = seq
+            self._sign_on_again()
             if self._image is not None:
                 self._image.apply(seq, at, event)
         except (OSError, BailiwickError) as error:
             self.seq = seq
             self.fail(error)
+
+    def resume(self, history: History) -> None:
+        """Go on after `close`; `history` is the journal as its next walker holds it."""
+        self._history = history
+
+    def _sign_on_again(self) -> None:
+        """A kept image goes on only where its directory is as it was left."""
+        if not self._signed_off:
+            return
+        self._signed_off = False
+        mark = read_bookmark(self.root)
+        if self._image is None or mark is None or (mark.uid, mark.seq) != (self._run.uid, self._left_at):
+            self._image = None
+        else:
+            self._image.files.sign_on()
 
     def skip_to(self, seq: int) -> None:
         """Events up to `seq` are in the journal and were not handed over."""
@@ -112,9 +131,11 @@ class Projection:
         if self._image is not None and self.seq is not None:
             try:
                 self._image.files.sign_off(self.seq)
+                self._signed_off, self._left_at = True, self.seq
             except OSError as error:
                 self.fail(error)
-        self._image = None
+        if not self.kept:
+            self._image = None
 
     def fail(self, error: Exception) -> None:
         """Remember what went wrong; the run is not harmed and the directory is tried again."""

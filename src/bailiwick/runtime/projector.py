@@ -67,6 +67,7 @@ class Projector:
         self._redact = redact
         self._ready = threading.Condition()
         self._runs: dict[str, _Followed] = {}
+        self._resting: dict[str, _Followed] = {}
         self._queue: deque[_Job] = deque()
         self._queued = 0
         self._problems: dict[str, Problem] = {}
@@ -78,15 +79,35 @@ class Projector:
 
     def open(self, row: RunRow, root: Path, library: Library, history: list[Entry]) -> None:
         """Follow a claimed run into `root`; `history` is its journal, to which its walker adds before `submit`."""
+
+        def upto(last: int) -> list[Entry]:
+            return [entry for entry in list(history) if entry[0] <= last]
+
+        with self._ready:
+            known = self._resting.pop(row.id, None)
+        if known is not None and (known.upto, known.projection.root) == (history[-1][0], root):
+            known.projection.resume(upto)
+            self.follow(row.id, known.projection)
+            return
         projection = Projection(
             root,
             library.definitions.graph,
             library.fetch,
             run=RunFacts(row.workflow, row.run_key, row.id, redact=self._redact),
-            history=lambda upto: [entry for entry in list(history) if entry[0] <= upto],
+            history=upto,
             monotonic=self._monotonic,
         )
         self.follow(row.id, projection)
+
+    def keep(self, run_id: str, most: int) -> None:
+        """When this run is forgotten, keep its image for whoever opens it next; of `most` runs at once."""
+        with self._ready:
+            run = self._runs.get(run_id)
+            if run is not None and not run.behind:
+                run.projection.kept = True
+                self._resting[run_id] = run
+            while len(self._resting) > most:
+                del self._resting[next(iter(self._resting))]
 
     def follow(self, run_id: str, projection: Projection) -> None:
         """Follow a run with this projection, which is the projector's from now on; one before it is closed first."""

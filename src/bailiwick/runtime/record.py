@@ -126,6 +126,7 @@ def summary(state: State) -> Json:
         "budget": state.budget_wait is not None,
         "ended_at": state.ended_at or None,
         "limits": state.limits,
+        "work": round(state.work, 3),
         **({"handoff": True} if state.handoff else {}),
     }
 

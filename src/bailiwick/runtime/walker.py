@@ -15,12 +15,14 @@ from bailiwick.engine.evolve import rewound
 from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
+from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
 from bailiwick.runtime import ceilings, happenings, money
 from bailiwick.runtime.children import end_children
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Effects, Surroundings
+from bailiwick.runtime.facts import Cost
 from bailiwick.runtime.family import Family
 from bailiwick.runtime.history import Entry, Library
 from bailiwick.runtime.inbox import apply_message
@@ -47,6 +49,7 @@ class Tools:
     app: str
     on_durable: Listener
     on_sent: Callable[[], None]
+    on_left: Callable[[State, list[Entry], int], None]
     on_trouble: Callable[[str, str], None]
     deadlines: Deadlines
 
@@ -82,6 +85,10 @@ class Walker:
     lost: bool = False
     booked: dict[str, list[str]] = field(default_factory=dict)
     _last_flush: float = 0.0
+    work: ceilings.WorkClock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.work = ceilings.WorkClock(self.tools.clock)
 
     async def walk(self) -> None:
         """Go on until there is nothing to do here."""
@@ -93,6 +100,7 @@ class Walker:
             await self._turn()
             leave, wake_at = self._leaving()
             if leave and await self._flush(release=True, wake_at=wake_at):
+                self.tools.on_left(self.state, self.history, self.seq)
                 return
             if self.pending:
                 await self._flush()
@@ -125,7 +133,7 @@ class Walker:
         await self._drain_inbox()
         self._take_results()
         self._close_due()
-        if (reached := ceilings.wall_reached(self.state, self._now())) is not None:
+        if (reached := self.work.reached(self.state, self.outfit.family.time(self.state))) is not None:
             self._record(reached)
         while await self._advance():
             pass
@@ -151,7 +159,7 @@ class Walker:
             pids = ", ".join(str(child.pid) for child in left)
             raise StoreUnavailable(f"processes of an earlier owner will not end: {pids}", hint="end them, then go on")
         for scope, flight in flights:
-            units = self.outfit.rules.units(self.state.graph.nodes[scope.cursor])
+            units = self.outfit.rules.units(scope, self.state.graph.nodes[scope.cursor])
             self._settle(money.unknown(flight.key, units))
             self._record(ev.EffectLost(scope.path, flight.key, "crash"))
 
@@ -261,9 +269,18 @@ class Walker:
             self.pending.messages += [self.outfit.family.stop(child, self._now()) for child in children]
         self._record(event)
         if isinstance(event, ev.RunFinished):
-            self.pending.messages += self.outfit.family.ended(self.state, self._now())
+            self.pending.messages += self.outfit.family.ended(self.state, self._cost(), self._now())
         if isinstance(event, ev.StepDone) and event.node in self.state.scopes[event.scope].writes:
             crashpoints.reach("scope.joined")
+
+    def _cost(self) -> dict[str, Json]:
+        """What the agents of this run and of those it called cost; asked for once, at its end."""
+        if self.row.parent is None:
+            return {}
+        cost = Cost()
+        for event in (*(event for _, _, event in self.history), *(event for event, _ in self.pending.events)):
+            cost.count(event, self.state.graph)
+        return cost.to_json()
 
     async def _start(self, start: co.StartEffect) -> None:
         """Journal an attempt and set aside what it may use: of money at most what is left."""
@@ -285,7 +302,7 @@ class Walker:
             self.pending.children.append(made.run)
         else:
             result = {"status": "failed", "reason": made.problem}
-            self._record(ev.WaitClosed(call.scope, made.id, "child", result))
+            self._record(ev.WaitClosed(call.scope, made.id, "child", result, cost=Cost().to_json()))
 
     async def _flush(self, *, release: bool = False, wake_at: float | None = None) -> bool:
         """Append what is pending, tell the listeners, begin what is durably started. False: over a budget."""
@@ -359,10 +376,13 @@ class Walker:
         waits = [(wait.id, wait.due_at) for _, wait in self.state.waits() if wait.due_at is not None]
         return min((deadlines.left(run, name, due_at) for name, due_at in waits), default=None)
 
+    def _time_over(self) -> float | None:
+        return self.work.due(self.state, self.outfit.family.time(self.state))
+
     def _pause(self) -> float | None:
         if self.effects.finished:
             return 0.0
-        ceiling = ceilings.wall_due(self.state, self._now())
+        ceiling = self._time_over()
         limits = [self._due_in(), None if ceiling is None else max(0.0, ceiling - self._now())]
         return min((limit for limit in limits if limit is not None), default=None)
 

@@ -15,6 +15,8 @@ from bailiwick.engine.render import Rendered, Renderer
 from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
+from bailiwick.lang.params import first_context
+from bailiwick.runtime import happenings
 
 Answer = dict[str, Json] | ev.Failure
 Oracle = Callable[[ev.EffectStarted], Answer]
@@ -40,6 +42,7 @@ class Driver:
     pick: Callable[[int], int] = lambda _count: 0
     answer: Callable[[ev.WaitOpened], Json] = lambda _wait: "yes"
     now: float = 1_000.0
+    begun: Callable[[co.StartEffect], ev.EffectStarted] = happenings.started
     journal: list[tuple[int, float, ev.Event]] = field(default_factory=list)
     state: State = field(init=False)
     rules: Rules = field(init=False)
@@ -51,7 +54,7 @@ class Driver:
 
     def create(self, context: dict[str, Json] | None = None) -> None:
         """The first event."""
-        self.record(ev.RunCreated("run", "run", "d", {**self.graph.vars, **(context or {})}, key="k", workflow="w"))
+        self.record(ev.RunCreated("run", "run", "d", first_context(self.graph, context or {}), key="k", workflow="w"))
 
     def record(self, event: ev.Event) -> None:
         """Apply and keep an event."""
@@ -78,17 +81,7 @@ class Driver:
     def _carry_out(self, action: Any) -> None:
         match action:
             case co.StartEffect():
-                self.record(
-                    ev.EffectStarted(
-                        action.scope,
-                        action.node,
-                        action.visit,
-                        action.ordinal,
-                        action.attempt,
-                        action.key,
-                        action.entry,
-                    )
-                )
+                self.record(self.begun(action))
             case co.OpenWait():
                 due = (
                     self.now + action.seconds
@@ -153,7 +146,7 @@ class Driver:
     def crash(self, keep: int) -> Driver:
         """Another driver that has only the first `keep` events: what it finds in flight was lost. No time passes."""
         last = self.journal[keep - 1][1]
-        again = Driver(self.graph, self.renderer, self.oracle, self.pick, self.answer, last)
+        again = Driver(self.graph, self.renderer, self.oracle, self.pick, self.answer, last, self.begun)
         again.journal = self.journal[:keep]
         again.state = replay(again.journal, lambda _digest: self.graph)
         again.started = [e for _, _, e in again.journal if isinstance(e, ev.EffectStarted)]

@@ -24,6 +24,7 @@ def validate(*, workflow: str, strict: bool, as_json: bool) -> int:
     \b
     Example:  bailiwick validate my-workflow/
     """
+    from bailiwick.cli.output import problem_lines
     from bailiwick.config.paths import find_paths
     from bailiwick.workflows.service import load_workflow
 
@@ -41,7 +42,8 @@ def validate(*, workflow: str, strict: bool, as_json: bool) -> int:
         click.echo(json.dumps({"valid": not bad, "nodes": len(graph.nodes) if graph else None, "problems": rows}))
         return 2 if bad else 0
     for problem in problems:
-        click.echo(str(problem), err=not problem.warning)
+        for line in problem_lines(problem):
+            click.echo(line, err=not problem.warning)
     if graph is not None:
         notes = f", {len(problems)} warnings" if problems else ""
         click.echo(f"{graph.name}: valid, {len(graph.nodes)} nodes{notes}")

@@ -6,13 +6,15 @@ import io
 import json
 import unicodedata
 from datetime import UTC, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.cli.output import Printer, Styled, cells, clean, clip, duration, emit_json, size
+from bailiwick.cli.output import Printer, Styled, cells, clean, clip, duration, emit_json, problem_lines, size
 from bailiwick.config.environment import Environment
+from bailiwick.errors import Place, Problem
 
 NOON = 1_700_049_600.0
 DIRECTIONS = set("\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -190,3 +192,30 @@ def test_a_relative_time_says_which_way_it_lies() -> None:
     """`41 s` alone does not say whether it is over."""
     printer = Printer()
     assert [printer.relative(NOON + d, NOON) for d in (303, -41, 0.1)] == ["in 5 m 03", "41 s ago", "now"]
+
+
+def test_a_problem_shows_its_source_line_with_a_caret(tmp_path: Path) -> None:
+    """Under the column, at the right place also after wide characters; a long line is cut around it."""
+    file = tmp_path / "w.yaml"
+    file.write_text("a: 1\nnäme: 测试 chek\n" + "x" * 200 + "HERE" + "y" * 200 + "\n", "utf-8")
+    lines = problem_lines(Problem("BW103", "no node 'chek'", Place(str(file), 2, 10), "did you mean check?"))
+    assert lines[1:] == ["  |", "2 | näme: 测试 chek", "  |            ^", "  try: did you mean check?"]
+    long = problem_lines(Problem("BW103", "no", Place(str(file), 3, 201)), 60)
+    assert all(len(line) <= 60 for line in long[1:])
+    assert long[2][long[3].index("^") :].startswith("HERE")
+
+
+@pytest.mark.parametrize("place", [Place("nowhere.yaml", 3, 1), Place("nowhere.yaml"), None])
+def test_a_problem_without_a_file_to_show_is_told_without_a_line(place: Place | None) -> None:
+    """What was read from a commit or from standard input has no line on this disk."""
+    assert problem_lines(Problem("BW100", "it is wrong", place, "mend it")) == [
+        *str(Problem("BW100", "it is wrong", place, "mend it")).split("\n")
+    ]
+
+
+def test_a_line_and_a_column_beyond_the_file_are_no_error(tmp_path: Path) -> None:
+    """The file may have changed since it was read, and what it holds is data, never a terminal escape."""
+    file = tmp_path / "w.yaml"
+    file.write_text("a\x1b[31mb\n")
+    assert len(problem_lines(Problem("BW100", "x", Place(str(file), 9, 9)))) == 1
+    assert "\x1b" not in "".join(problem_lines(Problem("BW100", "x", Place(str(file), 1, 99))))

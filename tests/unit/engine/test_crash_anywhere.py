@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bailiwick.engine import events as ev
 from bailiwick.engine.evolve import replay
 from bailiwick.engine.graph import Graph
+from bailiwick.engine.state import Phase
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 from bailiwick.testing.driver import Answer, Driver
@@ -98,6 +99,17 @@ def test_replay_gives_the_state_that_was_walked(flow: Graph, seed: int) -> None:
     folded = replay(driver.journal, lambda _digest: flow)
     assert folded.context() == driver.state.context()
     assert (folded.status, folded.steps, folded.wall) == (driver.state.status, driver.state.steps, driver.state.wall)
+
+
+@SLOW
+@given(flow=workflows(), seed=st.integers(0, 1000), cut=st.integers(1, 80))
+def test_the_scopes_that_live_are_known_without_searching(flow: Graph, seed: int, cut: int) -> None:
+    """At any time: exactly those that are neither over nor waiting for a place, in the order they came to be."""
+    driver = _driver(flow, seed)
+    driver.create()
+    driver.run(stop_after=cut)
+    over = (Phase.ENDED, Phase.PENDING, Phase.FAILED)
+    assert driver.state.live() == [scope for scope in driver.state.scopes.values() if scope.phase not in over]
 
 
 @SLOW

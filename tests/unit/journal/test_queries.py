@@ -25,7 +25,7 @@ def plan(name: str) -> str:
     return "\n".join(str(row[-1]) for row in rows)
 
 
-CONDITIONS = ("run.by_id", "run.by_name", "run.listed", "run.held")
+CONDITIONS = ("run.by_id", "run.by_name", "run.listed", "run.listed_in_tree", "run.held")
 
 
 @pytest.mark.parametrize("name", sorted(set(queries.named()) - set(CONDITIONS)))
@@ -68,3 +68,11 @@ def test_the_next_wake_is_read_from_an_index() -> None:
 def test_migrations_are_numbered_without_gaps() -> None:
     """Two changes with one number would leave some databases without one of them."""
     assert [number for number, _ in queries.migrations()] == list(range(1, len(queries.migrations()) + 1))
+
+
+def test_the_live_runs_of_a_tree_are_found_by_an_index() -> None:
+    """A tree of thousands of ended children is asked for the few that live with every one of them."""
+    sql = queries.runs_where("run.listed_in_tree")
+    names = re.findall(r":([a-z_]+)", sql)
+    rows = database().execute(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(names)).fetchall()
+    assert "run_tree (root_id=? AND status=?)" in "\n".join(str(row[-1]) for row in rows)

@@ -120,7 +120,7 @@ def test_the_steering_kinds_compile_to_their_nodes(flow: Flow) -> None:
         - {id: d, type: wait, until: "0 8 * * 1-5", next: e}
         - {id: e, type: wait, poll: {script: scripts/p.sh, every: 5s, timeout: 1h, args: [1]}, on_error: f, next: g}
         - {id: f, type: fail, reason: "no {{ n }}"}
-        - {id: g, type: ask, question: "ok {{ n }}?", choices: [yes, 2], timeout: 1d, default: "2", next: h}
+        - {id: g, type: ask, question: "ok {{ n }}?", choices: ["yes", 2], timeout: 1d, default: "2", next: h}
         - {id: h, type: parallel, branches: {one: h1, two: h2}, export: [k], max: 2, fail_fast: true, join: i}
         - {id: h1, type: set, values: {k: 1}, next: i}
         - {id: h2, type: terminal}

@@ -106,7 +106,7 @@ def test_a_prompt_and_a_transcript_are_shown_where_the_log_has_them(tmp_path: Pa
     root = project(journal, tmp_path / "run")
     assert (root / "agent" / "prompt.md").read_text() == "Fix it.\n"
     assert (root / "agent" / "transcript.jsonl").read_text() == '{"say": "hi"}\n"plain"\n'
-    assert read(root / "run.json")["cost"] is None
+    assert read(root / "run.json")["cost"] == {"usd": 0, "agent_calls": 1, "unknown_calls": 1}
 
 
 def test_a_failed_node_shows_its_error(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_failed_node_shows_its_error(tmp_path: Path) -> None:
     root = project(journal, tmp_path / "run")
     assert read(root / "build" / "output.json")["error"]["kind"] == "exit"
     run = read(root / "run.json")
-    assert (run["state"], run["terminal"], run["reason"]) == ("failed", "build", "no luck")
+    assert (run["state"], run["terminal"], run["reason"]) == ("failed", None, "no luck")
 
 
 def test_earlier_visits_move_below_the_last_one(tmp_path: Path) -> None:
@@ -245,14 +245,14 @@ def test_what_a_run_waits_for_is_in_run_json(tmp_path: Path) -> None:
     journal.decide()
     run = read(project(journal, tmp_path / "run") / "run.json")
     assert (run["state"], run["ended_at"], run["host"], run["versions"]["app"]) == ("waiting", None, "atlas", "1.0")
-    assert run["cost"] == {"usd": 0, "agent_calls": 0}
+    assert run["cost"] == {"usd": 0, "agent_calls": 0, "unknown_calls": 0}
     assert [(w["kind"], w["node"], w["question"]) for w in run["waits"]] == [("ask", "ask", "Ship it?")]
 
 
 def test_a_called_workflow_makes_the_cost_unknown(tmp_path: Path) -> None:
     """What a child run spent is not in this journal, and unknown is not zero."""
     journal = Journal(graph_of(Call(id="call", workflow="other", next="done"), End(id="done"))).walk(20)
-    assert read(project(journal, tmp_path / "run") / "run.json")["cost"] is None
+    assert read(project(journal, tmp_path / "run") / "run.json")["cost"]["unknown_calls"] == 1
 
 
 def test_a_cancelled_member_says_what_ended_it(tmp_path: Path) -> None:
@@ -311,3 +311,33 @@ def test_only_changed_values_are_encoded_again(tmp_path: Path) -> None:
             live.apply(*entry)
         taken = len(journal.entries)
     assert 0 < len(seen) < 60
+
+
+@pytest.mark.parametrize(("failed", "word"), [(False, "terminal"), (True, "fail")])
+def test_run_json_says_at_which_type_of_node_it_ended(tmp_path: Path, failed: bool, word: str) -> None:
+    """As workhorse wrote it: `terminal`, `fail`, or null where no such node ended the run."""
+    journal = steps(Journal(graph_of(work("a", "over"), End(id="over", failed=failed))))
+    assert read(project(journal, tmp_path / "run") / "run.json")["terminal"] == word
+
+
+def test_the_cost_and_the_backend_of_a_run_are_those_of_its_turns(tmp_path: Path) -> None:
+    """A session that counts its whole cost is counted once; what nobody knows is counted as unknown."""
+    agent = work("agent", "agent", type="agent")
+    journal = Journal(graph_of(agent))
+    usage: dict[str, Json] = {"usd": 0.25, "cumulative": True}
+    journal.turn(log={**LOG, "backend": "claude", "usage": usage, "session": "s"})
+    journal.turn(log={**LOG, "backend": "codex", "usage": {"usd": 0.5}})
+    journal.turn(log={**LOG, "backend": "claude", "usage": {}})
+    run = read(project(journal, tmp_path / "run") / "run.json")
+    assert run["cost"] == {"usd": 0.75, "agent_calls": 3, "unknown_calls": 1}
+    assert run["backend"] == "claude, codex"
+
+
+def test_the_value_of_a_branch_stays_a_value(tmp_path: Path) -> None:
+    """A list is a list, not its text."""
+    branch = Branch(id="pick", path="found", cases={}, default="done")
+    for number, found in enumerate(([1, "two"], {"a": None}, True, "text")):
+        journal = Journal(graph_of(branch, End(id="done")), {"found": found})
+        journal.decide()
+        root = project(journal, tmp_path / str(number))
+        assert read(root / "pick" / "branch.json") == {"path": "found", "value": found, "next": "done"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,18 @@ import pytest
 from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import Failure
+from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.errors import Fenced, StoreUnavailable
 from bailiwick.ids import Json
 from bailiwick.journal.rows import Batch, ClaimFilter, Message
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, FAILED, WAITS
+from bailiwick.runs.start import Wish, start
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.kinds import Request
 from bailiwick.runtime.owner import current_owner
+from bailiwick.runtime.worker import Worker
 from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, types, work
 
 
@@ -286,15 +290,9 @@ def test_a_kind_that_breaks_fails_its_node_and_not_the_worker(tmp_path: Path) ->
 
 def test_one_broken_run_does_not_stop_the_others(tmp_path: Path) -> None:
     """A worker for everybody goes on when one journal can't be read."""
-    from bailiwick.runtime.worker import Worker
-
     stage = Stage(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Assembly) -> None:
-        from dataclasses import replace
-
-        from bailiwick.runs.start import Wish, start
-
         good = chain(work("a"))
         bad = replace(good, name="bad")
         await start(assembly, Wish(stage.loaded(bad)))
@@ -318,3 +316,46 @@ def test_one_broken_run_does_not_stop_the_others(tmp_path: Path) -> None:
         assert any("no events" in text for text in stage.troubles)
 
     stage.play(scene)
+
+
+def test_every_attempt_of_a_visit_is_asked_for_what_the_first_was(tmp_path: Path) -> None:
+    """Whatever changed in between; a value too big for its row comes back from the store after a restart."""
+    made = iter(range(100))
+
+    class Moving(Scripted):
+        def prepare(self, node: g.Node, lookup: Lookup, renderer: Renderer) -> Rendered:
+            return Rendered({"look": next(made), "text": "x" * 10_000})
+
+    async def twice(request: Request) -> dict[str, Json] | Failure:
+        return Failure("bad_output", "no", {}) if request.attempt < 3 and request.visit == 1 else {}
+
+    kind = Moving(twice)
+    stage = Stage(tmp_path, kind)
+    graph = chain(work("a", "agent"), g.Branch(id="b", path="again", cases={"no": "done"}, default="a"))
+
+    async def first(assembly: Assembly) -> None:
+        row = (await start(assembly, Wish(stage.loaded(graph)))).row
+        worker = Worker(assembly, current_owner("test"), ClaimFilter(root_id=row.id))
+
+        async def answer(request: Request) -> dict[str, Json] | Failure:
+            worker.drain("test", now=False)
+            return await twice(request)
+
+        kind.answer = answer
+        await worker.run(_never)
+
+    async def second(assembly: Assembly) -> None:
+        async def answer(request: Request) -> dict[str, Json] | Failure:
+            found = await twice(request)
+            return {"again": "no"} if request.visit == 2 else found
+
+        kind.answer = answer
+        assert (await stage.walk(assembly, graph)).code == DONE
+
+    stage.play(first)
+    stage.play(second)
+    assert [(r.visit, r.attempt, r.prepared["look"]) for r in kind.seen] == [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 1)]
+
+
+async def _never() -> bool:
+    return False

@@ -19,6 +19,13 @@ SELECT r.id, r.workflow, r.run_key, r.status, r.seq, r.epoch, r.owner, r.lease_u
    AND (:archived OR f.archived = 0)
  ORDER BY f.created_at DESC, f.number DESC
 
+-- name: run.listed_in_tree
+-- As run.listed where both are given: the planner can use the index only when it knows that they are.
+ WHERE r.root_id = :root_id AND r.status = :status
+   AND (:workflow IS NULL OR r.workflow = :workflow)
+   AND (:archived OR f.archived = 0)
+ ORDER BY f.created_at DESC, f.number DESC
+
 -- name: run.held
  WHERE r.status = 'ready' AND r.wake_at <= :now AND r.owner IS NOT NULL AND r.lease_until > :now
    AND (:run_id IS NULL OR r.id = :run_id)
