@@ -146,7 +146,6 @@ def test_lists_of_a_limit_are_intersected_and_name_every_origin(world: World) ->
         "endpoints: {x: {url: http://host:1}}",
         "agents: {command: 'evil {prompt_file}'}",
         "backend: command",
-        "notify: {x: {type: command}}",
         "service: {port: 1}",
         "secrets: {provider: file}",
         "publish: {mode: auto}",
