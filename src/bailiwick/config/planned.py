@@ -55,12 +55,12 @@ def planned_variable(variable: str) -> str | None:
     return _OTHER_VARIABLES.get(variable)
 
 
-def refuse(name: str, place: Place | None, found: Findings) -> None:
+def refuse(name: str, place: Place, found: Findings) -> None:
     """Note that a setting is not in this version yet; `name` is in `PLANNED`."""
     found.error(NOT_YET, f"{name} is not in this version yet", place, f"remove it; {PLANNED[name]}")
 
 
-def refuse_value(key: str, value: object, place: Place | None, found: Findings) -> bool:
+def refuse_value(key: str, value: object, place: Place, found: Findings) -> bool:
     """Note a value that is not in this version yet; False where the key may have this value."""
     instead = PLANNED_VALUES.get((key, str(value)))
     if instead is None:

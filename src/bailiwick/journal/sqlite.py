@@ -23,6 +23,7 @@ from bailiwick.journal.rows import (
     NewRun,
     Owner,
     Reservation,
+    RunFilter,
     RunRow,
     SpendRow,
     StoredEvent,
@@ -34,6 +35,8 @@ BUSY_TIMEOUT = 5.0
 """Seconds to wait for other processes before a write counts as failed; below what a lease leaves for renewing."""
 
 END = 2**63 - 1
+LAST = 1e300
+"""A time that is after every run's."""
 
 
 class SqliteStore(Store):
@@ -76,6 +79,21 @@ class SqliteStore(Store):
     ) -> list[RunRow]:
         bindings = {"status": status, "workflow": workflow, "root_id": root_id, "archived": int(archived)}
         return [run_row(row) for row in self._reader.rows(runs_where("run.listed"), bindings)]
+
+    async def page(self, which: RunFilter, limit: int, before: str | None = None) -> list[RunRow]:
+        behind = [(LAST, END)] if before is None else self._reader.rows(query("run.listed_at"), (before,))
+        if not behind:
+            return []
+        bindings = {
+            "status": which.status,
+            "workflow": which.workflow,
+            "since": _beginning(which.since),
+            "called": int(which.called),
+            "at": behind[0][0],
+            "number": behind[0][1],
+            "most": limit,
+        }
+        return [run_row(row) for row in self._reader.rows(runs_where("run.page"), bindings)]
 
     async def claim(
         self, owner: Owner, now: float, lease_until: float, reader: int, which: ClaimFilter

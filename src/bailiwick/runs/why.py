@@ -32,11 +32,12 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is known of a run: its name, every event and the state they come to."""
+    """What is known of a run: its name, every event and the state they come to. `interrupted`: nobody walks it now."""
 
     name: str
     entries: list[Entry]
     state: State
+    interrupted: bool = False
 
 
 def explain(story: Story) -> list[Reason]:
@@ -245,6 +246,10 @@ def _running(story: Story) -> list[Reason]:
         attempt = f", attempt {flight.attempt}" if flight.attempt > 1 else ""
         again = f", entered {flight.entry} times" if flight.entry > 1 else ""
         where = place(scope.path, scope.cursor)
+        if story.interrupted:
+            text = f"'{where}' was interrupted: it began {local(flight.since)}{attempt}{again}, and its process is gone"
+            out.append(Reason("interrupted", text, (f"go on with: bailiwick resume {story.name}",), flight.since))
+            continue
         out.append(Reason("running", f"'{where}' runs since {local(flight.since)}{attempt}{again}", at=flight.since))
     if not out and story.state.status == "running" and not story.state.waits():
         where = story.state.scopes[""].cursor

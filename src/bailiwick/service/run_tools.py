@@ -100,7 +100,7 @@ class RunTools:
         row, state = await self._found(asked)
         assembly = self.session.assembly
         tree = await assembly.store.runs(root_id=row.root_id)
-        found = standing(row, tree if row.parent is None else [row], current_owner("bailiwick"), assembly.clock.now())
+        found = standing(row, tree, current_owner("bailiwick"), assembly.clock.now())
         waits = [doc.wait_document(wait) for wait in await assembly.store.waits(row.id)]
         about = doc.standing_document(found)
         return {

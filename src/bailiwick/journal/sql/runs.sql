@@ -19,6 +19,18 @@ SELECT r.id, r.workflow, r.run_key, r.status, r.seq, r.epoch, r.owner, r.lease_u
    AND (:archived OR f.archived = 0)
  ORDER BY f.created_at DESC, f.number DESC
 
+-- name: run.page
+-- Rows behind a place in the order of the list, which goes by the index run_fact_recent.
+ WHERE (:status IS NULL OR r.status = :status)
+   AND (:workflow IS NULL OR r.workflow = :workflow)
+   AND (:called OR (f.parent IS NULL AND f.archived = 0))
+   AND f.created_at >= :since
+   AND (f.created_at, f.number) < (:at, :number)
+ ORDER BY f.created_at DESC, f.number DESC LIMIT :most
+
+-- name: run.listed_at
+SELECT created_at, number FROM run_fact WHERE run_id = ?
+
 -- name: run.held
  WHERE r.status = 'ready' AND r.wake_at <= :now AND r.owner IS NOT NULL AND r.lease_until > :now
    AND (:run_id IS NULL OR r.id = :run_id)
