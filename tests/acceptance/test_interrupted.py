@@ -35,7 +35,8 @@ def test_a_killed_run_is_interrupted_wherever_it_is_shown(person: Person) -> Non
     assert listed["state"] == "interrupted"
     assert person.runs("runs", "list", "--state", "running", "--json").json()["runs"] == []
     assert [one["run"] for one in person.runs("status", "--json").json()["interrupted"]] == ["slow-default"]
-    for command in (("runs", "show", "slow"), ("why", "slow"), ("logs", "slow"), ("runs", "tree", "slow")):
+    asked: list[tuple[str, ...]] = [("runs", "show", "slow"), ("why", "slow"), ("logs", "slow"), ("runs", "tree", "slow")]
+    for command in asked:
         assert person.runs(*command, "--json").json()["state"] == "interrupted", command
     for command in (("status",), ("runs", "list"), ("runs", "show", "slow"), ("why", "slow")):
         told = person.runs(*command).out.lower()

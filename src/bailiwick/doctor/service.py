@@ -15,11 +15,23 @@ from bailiwick.errors import BailiwickError
 
 MIN_FREE = 5 * 1024**3
 PYTHON = (3, 11)
+TOLD_FOR = 30 * 86400.0
+"""Seconds for which lost events are told."""
 
 
 def examine(config: Config) -> list[Finding]:
     """Every check, in the order a person would want them."""
-    checks: list[Callable[[Config], Finding]] = [_python, _sqlite, _state, _disk, _bash, _python3, _git, _processes]
+    checks: list[Callable[[Config], Finding]] = [
+        _python,
+        _sqlite,
+        _state,
+        _journal,
+        _disk,
+        _bash,
+        _python3,
+        _git,
+        _processes,
+    ]
     return [*(check(config) for check in checks), *_agents()]
 
 
@@ -73,6 +85,31 @@ def _state(config: Config) -> Finding:
     if kind:
         return Finding("state", ok=False, found=f"{path} is on {kind}", fix="set BAILIWICK_HOME to a local directory")
     return Finding("state", ok=True, found=f"{path}, mode 0700")
+
+
+def _journal(config: Config) -> Finding:
+    """Every event and value of the journal, read and checked; and what a lost write-ahead log took away."""
+    from bailiwick.clock import SystemClock
+    from bailiwick.journal.inspection import inspect
+    from bailiwick.journal.marks import recorded_losses
+
+    path = config.paths.state / "bailiwick.db"
+    if not path.is_file():
+        return Finding("journal", ok=True, found="there is none yet")
+    try:
+        problems = inspect(path)
+    except BailiwickError as error:
+        return Finding("journal", ok=False, found=error.what, fix=error.hint)
+    if problems:
+        fix = f"stop everything, keep {path.parent} as it is, and restore {path.name} from a backup"
+        return Finding("journal", ok=False, found=f"{path} is damaged: {'; '.join(problems)}", fix=fix)
+    lost = recorded_losses(path, SystemClock().now() - TOLD_FOR)
+    if lost:
+        fix = "bailiwick status names runs that stopped; look at each with: bailiwick why RUN"
+        return Finding(
+            "journal", ok=False, found=f"it lost what was written last: {'; '.join(lost)}", fix=fix, needed=False
+        )
+    return Finding("journal", ok=True, found=f"{path.stat().st_size / 1e6:.1f} MB, every event and value as written")
 
 
 def _mounts() -> str:

@@ -9,8 +9,9 @@ from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json
 from bailiwick.journal import appends, buckets, calls, inbox, runs
 from bailiwick.journal.blobs import checked, missing, read_file
-from bailiwick.journal.columns import decode, encode, inbox_row, run_row, spend_row, wait_row
+from bailiwick.journal.columns import checked_event, decode, encode, inbox_row, run_row, spend_row, wait_row
 from bailiwick.journal.connection import Reader, translate
+from bailiwick.journal.marks import Loss, find_losses, record_losses
 from bailiwick.journal.port import Store
 from bailiwick.journal.queries import query, runs_where
 from bailiwick.journal.rows import (
@@ -46,17 +47,23 @@ class SqliteStore(Store):
         self.path = path
         self._writer = writer
         self._reader = reader
+        self.losses: tuple[Loss, ...] = ()
+        """What was missing when the store was opened; told once."""
 
     @classmethod
     async def open(cls, path: Path, *, now: Callable[[], float], busy_timeout: float = BUSY_TIMEOUT) -> SqliteStore:
         """Open the store of this file and make it if it is not there; `now` dates the changes of its schema."""
         writer = Writer(path, busy_timeout=busy_timeout, now=now)
         try:
-            await writer.do(lambda _: None)
+            losses = await writer.do(lambda tx: find_losses(tx, writer.marks, now()))
         except BaseException:
             await writer.close()
             raise
-        return cls(path, writer, Reader(path, busy_timeout))
+        store = cls(path, writer, Reader(path, busy_timeout))
+        store.losses = losses
+        record_losses(path, losses, now())
+        writer.marks.forget(loss.slot for loss in losses)
+        return store
 
     async def create(self, run: NewRun) -> RunRow:
         return await self._writer.do(lambda tx: runs.create(tx, run))
@@ -115,7 +122,7 @@ class SqliteStore(Store):
 
     async def read(self, run_id: str, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
         bindings = (run_id, after, END if upto is None else upto)
-        return [StoredEvent(*row) for row in self._reader.rows(query("event.read"), bindings)]
+        return [checked_event(run_id, row) for row in self._reader.rows(query("event.read"), bindings)]
 
     async def events(self, kind: str, *, since: float | None = None) -> list[tuple[str, StoredEvent]]:
         rows = self._reader.rows(query("event.of_type"), (kind, _beginning(since)))

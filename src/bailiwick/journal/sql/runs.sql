@@ -28,6 +28,15 @@ SELECT r.id, r.workflow, r.run_key, r.status, r.seq, r.epoch, r.owner, r.lease_u
    AND (f.created_at, f.number) < (:at, :number)
  ORDER BY f.created_at DESC, f.number DESC LIMIT :most
 
+-- name: run.slot
+SELECT f.number, r.workflow || '-' || r.run_key FROM run_fact f JOIN run r ON r.id = f.run_id WHERE f.run_id = ?
+
+-- name: run.reached
+SELECT f.number, r.id, r.seq FROM run_fact f JOIN run r ON r.id = f.run_id
+
+-- name: run.slots_of
+SELECT number FROM run_fact WHERE run_id IN (SELECT value FROM json_each(:tree))
+
 -- name: run.listed_at
 SELECT created_at, number FROM run_fact WHERE run_id = ?
 
