@@ -16,6 +16,7 @@ from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
 from bailiwick.config.person import person
+from bailiwick.config.room import require_room
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.rungs import LadderPolicy
@@ -92,6 +93,7 @@ async def open_session(
         purse=agents.purse,
         watch=watch or Watch(),
         clean=household.clean,
+        require_room=lambda: require_room(config),
     )
     try:
         yield Session(config, assembly, person(), household, agents)
@@ -189,10 +191,12 @@ class Agents:
     def desk(self) -> Desk:
         """Where agents are asked, one for the process."""
         from bailiwick.agents.asking import Desk
+        from bailiwick.agents.workplaces import Workplaces
 
         if self._desk is None:
             fencing = self.fencing if self.household is not None else None
-            self._desk = Desk(self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing)
+            places = Workplaces.of(self.config)
+            self._desk = Desk(self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing, places)
         return self._desk
 
     def brokerage(self) -> Brokerage:

@@ -13,7 +13,6 @@ from bailiwick.config.service import Config
 from bailiwick.doctor.finding import Finding
 from bailiwick.errors import BailiwickError
 
-MIN_FREE = 5 * 1024**3
 PYTHON = (3, 11)
 TOLD_FOR = 30 * 86400.0
 """Seconds for which lost events are told."""
@@ -27,6 +26,7 @@ def examine(config: Config) -> list[Finding]:
         _state,
         _journal,
         _disk,
+        _awake,
         _bash,
         _python3,
         _git,
@@ -122,8 +122,24 @@ def _mounts() -> str:
 def _disk(config: Config) -> Finding:
     there = next(p for p in (config.paths.state, *config.paths.state.parents) if p.exists())
     free = shutil.disk_usage(there).free
-    text = f"{free / 1024**3:.0f} GB free"
-    return Finding("disk", free >= MIN_FREE, text, "free some space: bailiwick runs prune", needed=False)
+    least = int(config.get("retention.min_free") or 0)
+    text = f"{free / 1e9:.0f} GB free" + ("" if free >= least else f"; below {least / 1e9:g} GB nothing new starts")
+    fix = "bailiwick du shows what takes space, bailiwick du --remove removes what is kept no longer"
+    return Finding("disk", free >= least, text, fix, needed=False)
+
+
+def _awake(config: Config) -> Finding:
+    """Whether the machine can be kept awake while an agent works."""
+    from bailiwick.runtime.awake import inhibitor
+
+    if not config.get("night.keep_awake"):
+        return Finding("awake", ok=True, found="night.keep_awake is off: the machine may sleep while an agent works")
+    command = inhibitor(1)
+    if command is None:
+        found = "nothing here keeps the machine awake while an agent works: no systemd-inhibit, no caffeinate"
+        fix = "install systemd, switch sleep off, or: bailiwick config set night.keep_awake false"
+        return Finding("awake", ok=False, found=found, fix=fix, needed=False)
+    return Finding("awake", ok=True, found=f"{command[0]} keeps the machine awake while an agent works")
 
 
 def _tool(name: str, why: str, fix: str, *, needed: bool) -> Finding:

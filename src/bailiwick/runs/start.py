@@ -60,6 +60,7 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
         return await _known(assembly, wish, found, digest)
     if found is not None:
         await _set_aside(assembly, found)
+    assembly.require_room()
     notices = await _others(assembly, graph.name, key)
     row = await _create(assembly, wish, key, pinned, digest, found.generation + 1 if found else 0)
     return Started(row, new=True, notices=tuple(notices))
