@@ -35,10 +35,11 @@ def test_a_killed_run_is_interrupted_wherever_it_is_shown(person: Person) -> Non
     assert listed["state"] == "interrupted"
     assert person.runs("runs", "list", "--state", "running", "--json").json()["runs"] == []
     assert [one["run"] for one in person.runs("status", "--json").json()["interrupted"]] == ["slow-default"]
-    asked: list[tuple[str, ...]] = [("runs", "show", "slow"), ("why", "slow"), ("logs", "slow"), ("runs", "tree", "slow")]
-    for command in asked:
-        assert person.runs(*command, "--json").json()["state"] == "interrupted", command
-    for command in (("status",), ("runs", "list"), ("runs", "show", "slow"), ("why", "slow")):
+    pages: tuple[tuple[str, ...], ...] = (("runs", "show"), ("why",), ("logs",), ("runs", "tree"))
+    for page in pages:
+        assert person.runs(*page, "slow", "--json").json()["state"] == "interrupted", page
+    commands: tuple[tuple[str, ...], ...] = (("status",), ("runs", "list"), ("runs", "show", "slow"), ("why", "slow"))
+    for command in commands:
         told = person.runs(*command).out.lower()
         assert "interrupted" in told, command
         assert "running" not in told, command

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bailiwick.config.environment import MEANING, PREFIX, Environment
 from bailiwick.config.keys import BACKENDS, CONCRETE_VARIABLES, KEYS, Key, find_key
-from bailiwick.config.planned import planned_name, planned_variable, refuse, refuse_value
+from bailiwick.config.planned import NOT_YET, planned_name, planned_variable, refuse, refuse_value
 from bailiwick.config.shapes import FilePath, as_value, from_text
 from bailiwick.errors import Place
 from bailiwick.ids import Json
@@ -117,6 +117,10 @@ def _note_unknown(value: Value, path: tuple[str, ...], name: str, found: Finding
 
 
 def _permitted(kind: Kind, name: str, key: Key, value: Value, found: Findings) -> bool:
+    if key.name == "endpoints.*.num_ctx" and name != "endpoints.ollama.num_ctx":
+        hint = "remove it; only Ollama is asked for a context window: endpoints.ollama.num_ctx"
+        found.error(NOT_YET, f"{name} is not in this version yet", value.place, hint)
+        return False
     if kind is Kind.POLICY and key.rule is None and name != "version":
         hint = "put it into config.yaml beside it; a policy holds limits only"
         found.error(NOT_A_LIMIT, f"{name} is a preference, not a limit", value.place, hint)

@@ -156,9 +156,10 @@ async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, st
     backend = desk.backend(wanted.backend, state.agents.get("script"))
     name = wanted.node.rsplit("/", 1)[-1]
     node = state.graph.nodes.get(name)
+    schema = answer_schema(node) if isinstance(node, Work) else None
     turn = Turn(
         key=call, prompt=wanted.prompt, model=wanted.model, cwd=scratch, env=session.assembly.environment(),
-        max_usd=float(session.config.get("budget.call.usd")), node=name, schema=answer_schema(node) if isinstance(node, Work) else None,
+        max_usd=float(session.config.get("budget.call.usd")), node=name, schema=schema,
         options={"silence": desk.settings.silence, "total": desk.settings.total},
     )  # fmt: skip
     scene = Scene(asyncio.Event(), call, scratch, desk.settings.total, desk.settings.silence)
