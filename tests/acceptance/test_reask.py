@@ -18,7 +18,7 @@ returns: [x]
 
 
 def test_a_turn_is_asked_once_more_and_the_run_stays_as_it_is(person: Person) -> None:
-    """Would another model have done better? Both answers are shown, the new one is paid for, the journal is the same."""
+    """Would another model have done better? Both answers are shown, the new one is paid for, the journal stays."""
     flow = person.workflow("think", FLOW)
     assert person.runs("run", flow, "--simulate", timeout=120).code == 0
     before = person.runs("runs", "logs", "think", "--json").json()

@@ -138,7 +138,7 @@ def purse(config: Config) -> object:
     """What a credential may spend a day."""
     from bailiwick.cli.session import Agents
 
-    return Agents(config, SimpleNamespace(), CLOCK, None).daily("claude")  # type: ignore[arg-type]
+    return Agents(config, SimpleNamespace(), CLOCK, None).daily("claude")
 
 
 def broker_rules(config: Config) -> object:
@@ -446,13 +446,13 @@ PROBES: tuple[Probe, ...] = (
 
 HERE = "tests/unit/config/test_probes.py"
 RUNS = "tests/acceptance/test_runs.py"
-LOGIN = "test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word"
+LOGIN = (
+    "tests/unit/agents/test_brokerage.py::" + "test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word"
+)
 
 ELSEWHERE: dict[str, Elsewhere] = {
     "agents.cap_tick": Elsewhere(f"{RUNS}::test_a_long_wait_says_that_it_waits", "AGENT_CAP_TICK_S"),
-    "agents.allow_exposed_credentials": Elsewhere(
-        f"tests/unit/agents/test_brokerage.py::{LOGIN}", "agents.allow_exposed_credentials"
-    ),
+    "agents.allow_exposed_credentials": Elsewhere(f"{BROKERAGE}::{LOGIN}", "agents.allow_exposed_credentials"),
     "endpoints.*.num_ctx": Elsewhere(f"{HERE}::test_the_window_that_ollama_is_asked_for_is_a_setting", "num_ctx"),
     "version": Elsewhere(f"{HERE}::test_a_file_of_another_version_is_refused", "version"),
     "night.until": Elsewhere("tests/unit/runs/test_night.py::test_nothing_new_starts_once_the_night_is_over", "UNTIL"),

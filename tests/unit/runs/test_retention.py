@@ -89,7 +89,7 @@ def test_a_worktree_goes_only_after_its_proposal_ended(house: House, monkeypatch
     assert _going(house) == []
     _proposal(house, run=row.id, status="merged")
     assert _going(house) == [("worktrees", "w1")]
-    monkeypatch.setenv("BAILIWICK_RETENTION_WORKTREES", "20000d")
+    monkeypatch.setenv("BAILIWICK_RETENTION_WORKTREES", "90000d")
     assert _going(house) == []
     monkeypatch.setenv("BAILIWICK_RETENTION_WORKTREES", "0s")
     house.say("du", "--remove")
@@ -99,7 +99,7 @@ def test_a_worktree_goes_only_after_its_proposal_ended(house: House, monkeypatch
 def _worktree(path: Path, run: str) -> Path:
     (path / "tree").mkdir(parents=True)
     owner = Owner("h", "b", "n", 1, 1, "x")
-    record = {
+    record: dict[str, object] = {
         "id": path.name, "path": None, "tree": None, "run": run, "branch": "agent/x", "base": "b", "repository": "/r",
         "owner": {name: getattr(owner, name) for name in ("host", "boot", "pidns", "pid", "start", "name")},
         "created": 1.0, "prepared": [],
