@@ -446,9 +446,8 @@ PROBES: tuple[Probe, ...] = (
 
 HERE = "tests/unit/config/test_probes.py"
 RUNS = "tests/acceptance/test_runs.py"
-LOGIN = (
-    "tests/unit/agents/test_brokerage.py::" + "test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word"
-)
+BROKERAGE = "tests/unit/agents/test_brokerage.py"
+LOGIN = "test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word"
 
 ELSEWHERE: dict[str, Elsewhere] = {
     "agents.cap_tick": Elsewhere(f"{RUNS}::test_a_long_wait_says_that_it_waits", "AGENT_CAP_TICK_S"),
