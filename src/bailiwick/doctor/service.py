@@ -130,14 +130,15 @@ def _disk(config: Config) -> Finding:
 
 def _awake(config: Config) -> Finding:
     """Whether the machine can be kept awake while an agent works."""
-    from bailiwick.runtime.awake import inhibitor
+    from bailiwick.runtime.awake import can_inhibit, inhibitor
 
     if not config.get("night.keep_awake"):
         return Finding("awake", ok=True, found="night.keep_awake is off: the machine may sleep while an agent works")
     command = inhibitor(1)
-    if command is None:
-        found = "nothing here keeps the machine awake while an agent works: no systemd-inhibit, no caffeinate"
-        fix = "install systemd, switch sleep off, or: bailiwick config set night.keep_awake false"
+    if command is None or not can_inhibit(command):
+        missing = f"{command[0]} is refused" if command else "no systemd-inhibit, no caffeinate"
+        found = f"nothing here keeps the machine awake while an agent works: {missing}"
+        fix = "switch sleep off, or say that it may sleep: bailiwick config set night.keep_awake false"
         return Finding("awake", ok=False, found=found, fix=fix, needed=False)
     return Finding("awake", ok=True, found=f"{command[0]} keeps the machine awake while an agent works")
 

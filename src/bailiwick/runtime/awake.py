@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import os
 import shutil
+import subprocess
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+TRIAL = 10.0
+"""Seconds that an inhibitor gets to say whether it works."""
 Which = Callable[[str], str | None]
 
 
@@ -22,6 +25,18 @@ def inhibitor(pid: int, which: Which = shutil.which) -> list[str] | None:
         watch = ["tail", f"--pid={pid}", "-f", "/dev/null"]
         return ["systemd-inhibit", "--what=sleep:idle", "--who=bailiwick", why, "--mode=block", *watch]
     return None
+
+
+def can_inhibit(command: list[str]) -> bool:
+    """Whether the machine lets itself be kept awake: a program that is there may have nobody to talk to."""
+    head = command[: command.index("tail")] if "tail" in command else ["caffeinate", "-i"]
+    try:
+        done = subprocess.run(
+            [*head, "true"], stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, timeout=TRIAL, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 class Awake:

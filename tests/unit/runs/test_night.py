@@ -15,7 +15,7 @@ import pytest
 from bailiwick.agents.workplaces import Workplaces
 from bailiwick.clock import ManualClock
 from bailiwick.runs.hosting import NIGHT, Signals, night_end
-from bailiwick.runtime.awake import Awake, inhibitor
+from bailiwick.runtime.awake import Awake, can_inhibit, inhibitor
 from bailiwick.testing.polling import until
 
 HOLDER = """
@@ -143,3 +143,13 @@ def test_the_inhibitor_is_what_the_machine_has() -> None:
     assert (mac or [])[-1] == "7"
     assert {"--what=sleep:idle", "--pid=7"} <= set(linux or [])
     assert inhibitor(7, lambda _name: None) is None
+
+
+def test_an_inhibitor_that_is_refused_is_none(tmp_path: Path) -> None:
+    """A container has the program and no service behind it: doctor must not say that all is well."""
+    for name, code in (("good", 0), ("bad", 1)):
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (tmp_path / name).chmod(0o755)
+    assert can_inhibit([str(tmp_path / "good"), "--what=sleep", "tail", "-f", "/dev/null"])
+    assert not can_inhibit([str(tmp_path / "bad"), "--what=sleep", "tail", "-f", "/dev/null"])
+    assert not can_inhibit([str(tmp_path / "none"), "tail"])
