@@ -17,6 +17,7 @@ from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.record import Ledgered, is_unpriced, priced, tally
 from bailiwick.agents.settings import Settings
+from bailiwick.agents.workplaces import Workplaces
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import ENDPOINT, Detail, Kind
@@ -72,6 +73,7 @@ class Desk:
     zone: str | None = None
     brokerage: Brokerage | None = None
     fencing: Callable[[], Awaitable[Fencing]] | None = None
+    places: Workplaces | None = None
     _backends: dict[str, Backend] = field(default_factory=dict)
 
     def backend(self, name: str, script: Json = None) -> Backend:
@@ -112,6 +114,14 @@ class Desk:
         if wait > 0:
             detail = Detail(retry_after=wait, backend=backend.name, credential=credential)
             return _not_asked(Kind.HELD, f"held back for {wait:.0f} s", detail)
+        if self.places is None or not turn.node or turn.base_url:
+            return await self._made(backend, credential, turn, scene)
+        async with self.places.taken(scene.cancel, scene.show) as there:
+            if not there:
+                return Told(None, Failure("cancelled", "it was to end before there was a place to work"))
+            return await self._made(backend, credential, turn, scene)
+
+    async def _made(self, backend: Backend, credential: str, turn: Turn, scene: Scene) -> Told:
         told = self._told(await self._events(backend, turn, scene), backend, turn, expects=scene.expects)
         await self._report(credential, told.failure)
         return told

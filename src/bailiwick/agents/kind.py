@@ -108,7 +108,7 @@ class AgentKind:
         models: list[Json] = asked["models"]
         model = models[min(plan.model, len(models) - 1)]
         cwd = request.live / str(asked["cwd"]) if asked["cwd"] else request.workspace
-        schema = _answer_schema(node) if isinstance(node, Work) else None
+        schema = answer_schema(node) if isinstance(node, Work) else None
         return Turn(
             key=request.key, prompt=prompt, model=str(model) if model else None, cwd=Path(cwd), env=io.environment(),
             session=plan.session, schema=schema, max_usd=request.allowance,
@@ -181,7 +181,7 @@ def _prompt(spec: dict[str, Json], args: dict[str, Json], renderer: Renderer, lo
     return Rendered(NEWLINE.join([f"phase: {spec.get('skill')}", *lines]))
 
 
-def _answer_schema(node: Work) -> Json:
+def answer_schema(node: Work) -> Json:
     """One object with every declared output, for backends that can enforce a schema."""
     if not node.outputs:
         return None

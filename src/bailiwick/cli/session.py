@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from bailiwick import crashpoints
 from bailiwick.cli.kinds import Household, makers
@@ -14,6 +16,7 @@ from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
 from bailiwick.config.person import person
+from bailiwick.config.room import require_room
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.rungs import LadderPolicy
@@ -31,7 +34,13 @@ if TYPE_CHECKING:
     from bailiwick.agents.settings import Settings
     from bailiwick.cli.routed import Routed
     from bailiwick.gate.port import Judge
+    from bailiwick.journal.marks import Loss
     from bailiwick.skills.service import Skills
+
+
+LOST = "BW305"
+TOLD = 5
+"""How many runs a warning names."""
 
 
 @dataclass(slots=True)
@@ -64,6 +73,8 @@ async def open_session(
     clock = SystemClock()
     state = paths.make_state()
     store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
+    if store.losses:
+        _tell_losses(store.path, store.losses)
     zone = config.get("time.zone") or environment.zone()
     household = Household(config, store, clock, person(), attended or simulate is not None)
     agents = Agents(config, store, clock, zone, simulate, household)
@@ -82,12 +93,28 @@ async def open_session(
         purse=agents.purse,
         watch=watch or Watch(),
         clean=household.clean,
+        require_room=lambda: require_room(config),
     )
     try:
         yield Session(config, assembly, person(), household, agents)
     finally:
         await agents.close()
         await assembly.close()
+
+
+def _tell_losses(database: Path, losses: Sequence[Loss]) -> None:
+    """Say what a damaged or deleted write-ahead log took away; nothing else would."""
+    from bailiwick.cli.output import clean
+
+    told = [loss.words for loss in losses[:TOLD]]
+    rest = f"; {len(losses) - TOLD} more" if len(losses) > TOLD else ""
+    click.echo(
+        clean(f"warning[{LOST}]: {database}: the journal lost what was written last: {'; '.join(told)}{rest}"), err=True
+    )
+    back = [loss.name for loss in losses if loss.has is not None]
+    if back:
+        way = f"look with `bailiwick why {back[0]}`, let it go on with `bailiwick resume {back[0]}`"
+        click.echo(clean(f"  try: runs that went back stop before they do anything again; {way}"), err=True)
 
 
 @asynccontextmanager
@@ -164,10 +191,12 @@ class Agents:
     def desk(self) -> Desk:
         """Where agents are asked, one for the process."""
         from bailiwick.agents.asking import Desk
+        from bailiwick.agents.workplaces import Workplaces
 
         if self._desk is None:
             fencing = self.fencing if self.household is not None else None
-            self._desk = Desk(self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing)
+            places = Workplaces.of(self.config)
+            self._desk = Desk(self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing, places)
         return self._desk
 
     def brokerage(self) -> Brokerage:

@@ -55,6 +55,7 @@ COMMANDS: dict[str, Entry] = {
     "stats": Entry("bailiwick.routing.cli_stats", "stats", "What models and sessions did, and what it cost."),
     "costs": Entry("bailiwick.routing.cli_stats", "costs", "What each day, workflow and model cost."),
     "config": Entry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
+    "du": Entry("bailiwick.runs.cli_du", "du", "What takes space, and what of it is kept no longer."),
     "help": Entry("bailiwick.cli.help", "help_", "What a command does and which options it takes."),
     "completion": Entry("bailiwick.completion.cli", "completion", "Print the completion script for your shell."),
 }
@@ -66,5 +67,5 @@ GROUPS: dict[str, list[str]] = {
     "Changes": ["issue-to-pr", "self-heal", "gate", "proposals"],
     "Skills": ["skill", "brain", "mcp", "serve"],
     "Agents": ["agents", "login", "limits", "stats", "costs"],
-    "Machine": ["doctor", "sandbox", "config", "secrets", "audit", "completion", "help"],
+    "Machine": ["doctor", "du", "sandbox", "config", "secrets", "audit", "completion", "help"],
 }

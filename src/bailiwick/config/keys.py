@@ -44,7 +44,7 @@ GB: Final = 10**9
 NEVER: Final = False
 """For `repository`: only the operator may set it."""
 
-FEATURES = ("builder", "promote", "sessions", "skills", "brain", "proposals", "notify", "service", "mcp", "supervision")
+FEATURES = ("skills", "brain", "proposals", "service", "mcp")
 BACKENDS = ("claude", "codex", "copilot", "openai", "ollama", "command", "simulate")
 
 _TEXT = Text(empty=False)
@@ -79,10 +79,7 @@ _GENERAL = (
     Key("brain.ingest_url", _URL, "where new notes are also posted", repository=NEVER, names=("INGEST_BASE_URL",)),
     Key("brain.briefs", Flag(), "whether approved notes go into briefs", default=True),
     Key("brain.tokens", _TIMES, "tokens of notes in a brief, at most", 1500),
-    Key("database", _TEXT, "a PostgreSQL URL; SQLite without it", repository=NEVER, names=("BAILIWICK_DB",)),
     Key("roots", ListOf(FilePath()), "where skills may work", [], Overlap(), NEVER),
-    Key("log", Choice(("debug", "info", "warning", "error")), "how much is logged", "warning", repository=NEVER),
-    Key("host_grace", Duration(), "how long a dead host's runs stay there", 45.0, repository=NEVER),
     Key(
         "time.zone", Text(pattern=r"[A-Za-z0-9_+/-]{1,64}", expects="a time zone"), "the zone in which times are shown"
     ),
@@ -108,9 +105,13 @@ _MONEY = (
         "estimate",
         Ranked((("allow",), ("estimate",), ("refuse",))),
     ),
-    Key("night.until", Text(pattern=r"[0-2]?[0-9]:[0-5][0-9]", expects="a time such as 07:00"), "when the night ends"),
-    Key("night.max_open", _COUNT, "proposals that may wait at once", None, _LEAST),
-    Key("night.agents", Number(low=1, whole=True), "agents at once", 2, _LEAST),
+    Key(
+        "night.until",
+        Text(pattern=r"([01]?[0-9]|2[0-3]):[0-5][0-9]", expects="a time such as 07:00"),
+        "when unattended processes start nothing new any more",
+    ),
+    Key("night.max_open", _COUNT, "proposals that may wait for a person before a new one is begun", None, _LEAST),
+    Key("night.agents", Number(low=1, whole=True), "agents at work at once on this machine, over all runs", 2, _LEAST),
     Key("night.keep_awake", Flag(), "keep the machine awake while an agent works", True, repository=NEVER),
     Key("mcp.workflows", _NAMES, "workflows that MCP clients may start, by name", [], Overlap(), NEVER),
     Key("mcp.budget", _USD, "dollars for a run that an MCP client starts", 5.0, _LEAST, NEVER),
@@ -179,14 +180,6 @@ _FENCE = (
     Key("sandbox.files", Number(low=1, whole=True), "files that one sandbox may have on disk", 500_000, _LEAST),
     Key("sandbox.unattended_none", Flag(), "whether a run without a sandbox may go unwatched", False, AllAgree()),
     Key("protected", _NAMES, "paths whose changes need a person, besides the gate's", [], Union()),
-    Key("approvals.expires", Duration(), "how long a request for approval holds", 7 * DAY, _LEAST),
-    Key(
-        "approvals.phone_approve",
-        Choice(("none", "low", "medium")),
-        "up to which blast radius a phone may approve",
-        "low",
-        Ranked((("medium",), ("low",), ("none",))),
-    ),
     Key(
         "publish.mode",
         Choice(("ask", "auto", "never")),
@@ -212,7 +205,7 @@ _FENCE = (
 _OUTSIDE = tuple(
     Key(name, shape, doc, default, repository=NEVER, names=names)
     for name, shape, doc, default, names in (
-        ("forges.*.type", Choice(("github", "gitea", "forgejo", "gitlab")), "which kind", None, ()),
+        ("forges.*.type", Choice(("github", "gitea", "forgejo")), "which kind", None, ()),
         ("forges.*.url", _URL, "where it is", None, ()),
         ("forges.*.token", SecretText(), "the token, as a reference", None, ()),
         ("endpoints.*.url", _URL, "where models answer", None, ()),
@@ -227,29 +220,11 @@ _OUTSIDE = tuple(
         ),
         ("endpoints.*.concurrency", Number(low=1, whole=True), "calls at once", None, ()),
         ("endpoints.*.num_ctx", Number(low=1, whole=True), "the context window that is asked for", None, ()),
-        ("secrets.provider", Choice(("environment", "file", "vault")), "where secrets are", "environment", ()),
+        ("secrets.provider", Choice(("environment", "file")), "where secrets are", "environment", ()),
         ("secrets.file", FilePath(), "the file of the file provider", None, ()),
-        ("secrets.vault.address", _URL, "where Vault or OpenBao is", None, ()),
-        ("secrets.vault.mount", _TEXT, "the KV engine's path", "secret", ()),
-        ("secrets.vault.role_id_file", FilePath(), "the AppRole's role id", None, ()),
-        ("secrets.vault.secret_id_file", FilePath(), "the AppRole's secret id", None, ()),
-        ("notify.*.type", Choice(("ntfy", "webhook", "apprise", "command")), "which kind", None, ()),
-        ("notify.*.url", _TEXT, "where notices go", None, ()),
-        ("notify.*.token", SecretText(), "the token, as a reference", None, ()),
-        ("notify.*.command", _TEXT, "the program that takes a notice", None, ()),
-        ("notify.*.events", _NAMES, "which notices; all where not set", None, ()),
-        ("notify.*.reply", Choice(("none", "topic")), "how buttons answer", None, ()),
-        (
-            "notify.*.quiet",
-            Text(pattern=r"[0-9:]+-[0-9:]+", expects="hours such as 22:00-07:00"),
-            "quiet hours",
-            None,
-            (),
-        ),
         ("service.host", _TEXT, "where the service listens", "127.0.0.1", ()),
         ("service.port", Number(low=0, high=65535, whole=True), "its port", 3200, ("SUPERVISOR_PORT",)),
         ("service.public_url", _URL, "how others reach it", None, ()),
-        ("service.login", Choice(("link", "password")), "how people log in", "link", ()),
         ("network.proxy", _TEXT, "the proxy for HTTPS", None, ("HTTPS_PROXY", "https_proxy")),
         ("network.no_proxy", _TEXT, "hosts reached without the proxy", None, ("NO_PROXY", "no_proxy")),
         ("network.ca_file", FilePath(), "certificates trusted besides the system's", None, ()),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bailiwick.config.environment import MEANING, PREFIX, Environment
 from bailiwick.config.keys import BACKENDS, CONCRETE_VARIABLES, KEYS, Key, find_key
+from bailiwick.config.planned import NOT_YET, planned_name, planned_variable, refuse, refuse_value
 from bailiwick.config.shapes import FilePath, as_value, from_text
 from bailiwick.errors import Place
 from bailiwick.ids import Json
@@ -80,7 +81,9 @@ def _walk(value: Value, path: tuple[str, ...], take: Callable[[str, Key, Value],
         here = (*path, name)
         full = ".".join(here)
         key = find_key(full) if "." not in name else None
-        if key is not None:
+        if (later := planned_name(full)) is not None:
+            refuse(later, value.key_place(name), found)
+        elif key is not None:
             if part.data is not None:
                 take(full, key, part)
         elif "." in name or not _children(here):
@@ -114,6 +117,10 @@ def _note_unknown(value: Value, path: tuple[str, ...], name: str, found: Finding
 
 
 def _permitted(kind: Kind, name: str, key: Key, value: Value, found: Findings) -> bool:
+    if key.name == "endpoints.*.num_ctx" and name != "endpoints.ollama.num_ctx":
+        hint = "remove it; only Ollama is asked for a context window: endpoints.ollama.num_ctx"
+        found.error(NOT_YET, f"{name} is not in this version yet", value.place, hint)
+        return False
     if kind is Kind.POLICY and key.rule is None and name != "version":
         hint = "put it into config.yaml beside it; a policy holds limits only"
         found.error(NOT_A_LIMIT, f"{name} is a preference, not a limit", value.place, hint)
@@ -133,6 +140,8 @@ def _permitted(kind: Kind, name: str, key: Key, value: Value, found: Findings) -
 
 def _set(layer: Layer, name: str, key: Key, value: Value, context: tuple[Path, Findings]) -> None:
     base, found = context
+    if refuse_value(key.name, value.data, value.place, found):
+        return
     before = len(found.problems)
     data = key.shape.read(value, found)
     if len(found.problems) == before:
@@ -152,7 +161,9 @@ def read_flags(flags: Mapping[str, Json], cwd: Path, found: Findings) -> Layer:
     layer = Layer(Kind.FLAG)
     for name, data in flags.items():
         key = find_key(name)
-        if key is None:
+        if planned_name(name) and data is not None:
+            refuse(name, Place("command line"), found)
+        elif key is None:
             hint = suggestion(name, (known.name for known in KEYS), "see `bailiwick config show`")
             found.error(codes.UNKNOWN_FIELD, f"the key {name!r} is not known", Place("command line"), hint)
         elif data is not None:
@@ -175,7 +186,9 @@ def read_variables(environment: Environment, cwd: Path, found: Findings) -> tupl
     if command is not None:
         other.settings.setdefault("backend", Setting("command", command.origin))
     for variable in environment.own_names():
-        if variable not in known:
+        if (later := planned_variable(variable)) is not None:
+            refuse(later, Place(variable), found)
+        elif variable not in known:
             hint = suggestion(variable, known, "unset it")
             found.warn(UNKNOWN_VARIABLE, "nothing reads this variable", Place(variable), hint)
     return own, other

@@ -26,7 +26,6 @@ BAD_REFERENCE = "BW262"
 NO_SECRET = "BW263"  # noqa: S105  the code of an error
 OPEN_SECRET = "BW264"  # noqa: S105  the code of an error
 BAD_SECRETS_FILE = "BW268"
-NO_PROVIDER = "BW269"
 MAX_SECRET = 64 << 10
 MAX_SECRETS_FILE = 1 << 20
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -77,12 +76,6 @@ class Secrets:
             return self._variable(rest)
         if kind == "file" and rest:
             return self._whole_file(rest)
-        if self.provider == "vault":
-            raise NotReady(
-                "secrets can't be read from Vault by this version",
-                hint="set secrets.provider to environment or file, or write ${secret:env:NAME} or ${secret:file:PATH}",
-                code=NO_PROVIDER,
-            )
         if self.provider == "file":
             return self._from_file(name)
         if not re.fullmatch(_VARIABLE, name):

@@ -11,6 +11,7 @@ from bailiwick.config.files import read_operator_files, read_person_repository, 
 from bailiwick.config.keys import KEYS, Key, find_key
 from bailiwick.config.layers import Layer, Origin, read_flags, read_variables
 from bailiwick.config.paths import Paths, find_paths
+from bailiwick.config.planned import NOT_YET, PLANNED, planned_name
 from bailiwick.config.repository import Repository, find_repository
 from bailiwick.config.resolution import BUILT_IN, Resolved, resolve
 from bailiwick.errors import InputInvalid, NotFound, Problem
@@ -96,7 +97,9 @@ def load_config(
 
 
 def unknown_key(name: str) -> NotFound:
-    """The error for a key that does not exist."""
+    """The error for a key that does not exist, or not yet."""
+    if (later := planned_name(name)) is not None:
+        return NotFound(f"{later} is not in this version yet", hint=PLANNED[later], code=NOT_YET)
     sections = {key.name.split(".")[0]: None for key in KEYS}
     hint = suggestion(name, (*sections, *(key.name for key in KEYS)), "`bailiwick config show` lists them")
     return NotFound(f"there is no key {name!r}", hint=hint)

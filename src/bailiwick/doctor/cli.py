@@ -28,8 +28,9 @@ def doctor(*, fix: bool, as_json: bool) -> int:
       bailiwick doctor --fix
     """
     config = load_config(Path.cwd(), {})
+    looked = examine(config)
     report = asyncio.run(look_at_fence(config, fix=fix))
-    findings = [*examine(config), *report.findings]
+    findings = [*looked, *report.findings]
     open_ends = [*report.unprotected, *unprotected()]
     bad = any(not f.ok and f.needed for f in findings)
     if as_json:

@@ -51,7 +51,10 @@ async def _leftovers(config: Config, *, fix: bool) -> Finding:
     state = config.paths.state
     if not (state / "worktrees").is_dir():
         return Finding("worktrees", ok=True, found="none is left over")
-    alive = await _unfinished(config)
+    try:
+        alive = await _unfinished(config)
+    except BailiwickError as error:
+        return Finding("worktrees", ok=False, found=f"can't be told: {error.what}", fix=error.hint, needed=False)
     worktrees = Worktrees(state, SystemClock())
     orphans = await worktrees.orphans(lambda run: run in alive)
     if fix:

@@ -13,13 +13,25 @@ from bailiwick.config.service import Config
 from bailiwick.doctor.finding import Finding
 from bailiwick.errors import BailiwickError
 
-MIN_FREE = 5 * 1024**3
 PYTHON = (3, 11)
+TOLD_FOR = 30 * 86400.0
+"""Seconds for which lost events are told."""
 
 
 def examine(config: Config) -> list[Finding]:
     """Every check, in the order a person would want them."""
-    checks: list[Callable[[Config], Finding]] = [_python, _sqlite, _state, _disk, _bash, _python3, _git, _processes]
+    checks: list[Callable[[Config], Finding]] = [
+        _python,
+        _sqlite,
+        _state,
+        _journal,
+        _disk,
+        _awake,
+        _bash,
+        _python3,
+        _git,
+        _processes,
+    ]
     return [*(check(config) for check in checks), *_agents()]
 
 
@@ -75,6 +87,31 @@ def _state(config: Config) -> Finding:
     return Finding("state", ok=True, found=f"{path}, mode 0700")
 
 
+def _journal(config: Config) -> Finding:
+    """Every event and value of the journal, read and checked; and what a lost write-ahead log took away."""
+    from bailiwick.clock import SystemClock
+    from bailiwick.journal.inspection import inspect
+    from bailiwick.journal.marks import recorded_losses
+
+    path = config.paths.state / "bailiwick.db"
+    if not path.is_file():
+        return Finding("journal", ok=True, found="there is none yet")
+    try:
+        problems = inspect(path)
+    except BailiwickError as error:
+        return Finding("journal", ok=False, found=error.what, fix=error.hint)
+    if problems:
+        fix = f"stop everything, keep {path.parent} as it is, and restore {path.name} from a backup"
+        return Finding("journal", ok=False, found=f"{path} is damaged: {'; '.join(problems)}", fix=fix)
+    lost = recorded_losses(path, SystemClock().now() - TOLD_FOR)
+    if lost:
+        fix = "bailiwick status names runs that stopped; look at each with: bailiwick why RUN"
+        return Finding(
+            "journal", ok=False, found=f"it lost what was written last: {'; '.join(lost)}", fix=fix, needed=False
+        )
+    return Finding("journal", ok=True, found=f"{path.stat().st_size / 1e6:.1f} MB, every event and value as written")
+
+
 def _mounts() -> str:
     try:
         return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
@@ -85,8 +122,25 @@ def _mounts() -> str:
 def _disk(config: Config) -> Finding:
     there = next(p for p in (config.paths.state, *config.paths.state.parents) if p.exists())
     free = shutil.disk_usage(there).free
-    text = f"{free / 1024**3:.0f} GB free"
-    return Finding("disk", free >= MIN_FREE, text, "free some space: bailiwick runs prune", needed=False)
+    least = int(config.get("retention.min_free") or 0)
+    text = f"{free / 1e9:.0f} GB free" + ("" if free >= least else f"; below {least / 1e9:g} GB nothing new starts")
+    fix = "bailiwick du shows what takes space, bailiwick du --remove removes what is kept no longer"
+    return Finding("disk", free >= least, text, fix, needed=False)
+
+
+def _awake(config: Config) -> Finding:
+    """Whether the machine can be kept awake while an agent works."""
+    from bailiwick.runtime.awake import can_inhibit, inhibitor
+
+    if not config.get("night.keep_awake"):
+        return Finding("awake", ok=True, found="night.keep_awake is off: the machine may sleep while an agent works")
+    command = inhibitor(1)
+    if command is None or not can_inhibit(command):
+        missing = f"{command[0]} is refused" if command else "no systemd-inhibit, no caffeinate"
+        found = f"nothing here keeps the machine awake while an agent works: {missing}"
+        fix = "switch sleep off, or say that it may sleep: bailiwick config set night.keep_awake false"
+        return Finding("awake", ok=False, found=found, fix=fix, needed=False)
+    return Finding("awake", ok=True, found=f"{command[0]} keeps the machine awake while an agent works")
 
 
 def _tool(name: str, why: str, fix: str, *, needed: bool) -> Finding:

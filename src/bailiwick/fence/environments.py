@@ -39,6 +39,7 @@ __all__ = [
     "bin_folders",
     "binds_of",
     "furnish",
+    "last_used",
     "prepare_environment",
     "sweep_environments",
     "tool_variables",
@@ -124,7 +125,7 @@ def sweep_environments(cache: Path, older_than: float, now: float) -> list[str]:
     gone = []
     for path in sorted((cache / FOLDER).glob("*")):
         left = _NEW.fullmatch(path.name)
-        if not path.is_dir() or not (left or now - _last_used(path) > older_than):
+        if not path.is_dir() or not (left or now - last_used(path) > older_than):
             continue
         with _unlocked(path.with_name(left[1]) if left else path) as free:
             if free:
@@ -141,7 +142,8 @@ def _lock_of(ready: Path) -> Path:
     return ready.with_name(f"{ready.name}.lock")
 
 
-def _last_used(path: Path) -> float:
+def last_used(path: Path) -> float:
+    """When an environment was used last; 0 where nobody knows."""
     try:
         return float((path / "last_used").read_text("utf-8"))
     except (OSError, ValueError):

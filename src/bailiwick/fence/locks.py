@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,6 +22,24 @@ async def held(file: Path) -> AsyncIterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+async def first_free(files: Sequence[Path], give_up: Callable[[], bool] = lambda: False) -> int | None:
+    """A descriptor with the lock of the first file that nobody holds; waits while all are held.
+
+    None once `give_up` says so. Closing the descriptor lets go; so does the death of the process.
+    """
+    handles: list[int] = []
+    taken: int | None = None
+    try:
+        handles.extend(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for file in files)
+        while (taken := next((each for each in handles if _taken(each)), None)) is None and not give_up():  # noqa: ASYNC110
+            await asyncio.sleep(STEP)  # the holder may be another process, which can't set our events
+    finally:
+        for handle in handles:
+            if handle != taken:
+                os.close(handle)
+    return taken
 
 
 def _taken(handle: int) -> bool:

@@ -32,6 +32,7 @@ def append(tx: Transaction, run_id: str, epoch: int, batch: Batch) -> int:
     if batch.release:
         runs.release(tx, run_id, epoch, batch.wake_at)
     tx.points.append("append.after_commit")
+    tx.advanced.append((run_id, seq))
     return seq
 
 

@@ -17,6 +17,7 @@ from bailiwick.journal.lockers import find_locker
 from bailiwick.journal.mounts import refuse_network
 from bailiwick.journal.queries import migrations, query
 
+CHUNK = 1 << 20
 APP_LEVEL = 1
 """What this version can live with; a database whose `min_app` is higher is left alone."""
 
@@ -38,6 +39,10 @@ STILL_GOOD = (apsw.FullError, apsw.BusyError, apsw.LockedError)
 """Of those, the ones after which the same connection goes on working."""
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+"""What SQLite calls damage; a page that could not be read for a moment is called so too."""
+
+TRIES = 3
+"""How often something is tried that failed to be read."""
 
 READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 CREATE = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -66,11 +71,34 @@ def _meaning(error: Exception, path: Path) -> StoreError | None:
             f"{path}: the journal can't be written or read ({error})",
             hint="free disk space or repair the mount; nothing is lost, give the command again",
         )
+    if isinstance(error, DAMAGE) and (refused := _unreadable(path)) is not None:
+        return StoreUnavailable(
+            f"{path}: the journal can't be read ({refused.strerror or refused})",
+            hint="repair the disk or its mount, then run the same command again; nothing was changed",
+        )
     if isinstance(error, DAMAGE):
         return JournalCorrupt(
             f"{path}: the database is damaged ({error})",
-            hint="keep the directory as it is and restore the database from a backup",
+            hint="keep the directory as it is and restore the database from a backup; `bailiwick doctor` looks closer",
         )
+    return None
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether a new connection may get further at once: a page was not read, or not as it should be."""
+    return isinstance(error, (*DAMAGE, apsw.IOError))
+
+
+def _unreadable(path: Path) -> OSError | None:
+    """What the system says when the database's files are read from end to end; None where they can be."""
+    try:
+        for file in (path, path.with_name(f"{path.name}-wal")):
+            if file.exists():
+                with file.open("rb", buffering=0) as stream:
+                    while stream.read(CHUNK):
+                        pass
+    except OSError as error:
+        return error
     return None
 
 
@@ -136,15 +164,18 @@ class Reader:
     def _rows(self, sql: str, bindings: object) -> Rows:
         if self._closed:
             raise StoreError(f"{self._path}: the store is closed")
-        try:
-            if self._db is None:
-                self._db = connect(self._path, self._busy_timeout)
-                self._db.pragma("query_only", 1)
-            return self._db.execute(sql, bindings).fetchall()  # type: ignore[arg-type]
-        except (apsw.Error, OSError) as error:
-            if not isinstance(error, STILL_GOOD):
-                self._drop()
-            raise translate(error, self._path) from error
+        for left in reversed(range(TRIES)):
+            try:
+                if self._db is None:
+                    self._db = connect(self._path, self._busy_timeout)
+                    self._db.pragma("query_only", 1)
+                return self._db.execute(sql, bindings).fetchall()  # type: ignore[arg-type]
+            except (apsw.Error, OSError) as error:
+                if not isinstance(error, STILL_GOOD):
+                    self._drop()
+                if not left or not may_pass(error):
+                    raise translate(error, self._path) from error
+        raise StoreUnavailable(f"{self._path}: the journal can't be read")
 
     def close(self) -> None:
         """Let go of the file; reading afterwards is an error."""

@@ -16,6 +16,7 @@ from bailiwick.journal.rows import (
     NewRun,
     Owner,
     Reservation,
+    RunFilter,
     RunRow,
     SpendRow,
     StoredEvent,
@@ -52,6 +53,12 @@ class Store(Protocol):
         archived: bool = False,
     ) -> list[RunRow]:
         """Runs, newest first."""
+
+    async def page(self, which: RunFilter, limit: int, before: str | None = None) -> list[RunRow]:
+        """At most `limit` runs, newest first, from behind the run `before`; nothing where that run was removed.
+
+        Costs what it gives, however many runs there are.
+        """
 
     async def claim(
         self, owner: Owner, now: float, lease_until: float, reader: int, which: ClaimFilter

@@ -245,6 +245,16 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs a list holds. `called`: those that other runs called and those set aside too."""
+
+    status: str | None = None
+    workflow: str | None = None
+    since: float | None = None
+    called: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFilter:
     """Which runs a claim may take: one, one tree, or any.
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.journal import ledger
 from bailiwick.journal.blobs import keep_blobs, note_uses
-from bailiwick.journal.columns import decode, encode, encode_owner, run_row
+from bailiwick.journal.columns import checksum, decode, encode, encode_owner, run_row
 from bailiwick.journal.queries import runs_where
-from bailiwick.journal.rows import ClaimFilter, EncodedEvent, NewRun, Owner, RunRow
+from bailiwick.journal.rows import ClaimFilter, EncodedEvent, NewRun, Owner, RunRow, StoredEvent
 from bailiwick.journal.transaction import Transaction
 
 
@@ -45,6 +45,7 @@ def add(tx: Transaction, new: NewRun) -> bool:
         tx.do("run.summarise", (new.id, encode(new.summary)))
     keep_blobs(tx, new.id, new.blobs)
     write_events(tx, new.id, 0, new.first)
+    tx.advanced.append((new.id, len(new.first)))
     return True
 
 
@@ -52,7 +53,10 @@ def write_events(tx: Transaction, run_id: str, after: int, events: Sequence[Enco
     """Write events behind `after`, with the notes that deletion needs: blobs they use, a run they were forked from."""
     if not events:
         return
-    rows = [(run_id, seq, one.type, one.version, one.body, one.at) for seq, one in enumerate(events, after + 1)]
+    rows = []
+    for seq, one in enumerate(events, after + 1):
+        check = checksum(run_id, StoredEvent(seq, one.type, one.version, one.body, one.at))
+        rows.append((run_id, seq, one.type, one.version, one.body, one.at, check))
     tx.do_each("event.insert", rows)
     note_uses(tx, run_id, (one.body for one in events))
     for one in events:
@@ -127,6 +131,7 @@ def delete(tx: Transaction, run_id: str) -> None:
         )
     digests = encode([digest for (digest,) in tx.all("blob.used_by", {"tree": tree})])
     ledger.forget(tx, members)
+    tx.removed += [number for (number,) in tx.all("run.slots_of", {"tree": tree})]
     tx.do("run.delete", {"tree": tree})
     for digest, is_file in tx.all("blob.drop_unused", {"digests": digests}):
         if is_file:

@@ -12,8 +12,9 @@ from bailiwick.errors import JournalCorrupt, StoreUnavailable
 from bailiwick.ids import Json
 from bailiwick.journal import appends, buckets, calls, inbox, runs
 from bailiwick.journal.blobs import checked, missing, read_file
-from bailiwick.journal.columns import decode, encode, inbox_row, run_row, spend_row, wait_row
+from bailiwick.journal.columns import checked_event, decode, encode, inbox_row, run_row, spend_row, wait_row
 from bailiwick.journal.connection import Reader, translate
+from bailiwick.journal.marks import Loss, find_losses, record_losses
 from bailiwick.journal.port import Store
 from bailiwick.journal.queries import query, runs_where
 from bailiwick.journal.rows import (
@@ -26,6 +27,7 @@ from bailiwick.journal.rows import (
     NewRun,
     Owner,
     Reservation,
+    RunFilter,
     RunRow,
     SpendRow,
     StoredEvent,
@@ -39,6 +41,8 @@ BUSY_TIMEOUT = 5.0
 """Seconds to wait for other processes before a write counts as failed; below what a lease leaves for renewing."""
 
 END = 2**63 - 1
+LAST = 1e300
+"""A time that is after every run's."""
 
 
 class SqliteStore(Store):
@@ -48,17 +52,23 @@ class SqliteStore(Store):
         self.path = path
         self._writer = writer
         self._reader = reader
+        self.losses: tuple[Loss, ...] = ()
+        """What was missing when the store was opened; told once."""
 
     @classmethod
     async def open(cls, path: Path, *, now: Callable[[], float], busy_timeout: float = BUSY_TIMEOUT) -> SqliteStore:
         """Open the store of this file and make it if it is not there; `now` dates the changes of its schema."""
         writer = Writer(path, busy_timeout=busy_timeout, now=now)
         try:
-            await patiently(writer, lambda _: None)
+            losses = await patiently(writer, lambda tx: find_losses(tx, writer.marks, now()))
         except BaseException:
             await writer.close()
             raise
-        return cls(path, writer, Reader(path, busy_timeout))
+        store = cls(path, writer, Reader(path, busy_timeout))
+        store.losses = losses
+        record_losses(path, losses, now())
+        writer.marks.forget(loss.slot for loss in losses)
+        return store
 
     async def create(self, run: NewRun) -> RunRow:
         return await patiently(self._writer, lambda tx: runs.create(tx, run))
@@ -83,6 +93,21 @@ class SqliteStore(Store):
         name = "run.listed" if root_id is None or status is None else "run.listed_in_tree"
         return [run_row(row) for row in self._reader.rows(runs_where(name), bindings)]
 
+    async def page(self, which: RunFilter, limit: int, before: str | None = None) -> list[RunRow]:
+        behind = [(LAST, END)] if before is None else self._reader.rows(query("run.listed_at"), (before,))
+        if not behind:
+            return []
+        bindings = {
+            "status": which.status,
+            "workflow": which.workflow,
+            "since": _beginning(which.since),
+            "called": int(which.called),
+            "at": behind[0][0],
+            "number": behind[0][1],
+            "most": limit,
+        }
+        return [run_row(row) for row in self._reader.rows(runs_where("run.page"), bindings)]
+
     async def claim(
         self, owner: Owner, now: float, lease_until: float, reader: int, which: ClaimFilter
     ) -> RunRow | None:
@@ -103,7 +128,7 @@ class SqliteStore(Store):
 
     async def read(self, run_id: str, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
         bindings = (run_id, after, END if upto is None else upto)
-        return [StoredEvent(*row) for row in self._reader.rows(query("event.read"), bindings)]
+        return [checked_event(run_id, row) for row in self._reader.rows(query("event.read"), bindings)]
 
     async def events(self, kind: str, *, since: float | None = None) -> list[tuple[str, StoredEvent]]:
         rows = self._reader.rows(query("event.of_type"), (kind, _beginning(since)))

@@ -15,12 +15,26 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Transaction:
-    """An open write transaction. `points` are reached once it is durable, then `discarded` blob files are removed."""
+    """An open write transaction. `points` are reached once it is durable, then `discarded` blob files are removed.
+
+    `advanced` are runs with the seq that their journal comes to, `removed` the numbers of rows that go.
+    """
 
     db: apsw.Connection
     directory: Path
     points: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
+    advanced: list[tuple[str, int]] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+
+    def lengths(self) -> tuple[int, int, int, int]:
+        """How much was noted so far, for `cut`."""
+        return len(self.points), len(self.discarded), len(self.advanced), len(self.removed)
+
+    def cut(self, lengths: tuple[int, int, int, int]) -> None:
+        """Take back what an operation noted that was rolled back."""
+        points, discarded, advanced, removed = lengths
+        del self.points[points:], self.discarded[discarded:], self.advanced[advanced:], self.removed[removed:]
 
     def do(self, name: str, bindings: Any = None) -> None:
         """Carry out a named query that gives nothing back."""

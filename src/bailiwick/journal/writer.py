@@ -23,7 +23,18 @@ from bailiwick.clock import SystemClock
 from bailiwick.crashpoints import reach
 from bailiwick.errors import StoreError
 from bailiwick.journal.blobs import remove_file
-from bailiwick.journal.connection import DAMAGE, MEDIUM, STILL_GOOD, connect, prepare, refuse_newer, translate
+from bailiwick.journal.connection import (
+    DAMAGE,
+    MEDIUM,
+    STILL_GOOD,
+    TRIES,
+    connect,
+    may_pass,
+    prepare,
+    refuse_newer,
+    translate,
+)
+from bailiwick.journal.marks import Marks
 from bailiwick.journal.queries import query
 from bailiwick.journal.transaction import Transaction
 
@@ -70,6 +81,8 @@ class Writer:
         self._version = 0
         self._foreign = 0
         self._noticed = 0
+        self._committing = False
+        self.marks = Marks(path)
         self._thread = threading.Thread(target=self._serve, name="bailiwick-journal", daemon=True)
         self._thread.start()
 
@@ -153,29 +166,52 @@ class Writer:
             if ended:
                 break
         self._drop()
+        self.marks.close()
 
     def _carry_out(self, jobs: Sequence[_Job]) -> list[_Outcome]:
         """One transaction for all jobs. An error of the medium is the answer to each of them."""
         with self._guard:
             self._queued -= len(jobs)
+            error = self._begin()
+            if error is not None:
+                return [_Outcome(error=translate(error, self._path)) for _ in jobs]
+            return self._settled([job.operation for job in jobs])
+
+    def _begin(self) -> Exception | None:
+        """Begin a transaction; one that can't even be read for a moment is tried again. Gives what stood in the way."""
+        for left in reversed(range(TRIES)):
             try:
                 self._connection().execute("BEGIN IMMEDIATE")
             except Exception as error:  # noqa: BLE001 - not swallowed: it is every caller's answer
                 self._recover(error)
-                return [_Outcome(error=translate(error, self._path)) for _ in jobs]
-            return self._settled([job.operation for job in jobs])
+                if not left or not may_pass(error):
+                    return error
+            else:
+                return None
+        return None
 
     def _settled(self, operations: Sequence[Operation[Any]]) -> list[_Outcome]:
-        """Carry out operations in the transaction that was begun, and commit it."""
+        """Carry out operations in the transaction that was begun, and commit it.
+
+        What fails before the commit for a reason that may pass has changed nothing, and is done again.
+        """
         began = self._monotonic()
-        try:
-            transaction = Transaction(self._connection(), self._path.parent)
-            outcomes = self._commit(transaction, operations)
-        except Exception as error:  # noqa: BLE001 - not swallowed: it is every caller's answer
-            self._recover(error)
-            return [_Outcome(error=translate(error, self._path)) for _ in operations]
+        for left in reversed(range(TRIES)):
+            self._committing = False
+            try:
+                transaction = Transaction(self._connection(), self._path.parent)
+                outcomes = self._commit(transaction, operations)
+                break
+            except Exception as failed:  # noqa: BLE001 - not swallowed: it is every caller's answer
+                self._recover(failed)
+                error: Exception | None = failed
+                if left and not self._committing and may_pass(failed):
+                    error = self._begin()
+                if error is not None:
+                    return [_Outcome(error=translate(error, self._path)) for _ in operations]
         if self._monotonic() - began > QUICK:
             self._wary = WARY
+        self.marks.note(transaction.advanced)
         for point in transaction.points:
             reach(point)
         self._discard(transaction)
@@ -186,13 +222,17 @@ class Writer:
         refuse_newer(db, self._path)
         self._notice(db)
         outcomes = [self._attempt(transaction, operation) for operation in operations]
+        self.marks.place(transaction, (run_id for run_id, _ in transaction.advanced))
+        if transaction.removed:
+            self.marks.forget(transaction.removed)
         if "append.after_commit" in transaction.points:
             reach("append.before_commit")
+        self._committing = True
         db.execute("COMMIT")
         return outcomes
 
     def _attempt(self, transaction: Transaction, operation: Operation[Any]) -> _Outcome:
-        db, points, discarded = transaction.db, len(transaction.points), len(transaction.discarded)
+        db, before = transaction.db, transaction.lengths()
         db.execute("SAVEPOINT operation")
         try:
             result = operation(transaction)
@@ -201,7 +241,7 @@ class Writer:
                 raise
             db.execute("ROLLBACK TO operation")
             db.execute("RELEASE operation")
-            del transaction.points[points:], transaction.discarded[discarded:]
+            transaction.cut(before)
             return _Outcome(error=translate(error, self._path))
         db.execute("RELEASE operation")
         return _Outcome(result)

@@ -76,6 +76,9 @@ class Templates(Renderer):
                 raise RenderFailed(f"the file {name!r} is larger than {_MAX_FILE:,} bytes")
             return _newlines(path.read_bytes().decode("utf-8").removeprefix("\ufeff"))
         except Refused as refused:
+            if not self._root.is_dir():
+                what = f"the pinned copy of {name!r} is gone with its directory {self._root}"
+                raise RenderFailed(f"{what}; `bailiwick runs reload` makes it anew") from None
             raise (NoSuchFile if refused.missing else RenderFailed)(refused.what) from None
         except UnicodeDecodeError as error:
             raise RenderFailed(f"the file {name!r} is not UTF-8 at offset {error.start}") from None

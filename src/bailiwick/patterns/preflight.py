@@ -5,7 +5,6 @@ What is cheap to look at is looked at first and told all at once; the gate on th
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from bailiwick.cli.output import duration
 from bailiwick.cli.session import Session
 from bailiwick.clock import day, local
+from bailiwick.config.room import require_room
 from bailiwick.engine.graph import Graph, Work
 from bailiwick.errors import BailiwickError, NotReady, Place, Problem, UsageError
 from bailiwick.ids import Json
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from bailiwick.proposals.desk import Desk
 
-NO_ROOM = "BW486"
 NO_MONEY = "BW487"
+TOO_MANY = "BW495"
 NOT_THERE = "BW488"
 RED_BASE = "BW489"
 _SHOWN = 20
@@ -96,13 +96,22 @@ class Preflight:
 
     def disk(self) -> None:
         """There is room for a worktree, an environment and a gate."""
+        try:
+            require_room(self.session.config)
+        except NotReady as error:
+            self.trouble(error)
+
+    def waiting(self) -> None:
+        """People have not more proposals to look at than they want to."""
+        from bailiwick.proposals.store import ProposalStore
+
         config = self.session.config
-        least = int(config.get("retention.min_free") or 0)
-        free = shutil.disk_usage(config.paths.state).free
-        if free < least:
-            what = f"{free // 10**6:,} MB are free, and {least // 10**6:,} MB have to be"
-            hint = "free some space, or lower retention.min_free"
-            self.found.append(Problem(NO_ROOM, what, Place(str(config.paths.state)), hint))
+        most = config.get("night.max_open")
+        live = [one for one in ProposalStore(config.paths.state).all() if one.live]
+        if most is not None and len(live) >= int(most):
+            what = f"{len(live)} proposals wait for a person, and night.max_open is {most}"
+            hint = "look at them: bailiwick proposals list; then start again, or raise night.max_open"
+            self.found.append(Problem(TOO_MANY, what, Place(str(config.origin("night.max_open"))), hint))
 
     async def limits(self, limits: dict[str, Json]) -> None:
         """There is money left, and the person sees how much the run may use."""

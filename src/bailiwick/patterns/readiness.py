@@ -21,6 +21,7 @@ async def make_ready(request: Request, session: Session, desk: Desk, order: Orde
 
     flight = Preflight(session, order, request.tell)
     flight.disk()
+    flight.waiting()
     await desk.vault.check(ground.commit)
     fence = await session.household.fence()
     standing = await fence.look()

@@ -24,6 +24,7 @@ from bailiwick.proposals.settings import Settings, read_settings
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.secrets.service import known_secrets
 
+SWITCHED_OFF = "BW607"
 NO_REPORT = "BW467"
 DIGEST = 64
 
@@ -97,7 +98,10 @@ def _no_report(digest: str) -> NotReady:
 async def open_desk(
     config: Config, repository: Path, clock: Clock, *, by: str, environment: Environment | None = None
 ) -> Desk:
-    """The desk of a repository; raises `NotReady` where git can't use it."""
+    """The desk of a repository; raises `NotReady` where git can't use it, or proposals are switched off."""
+    if not config.get("features.proposals"):
+        what = f"proposals are switched off ({config.origin('features.proposals')})"
+        raise NotReady(what, hint="whoever set it can change it: features.proposals: true", code=SWITCHED_OFF)
     state = config.paths.make_state()
     vault = await Vault.open(state, repository, environment=environment)
     settings = read_settings(config, vault.repository, clock, environment)

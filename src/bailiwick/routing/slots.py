@@ -7,7 +7,6 @@ no call is passed over more than a few times. Between processes a lock on a file
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,15 +16,14 @@ from pathlib import Path
 
 from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config
-from bailiwick.errors import NotReady
+from bailiwick.errors import InternalBug, NotReady
 from bailiwick.errors import Place as Where
+from bailiwick.fence.locks import first_free
 from bailiwick.ids import digest
 from bailiwick.routing.endpoints import Place
 
 FAIRNESS = 4
 """How often a waiting call may be passed over by calls for the loaded model."""
-STEP = 0.02
-"""Seconds between looks at a lock that another process holds."""
 NO_LOCK = "BW286"
 
 
@@ -134,12 +132,8 @@ def _next(queue: _Queue) -> int:
 
 async def _first_free(files: list[Path]) -> int:
     """A descriptor with the lock of the first file that nobody holds; waits while all are held."""
-    handles: list[int] = []
-    taken: int | None = None
     try:
-        handles.extend(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for file in files)
-        while (taken := next((each for each in handles if _locked(each)), None)) is None:  # noqa: ASYNC110
-            await asyncio.sleep(STEP)  # the holder may be another process, which can't set our events
+        taken = await first_free(files)
     except OSError as error:
         raise NotReady(
             f"the lock of an endpoint can't be made: {error.strerror}",
@@ -147,16 +141,6 @@ async def _first_free(files: list[Path]) -> int:
             hint="free some space, or make the state directory writable",
             code=NO_LOCK,
         ) from error
-    finally:
-        for handle in handles:
-            if handle != taken:
-                os.close(handle)
+    if taken is None:
+        raise InternalBug("a lock was given up that nobody gives up")
     return taken
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

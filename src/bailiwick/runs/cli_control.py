@@ -14,6 +14,7 @@ import click
 
 from bailiwick.cli.output import Printer, clean, is_terminal, problem_lines
 from bailiwick.cli.session import Session, open_session
+from bailiwick.clock import SystemClock
 from bailiwick.engine import events as ev
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json
@@ -23,7 +24,7 @@ from bailiwick.runs.control import Control, Outcome, Point
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.points import read_point, standing_point
-from bailiwick.runs.query import children_of, is_held
+from bailiwick.runs.query import children_of, is_held, state_alone
 from bailiwick.runtime.children import end_children
 from bailiwick.runtime.owner import current_owner, shown
 
@@ -63,7 +64,8 @@ def after(session: Session, outcome: Outcome) -> str:
 
 
 def _document(outcome: Outcome, text: str, following: str) -> dict[str, Json]:
-    return {**doc.row_document(outcome.row), "taken": outcome.taken, "done": text, "next": following}
+    state = state_alone(outcome.row, current_owner("bailiwick"), SystemClock().now())
+    return {**doc.row_document(outcome.row, state), "taken": outcome.taken, "done": text, "next": following}
 
 
 def report(out: Printer, outcome: Outcome, text: str, following: str) -> int:

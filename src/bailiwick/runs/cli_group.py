@@ -19,6 +19,7 @@ COMMANDS: dict[str, Entry] = {
     "rewind": Entry("bailiwick.runs.cli_control", "rewind", "Go back to before a visit of a node."),
     "fork": Entry("bailiwick.runs.cli_control", "fork", "A new run that shares the journal up to a visit."),
     "reload": Entry("bailiwick.runs.cli_control", "reload", "Adopt the workflow's files as they are now."),
+    "reask": Entry("bailiwick.runs.cli_reask", "reask", "Ask one recorded turn once more, elsewhere."),
     "export": Entry("bailiwick.runs.cli_keep", "export_", "Write the evidence of a run into an archive."),
     "rebuild": Entry("bailiwick.runs.cli_keep", "rebuild", "Make run directories anew from the journal."),
     "prune": Entry("bailiwick.runs.cli_keep", "prune_", "Remove ended runs that are old enough."),
@@ -26,7 +27,7 @@ COMMANDS: dict[str, Entry] = {
 
 SECTIONS: dict[str, list[str]] = {
     "Look": ["list", "show", "tree", "logs", "wait"],
-    "Steer": ["stop", "resume", "answer", "rewind", "fork", "reload"],
+    "Steer": ["stop", "resume", "answer", "rewind", "fork", "reload", "reask"],
     "Keep": ["export", "rebuild", "prune"],
 }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from difflib import get_close_matches
+from io import StringIO
 
 import click
 
-from bailiwick.cli.output import Printer, Styled, counted
+from bailiwick.cli.output import Printer, Styled, counted, json_text
 from bailiwick.cli.session import Session, open_session
 from bailiwick.engine.state import State
 from bailiwick.errors import NotFound, UsageError
@@ -19,42 +21,67 @@ from bailiwick.runs import documents as doc
 from bailiwick.runs.chronicle import BAD, OK, WAIT, Chronicle, Line
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.foreground import TIME, exit_code
-from bailiwick.runs.query import Overview, Standing, is_held, overview, standing, tree_state
+from bailiwick.runs.query import Overview, Standing, family, is_held, overview, standing, tree_state
 from bailiwick.runs.visits import Entry, visits
 from bailiwick.runs.why import Story, explain, explain_node
 from bailiwick.runtime.owner import current_owner, shown
 
 LOOK = 0.05
+GLANCE = 1.0
+"""Seconds after which `status --watch` looks even though nothing was written: a process that dies writes nothing."""
+CLEAR = "\x1b[2J\x1b[H"
 SHOWN = 10
 NODES = 20
 """Nodes that an error names."""
-STYLES = {"failed": "bad", "waiting": "wait", "done": "good", "stopped": "wait", "sleeping": "dim", "default": "wait"}
+STYLES = {
+    "failed": "bad",
+    "done": "good",
+    **dict.fromkeys(("sleeping", "queued"), "dim"),
+    **dict.fromkeys(("waiting", "stopped", "interrupted", "default"), "wait"),
+}
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.command()
+@click.option("--watch", is_flag=True, help="Stay, and show it again when something changed; Ctrl-C ends it.")
 @JSON
-def status(as_json: bool) -> int:
+def status(watch: bool, as_json: bool) -> int:
     """Show what waits for you, what failed, sleeps, runs or finished.
 
     \b
-    Example:  bailiwick status
+    Examples:
+      bailiwick status
+      bailiwick status --watch
     """
-    return asyncio.run(_status(Printer.for_stdout(json=as_json)))
+    return asyncio.run(_status(Printer.for_stdout(json=as_json), watch=watch))
 
 
-async def _status(out: Printer) -> int:
+async def _status(out: Printer, *, watch: bool) -> int:
     async with open_session() as session:
-        now = session.assembly.clock.now()
-        found = await overview(session.assembly.store, current_owner("bailiwick"), now)
+        last = ""
+        while True:
+            text = await _overview_text(session, out, indent=None if watch else 2)
+            if text != last:
+                out.write(CLEAR + text if watch and out.width else text)
+            last = text
+            if not watch:
+                return 0
+            await next_change(session, session.assembly.clock.monotonic() + GLANCE)
+
+
+async def _overview_text(session: Session, out: Printer, *, indent: int | None) -> str:
+    """Everything `status` shows, as it is written; a document has one line without `indent`."""
+    now = session.assembly.clock.now()
+    found = await overview(session.assembly.store, current_owner("bailiwick"), now)
+    text = StringIO()
+    aside = replace(out, out=text)
     if out.json:
-        out.emit_json(doc.overview_document(found))
-        return 0
-    if not found:
-        out.line(no_runs())
-        return 0
-    _print_overview(out, found, now)
-    return 0
+        aside.write(json_text(doc.overview_document(found), indent=indent) + "\n")
+    elif found:
+        _print_overview(aside, found, now)
+    else:
+        aside.line(no_runs())
+    return text.getvalue()
 
 
 def no_runs() -> str:
@@ -72,6 +99,9 @@ def _print_overview(out: Printer, found: Overview, now: float) -> None:
         out.line(f"      {asked.command}")
     _section(out, "Failed", [(s.name, f"at {s.node}: {s.note}", _ago(out, s, now)) for s in found.failed])
     _section(out, "Stopped", [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.stopped])
+    lost = [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.interrupted]
+    _section(out, "Interrupted", lost)
+    _section(out, "Queued", [(s.name, f"at {s.node}", walker(s)) for s in found.queued])
     _section(out, "Sleeping", [(s.name, f"at {s.node}", _until(out, s, now)) for s in found.sleeping])
     _section(out, "Running", [(s.name, f"at {s.node}, {counted(s.steps, 'step')}", walker(s)) for s in found.running])
     _section(out, "Finished lately", [(s.name, _result(s), _ago(out, s, now)) for s in found.finished])
@@ -158,8 +188,9 @@ async def _logs(out: Printer, run: str | None, node: str | None, *, follow: bool
                 break
             await next_change(session)
             row, news = await _news(session, row, seen)
+        state = (await standing_of(session, row)).state
     if out.json:
-        out.emit_json({**doc.row_document(row), "lines": told})
+        out.emit_json({**doc.row_document(row, state), "lines": told})
     return 0
 
 
@@ -172,6 +203,12 @@ def require_node(run: str, node: str, state: State, entries: list[Entry]) -> Non
     near = get_close_matches(node, known, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"its nodes: {', '.join(known[:NODES])}"
     raise NotFound(f"run '{run}' has no node '{node}'", hint=hint)
+
+
+async def standing_of(session: Session, row: RunRow) -> Standing:
+    """Where a run stands now."""
+    rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
+    return standing(row, rows, current_owner("bailiwick"), session.assembly.clock.now())
 
 
 async def newest(session: Session) -> RunRow:
@@ -236,7 +273,7 @@ async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -
         row = await find_run(store, run)
         late = False
         while True:
-            tree = await _family(session, row)
+            tree = family(row, await store.runs(root_id=row.root_id, archived=True))
             row = next((member for member in tree if member.id == row.id), row)
             state = tree_state(tree)
             if late or row.status != "ready" or (state in ("waiting", "sleeping") and not through):
@@ -250,20 +287,6 @@ async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -
         state = f"{found.state}, not over in time" if late else found.state
         out.line("  ".join(part for part in (found.name, state, found.note, walker(found)) if part))
     return code
-
-
-async def _family(session: Session, row: RunRow) -> list[RunRow]:
-    """A run with all the runs below it."""
-    rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
-    names = {row.id}
-    found = [member for member in rows if member.id == row.id]
-    grown = True
-    while grown:
-        more = [member for member in rows if member.parent in names and member.id not in names]
-        names.update(member.id for member in more)
-        found += more
-        grown = bool(more)
-    return found
 
 
 @click.command()
@@ -291,6 +314,7 @@ async def _why(out: Printer, what: str | None, node: str | None) -> int:
             return await _why_call(out, session, what)
         row, node = await _subject(session, what, node)
         library = session.assembly.library
+        found = await standing_of(session, row)
         entries = await library.history(row.id)
         held = is_held(row, current_owner("bailiwick"), session.assembly.clock.now())
         holder = shown(row.owner) if held and row.owner is not None else ""
@@ -299,7 +323,8 @@ async def _why(out: Printer, what: str | None, node: str | None) -> int:
             require_node(story.name, node, story.state, entries)
         reasons = explain_node(story, node) if node else explain(story)
     if out.json:
-        out.emit_json({**doc.row_document(row), "node": node, "reasons": [doc.reason_document(r) for r in reasons]})
+        about = doc.row_document(row, found.state)
+        out.emit_json({**about, "node": node, "reasons": [doc.reason_document(r) for r in reasons]})
         return 0
     out.line(Styled(story.name, "strong"), f"  {node}" if node else "")
     for reason in reasons:

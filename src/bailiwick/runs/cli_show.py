@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
 
 import click
 
@@ -10,9 +13,11 @@ from bailiwick.cli.output import Printer, Styled, duration
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
-from bailiwick.journal.rows import RunRow
+from bailiwick.errors import UsageError
+from bailiwick.journal.rows import RunFilter, RunRow
+from bailiwick.lang.durations import seconds_of
 from bailiwick.runs import documents as doc
-from bailiwick.runs.cli_query import JSON, STYLES, no_runs, walker
+from bailiwick.runs.cli_query import JSON, STYLES, no_runs, standing_of, walker
 from bailiwick.runs.disk import directories
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.query import Standing, questions, standing
@@ -21,41 +26,90 @@ from bailiwick.runs.visits import Visit, visits
 from bailiwick.runtime.owner import current_owner
 
 SHOWN_VISITS = 40
-STATES = ("running", "waiting", "sleeping", "stopped", "failed", "done")
+STATES = ("running", "interrupted", "queued", "waiting", "sleeping", "stopped", "failed", "done")
+PAGE = 100
 
 
 @click.command(name="list")
-@click.option("--status", "state", type=click.Choice(STATES), help="Only runs in this state.")
+@click.option("--state", "--status", "state", type=click.Choice(STATES), help="Only runs in this state.")
 @click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--since", metavar="TIME", help="Only runs started since: 2d ago, or 2026-08-01.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="At most so many, the newest.")
+@click.option("--before", metavar="RUN", help="Go on behind this run, the last one of the page before.")
 @click.option("--all", "every", is_flag=True, help="Called runs and archived ones too.")
 @JSON
-def list_(state: str | None, workflow: str | None, every: bool, as_json: bool) -> int:
+def list_(state: str | None, workflow: str | None, every: bool, as_json: bool, **page: Any) -> int:
     """List runs, newest first.
 
     \b
-    Example:  bailiwick runs list --status failed
+    Examples:
+      bailiwick runs list --state failed --since 2d
+      bailiwick runs list --limit 20
     """
-    return asyncio.run(_list(Printer.for_stdout(json=as_json), state, workflow, every=every))
+    return asyncio.run(_list(Printer.for_stdout(json=as_json), state, Listed(workflow, every, **page)))
 
 
-async def _list(out: Printer, state: str | None, workflow: str | None, *, every: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Which runs were asked for."""
+
+    workflow: str | None
+    every: bool
+    since: str | None = None
+    limit: int | None = None
+    before: str | None = None
+
+
+async def _list(out: Printer, state: str | None, asked: Listed) -> int:
     async with open_session() as session:
-        now, me = session.assembly.clock.now(), current_owner("bailiwick")
-        rows = await session.assembly.store.runs(archived=every)
-    trees: dict[str, list[RunRow]] = {}
-    for row in rows:
-        trees.setdefault(row.root_id, []).append(row)
-    chosen = [row for row in rows if (every or row.parent is None) and workflow in (None, row.workflow)]
-    found = [standing(row, trees[row.root_id] if row.parent is None else [row], me, now) for row in chosen]
-    found = [one for one in found if state in (None, one.state)]
+        now, store = session.assembly.clock.now(), session.assembly.store
+        status = state if state in ("stopped", "failed", "done") else "ready" if state else None
+        since = _since(asked.since, now) if asked.since else None
+        which = RunFilter(status=status, workflow=asked.workflow, since=since, called=asked.every)
+        cursor = (await find_run(store, asked.before)).id if asked.before else None
+        found, more = await _fitting(session, which, (state, asked.limit), cursor)
+        empty = not found and not await store.page(RunFilter(called=True), 1)
     if out.json:
-        out.emit_json({"runs": [doc.standing_document(one) for one in found]})
+        out.emit_json({"runs": [doc.standing_document(one) for one in found], "more": more})
     elif not found:
-        out.line("No run fits." if rows else no_runs())
+        out.line(no_runs() if empty else "No run fits.")
     else:
         lines = [_list_line(out, one, now) for one in found]
         out.table(lines, ("run", "state", "node", "steps", "started", ""), right={3})
+        if more:
+            out.line(f"{out.symbol('more')} more: --before {found[-1].row.id}")
     return 0
+
+
+async def _fitting(
+    session: Session, which: RunFilter, wanted: tuple[str | None, int | None], cursor: str | None
+) -> tuple[list[Standing], bool]:
+    """The first runs that fit, page by page, and whether there are more: no more is read than is needed."""
+    state, limit = wanted
+    store, me, now = session.assembly.store, current_owner("bailiwick"), session.assembly.clock.now()
+    unfinished = await store.runs(status="ready", archived=True)
+    found: list[Standing] = []
+    while rows := await store.page(which, PAGE, cursor):
+        for row in rows:
+            one = standing(row, unfinished if row.status == "ready" else (), me, now)
+            if state in (None, one.state):
+                if limit is not None and len(found) == limit:
+                    return found, True
+                found.append(one)
+        cursor = rows[-1].id
+    return found, False
+
+
+def _since(text: str, now: float) -> float:
+    """When a list begins: so long ago, or at a date."""
+    span = seconds_of(text)
+    if span is not None:
+        return now - span
+    try:
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError):
+        hint = "write 2d, 12h, 2026-08-01 or 2026-08-01T09:00"
+        raise UsageError(f"--since {text} is no time", hint=hint, code="BW202") from None
 
 
 def _list_line(out: Printer, found: Standing, now: float) -> tuple[str | Styled, ...]:
@@ -83,14 +137,15 @@ async def _show(out: Printer, text: str, *, every: bool) -> int:
     async with open_session() as session:
         assembly = session.assembly
         row = await find_run(assembly.store, text)
-        tree = await assembly.store.runs(root_id=row.root_id, archived=True)
-        found = standing(row, tree if row.parent is None else [row], current_owner("bailiwick"), assembly.clock.now())
+        found = await standing_of(session, row)
         entries = await assembly.library.history(row.id)
         state = assembly.library.replay(entries)
         waits = await assembly.store.waits(row.id)
         places = _places(session, row, state)
         returned = results(state)
     made = visits(entries)
+    if found.state == "interrupted":
+        made = [replace(visit, result="interrupted") if visit.result == "running" else visit for visit in made]
     if out.json:
         extra = {
             "params": doc.plain(state.params),
@@ -164,7 +219,8 @@ async def _tree(out: Printer, text: str) -> int:
     async with open_session() as session:
         row = await find_run(session.assembly.store, text)
         rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
-        twig = await grow(session.assembly.library, row, rows)
+        me, now = current_owner("bailiwick"), session.assembly.clock.now()
+        twig = await grow(session.assembly.library, row, rows, lambda one: standing(one, rows, me, now).state)
     parent = next((name_of(r) for r in rows if r.id == row.parent), None)
     if out.json:
         out.emit_json({"called_by": parent, **twig.document()})

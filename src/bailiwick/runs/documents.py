@@ -8,7 +8,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow, WaitRow
 from bailiwick.runs.chronicle import Line
 from bailiwick.runs.find import name_of
-from bailiwick.runs.query import Overview, Question, Standing, state_of
+from bailiwick.runs.query import Overview, Question, Standing
 from bailiwick.runs.visits import Visit
 from bailiwick.runs.why import Reason
 
@@ -22,8 +22,7 @@ def standing_document(found: Standing) -> dict[str, Json]:
     """A run in a list."""
     row = found.row
     return {
-        **row_document(row),
-        "state": found.state,
+        **row_document(row, found.state),
         "node": found.node,
         "steps": found.steps,
         "reason": found.note,
@@ -35,14 +34,14 @@ def standing_document(found: Standing) -> dict[str, Json]:
     }
 
 
-def row_document(row: RunRow) -> dict[str, Json]:
-    """What every document says of the run it is about."""
+def row_document(row: RunRow, state: str) -> dict[str, Json]:
+    """What every document says of the run it is about; `state` is its standing's."""
     return {
         "run": name_of(row),
         "uid": row.id,
         "workflow": row.workflow,
         "run_id": row.run_key,
-        "state": state_of(row),
+        "state": state,
         "parent": row.parent,
         "archived": row.archived,
         "started_at": iso(row.created_at),
@@ -68,6 +67,8 @@ def overview_document(found: Overview) -> dict[str, Json]:
     lists = {
         "failed": found.failed,
         "stopped": found.stopped,
+        "interrupted": found.interrupted,
+        "queued": found.queued,
         "sleeping": found.sleeping,
         "running": found.running,
         "finished": found.finished,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -12,6 +13,7 @@ from bailiwick.cli.session import Session
 from bailiwick.cli.view import View
 from bailiwick.cli.view.port import Leaving
 from bailiwick.clock import local
+from bailiwick.errors import BailiwickError
 from bailiwick.journal.rows import ClaimFilter, Message, RunRow
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
@@ -19,13 +21,16 @@ from bailiwick.runs.foreground import BUDGET, TIME, WAITS, Foreground, Verdict
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.proc import become_subreaper
 from bailiwick.runtime.supervise import Supervisor
+from bailiwick.runtime.timing import due_at
 from bailiwick.runtime.upgrade import execute_again
 from bailiwick.runtime.worker import Worker
 
 INTERRUPTED, TERMINATED = 130, 143
-CODES = {"SIGINT": INTERRUPTED, "SIGTERM": TERMINATED, "SIGHUP": 129}
+NIGHT = "night.until"
+CODES = {"SIGINT": INTERRUPTED, "SIGTERM": TERMINATED, "SIGHUP": 129, NIGHT: TIME}
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 DETACH = "detach"
+MINUTE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,12 @@ class Manners:
     def attended(self) -> bool:
         """Whether somebody watches who could end it."""
         return self.ask and not self.detach
+
+
+def night_end(until: str, now: float, zone: str | None) -> float:
+    """The next time that the clock shows `until`, such as 07:00, strictly after now."""
+    hour, minute = until.split(":")
+    return due_at(f"{int(minute)} {int(hour)} * * *", now, zone)
 
 
 class Signals:
@@ -85,6 +96,17 @@ class Signals:
             self._supervisor.start(self._offer(self._view), "Ctrl-C")
             return
         self._leave(name, now=True)
+
+    async def end_with_night(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Start nothing new once the night is over; what runs may finish. Nothing where `night.until` is not set."""
+        until, clock = self._session.config.get("night.until"), self._session.assembly.clock
+        if until is None:
+            return
+        due = night_end(str(until), clock.now(), self._session.assembly.zone)
+        while clock.now() < due:
+            await sleep(min(due - clock.now(), MINUTE))
+        self._session.assembly.on_trouble("", f"the night is over ({until}, night.until): nothing new is started")
+        self._leave(NIGHT, now=False)
 
     def _leave(self, why: str, *, now: bool) -> None:
         self.caught = self.caught or why
@@ -141,6 +163,8 @@ async def _walk(session: Session, foreground: Foreground, row: RunRow, view: Vie
     ticking.start(_tick(session, row.root_id, float(session.config.get("agents.cap_tick"))), "ticks")
     stays = not manners.leaving.gone
     with Signals(session, row, view if manners.ask and stays else None, stays=stays) as signals:
+        if not manners.ask:
+            ticking.start(signals.end_with_night(), "night")
         while True:
             verdict = await foreground.walk(row, signals)
             if foreground.replaced:
@@ -214,10 +238,26 @@ def _detach(row: RunRow, view: View) -> int:
     return 0
 
 
+async def _keep_to_retention(session: Session) -> None:
+    """Remove what is kept no longer; a standing worker is who is there to do it."""
+    from bailiwick.runs.retention import apply, look
+
+    try:
+        usage = await look(session)
+        freed = await apply(usage.going)
+    except (BailiwickError, OSError) as error:
+        session.assembly.on_trouble("", f"what is kept no longer could not be removed: {error}")
+        return
+    if usage.going:
+        session.assembly.on_trouble("", f"{len(usage.going)} things were kept no longer: {freed // 10**6:,} MB removed")
+
+
 async def serve(session: Session, concurrency: int, root_id: str | None, *, until_idle: bool) -> int:
     """Be a worker until told to stop, or until nothing can go on."""
     owner = current_owner("bailiwick worker")
     become_subreaper()
+    if root_id is None:
+        await _keep_to_retention(session)
     worker = Worker(session.assembly, owner, ClaimFilter(root_id=root_id), concurrency)
 
     async def finished() -> bool:
@@ -228,9 +268,12 @@ async def serve(session: Session, concurrency: int, root_id: str | None, *, unti
         rows = await session.assembly.store.runs(root_id=root_id)
         return not any(r.status == "ready" and r.wake_at is not None for r in rows)
 
+    beside = Supervisor(lambda name, error: session.assembly.on_trouble("", f"{name}: {error}"))
     with Signals(session) as signals:
         signals.worker = worker
+        beside.start(signals.end_with_night(), "night")
         await worker.run(finished)
+        await beside.close()
     if worker.draining == "upgrade":
         await session.assembly.close()
         execute_again(again())

@@ -59,19 +59,22 @@ class Overview:
     questions: list[Question] = field(default_factory=list)
     failed: list[Standing] = field(default_factory=list)
     stopped: list[Standing] = field(default_factory=list)
+    interrupted: list[Standing] = field(default_factory=list)
+    queued: list[Standing] = field(default_factory=list)
     sleeping: list[Standing] = field(default_factory=list)
     running: list[Standing] = field(default_factory=list)
     finished: list[Standing] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return any((self.questions, self.failed, self.stopped, self.sleeping, self.running, self.finished))
+        going = (self.interrupted, self.queued, self.sleeping, self.running)
+        return any((self.questions, self.failed, self.stopped, *going, self.finished))
 
     def next_commands(self) -> list[str]:
         """What a person would do next, the most pressing first."""
         out = [question.command for question in self.questions[:1]]
         out += [f"bailiwick why {standing.name}" for standing in self.failed[:1]]
-        out += [f"bailiwick resume {standing.name}" for standing in self.stopped[:1]]
-        if any(standing.orphaned for standing in (*self.running, *self.sleeping)):
+        out += [f"bailiwick resume {standing.name}" for standing in (*self.interrupted, *self.stopped)[:1]]
+        if self.queued or any(standing.orphaned for standing in (*self.interrupted, *self.sleeping)):
             out.append("bailiwick worker")
         if not self:
             out += ["bailiwick demo", "bailiwick new hello"]
@@ -84,7 +87,7 @@ def facts(row: RunRow) -> dict[str, Json]:
 
 
 def state_of(row: RunRow) -> str:
-    """The one word for a run: running, waiting, sleeping, stopped, failed or done."""
+    """What a run's journal says it does: running, waiting, sleeping, stopped, failed or done; `standing` says more."""
     return str(facts(row).get("state") or "running") if row.status == "ready" else row.status
 
 
@@ -105,13 +108,32 @@ def _only_waits_for_children(row: RunRow) -> bool:
     return row.owner is None and row.wake_at is None and state_of(row) == "running"
 
 
-def standing(row: RunRow, tree: list[RunRow], me: Owner, now: float) -> Standing:
-    """Where the run at the top of `tree` stands."""
+def family(row: RunRow, rows: Iterable[RunRow]) -> list[RunRow]:
+    """A run with all the runs below it, of rows that may hold others too."""
+    below: dict[str | None, list[RunRow]] = {}
+    for member in rows:
+        below.setdefault(member.parent, []).append(member)
+    found = [row]
+    for member in found:
+        found += below.get(member.id, ())
+    return found
+
+
+def _walked(state: str, holder: str, tree: Iterable[RunRow]) -> str:
+    """Only what a live process holds is running; else it was interrupted, or nobody has begun it."""
+    if state != "running" or holder:
+        return state
+    return "interrupted" if any(member.epoch for member in tree) else "queued"
+
+
+def standing(row: RunRow, rows: Iterable[RunRow], me: Owner, now: float) -> Standing:
+    """Where a run stands; `rows` hold the runs below it, and may hold others."""
     known = facts(row)
+    tree = family(row, rows)
     ready = [member for member in tree if member.status == "ready"]
     holder = next((shown(m.owner) for m in ready if m.owner and is_held(m, me, now)), "")
     due = [m.wake_at is not None and m.wake_at <= now for m in ready]
-    state = tree_state(tree) if row.status == "ready" else row.status
+    state = _walked(tree_state(tree), holder, tree) if row.status == "ready" else row.status
     sleeps = [facts(m).get("due_at") for m in ready if state_of(m) == "sleeping"]
     return Standing(
         row,
@@ -125,6 +147,11 @@ def standing(row: RunRow, tree: list[RunRow], me: Owner, now: float) -> Standing
         degraded=tuple(str(node) for node in known.get("degraded") or ()),
         steps=int(known.get("steps") or 0),
     )
+
+
+def state_alone(row: RunRow, me: Owner, now: float) -> str:
+    """The state of a run where the runs below it are not looked at: what only waits for them counts as running."""
+    return "running" if _only_waits_for_children(row) else standing(row, (), me, now).state
 
 
 def question(row: RunRow, wait: WaitRow, *, several: bool) -> Question:
@@ -186,6 +213,10 @@ def _sort_in(out: Overview, found: Standing, now: float) -> None:
             out.failed.append(found)
         case "stopped":
             out.stopped.append(found)
+        case "interrupted":
+            out.interrupted.append(found)
+        case "queued":
+            out.queued.append(found)
         case "sleeping":
             out.sleeping.append(found)
         case "running":

@@ -58,6 +58,7 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
     refuse(check_params(graph, wish.params))
     if found is not None:
         await _set_aside(assembly, found)
+    assembly.require_room()
     notices = unread_params(graph, wish.loaded.reads, wish.params)
     notices += await _others(assembly, graph.name, key)
     row = await _create(assembly, wish, key, pinned, digest, found.generation + 1 if found else 0)

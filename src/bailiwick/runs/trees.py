@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bailiwick.engine.state import Phase, Scope, State
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.runs.find import name_of
-from bailiwick.runs.query import children_of, facts, state_of
+from bailiwick.runs.query import children_of, facts
 from bailiwick.runtime.history import Library
 
 MOST = 20
 """So many members of one construct are shown one by one, those that are not over first; the rest is counted."""
-_WORDS = {Phase.PENDING: "pending", Phase.WAITING: "waiting", Phase.RUNNING: "running", Phase.FAILED: "failed"}
+_WORDS = {Phase.PENDING: "pending", Phase.WAITING: "waiting", Phase.FAILED: "failed"}
 
 
 @dataclass(slots=True)
@@ -32,31 +33,32 @@ class Twig:
         return {"name": self.label, "state": self.state, "note": self.note, "members": members}
 
 
-async def grow(library: Library, row: RunRow, rows: list[RunRow]) -> Twig:
-    """The tree of a run; journals are read only of runs that are not over."""
+async def grow(library: Library, row: RunRow, rows: list[RunRow], state_now: Callable[[RunRow], str]) -> Twig:
+    """The tree of a run; journals are read only of runs that are not over. `state_now` is the word for a run."""
     known = facts(row)
-    twig = Twig(name_of(row), state_of(row), str(known.get("reason") or known.get("node") or ""))
+    twig = Twig(name_of(row), state_now(row), str(known.get("reason") or known.get("node") or ""))
     if row.status in ("ready", "stopped"):
         state = await library.state(row.id)
-        twig.members += _scopes(state, "")
+        twig.members += _scopes(state, "", "interrupted" if twig.state == "interrupted" else "running")
     for child in children_of(row, rows):
-        twig.members.append(await grow(library, child, rows))
+        twig.members.append(await grow(library, child, rows, state_now))
     return twig
 
 
-def _scopes(state: State, parent: str) -> list[Twig]:
+def _scopes(state: State, parent: str, going: str) -> list[Twig]:
     here = [s for s in state.scopes.values() if s.parent is not None and s.parent.path == parent]
     here.sort(key=lambda s: s.phase is Phase.ENDED)
-    shown = [Twig(s.path, _word(s), _note(s), _scopes(state, s.path)) for s in here[:MOST]]
+    shown = [Twig(s.path, _word(s, going), _note(s), _scopes(state, s.path, going)) for s in here[:MOST]]
     if len(here) > MOST:
-        counts = Counter(_word(s) for s in here[MOST:])
+        counts = Counter(_word(s, going) for s in here[MOST:])
         words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
         shown.append(Twig(f"{len(here) - MOST} more", "", words))
     return shown
 
 
-def _word(scope: Scope) -> str:
-    return scope.status or _WORDS.get(scope.phase, "running")
+def _word(scope: Scope, going: str) -> str:
+    """The word for a scope; `going` is what one does that is neither over nor waits."""
+    return scope.status or _WORDS.get(scope.phase, going)
 
 
 def _note(scope: Scope) -> str:

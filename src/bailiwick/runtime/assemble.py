@@ -74,6 +74,7 @@ class Assembly:
     watch: Watch = field(default_factory=Watch)
     clean: Clean = lambda value: value
     nudge: Callable[[], None] = lambda: None
+    require_room: Callable[[], None] = lambda: None
     library: Library = field(init=False)
     pins: Pins = field(init=False)
     projector: Projector = field(init=False)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bailiwick.lang.load import Loaded
 
 
+DEFINITION = ".definition.json"
+
+
 @dataclass(frozen=True, slots=True)
 class Pinned:
     """A definition ready to be stored: its digest, stored form and the files it needs."""
@@ -57,6 +60,18 @@ def _digests(loaded: Loaded) -> dict[str, str]:
     return {name: digest(path.read_bytes()) for name, path in sorted(loaded.files.items())}
 
 
+def pin_gone(pinned: Path, name: str, run: str) -> str:
+    """What to say where a file of a pin is not there: the copy is gone, or the workflow never had the file."""
+    if (pinned / DEFINITION).is_file():
+        files = json.loads((pinned / DEFINITION).read_bytes()).get("files") or {}
+        if name not in files:
+            return f"'{name}' is not in the workflow directory"
+    return (
+        f"the pinned copy of '{name}', with which the run was started, is gone from {pinned}; "
+        f"`bailiwick runs reload {run[:12]}` makes it anew from the workflow directory"
+    )
+
+
 class Pins:
     """The pin directory of a state directory."""
 
@@ -70,7 +85,7 @@ class Pins:
     def materialise(self, pinned: Pinned) -> Path:
         """Write a pin unless it is there: beside its place, synced, then renamed. Safe against a second writer."""
         target = self.path(pinned.digest)
-        if target.is_dir():
+        if target.is_dir() and all((target / name).is_file() for name in (*pinned.files, DEFINITION)):
             return target
         try:
             self._write(pinned, target)
@@ -89,14 +104,17 @@ class Pins:
         work.mkdir(mode=0o700)
         for name, source in pinned.files.items():
             _copy(source, work / name)
-        _write(work / ".definition.json", json.dumps(pinned.body).encode())
+        _write(work / DEFINITION, json.dumps(pinned.body).encode())
         _sync_dir(work)
         try:
+            if target.is_dir() and not all((target / name).is_file() for name in pinned.files):
+                target.rename(self.root / f".{pinned.digest}.{os.getpid()}.broken")
             work.rename(target)
         except OSError:
             shutil.rmtree(work, ignore_errors=True)
             if not target.is_dir():
                 raise
+        shutil.rmtree(self.root / f".{pinned.digest}.{os.getpid()}.broken", ignore_errors=True)
         _sync_dir(self.root)
 
 

@@ -22,6 +22,7 @@ from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.lang.reading import is_plain
 from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Io, Request
+from bailiwick.runtime.pins import pin_gone
 from bailiwick.runtime.proc import plain_line
 from bailiwick.strict_json import finite_number, is_deep, refuse_constant, unique_keys
 
@@ -130,7 +131,7 @@ def _command(
     script = PurePosixPath(prepared["script"])
     path = request.pinned / script
     if script.is_absolute() or ".." in script.parts or not path.is_file():
-        raise FileNotFoundError(f"the script '{script}' is not in the workflow directory")
+        raise FileNotFoundError(pin_gone(request.pinned, str(script), request.run))
     own = {name: value for name, value in environment.items() if name.startswith(_OWN)}
     chosen = _variables(request, fill or Secrets(environment=Environment(environment)).filled)
     env = {**environment, **chosen, **own}  # a node can't take off the marks by which its processes are found

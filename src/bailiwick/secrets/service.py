@@ -23,7 +23,6 @@ _USERS = {
     "credentials": "the credential '{}', by agents",
     "forges": "the forge '{}', by proposals",
     "endpoints": "the endpoint '{}', by agents",
-    "notify": "the target '{}', by notifications",
 }
 _NAMES = (
     r"(?:token|secret|password|passwd|passphrase|credentials?|(?:^|[_-])pat"

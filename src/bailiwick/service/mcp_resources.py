@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
 
-from bailiwick.clock import iso
+from bailiwick.clock import SystemClock, iso
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import RunRow
 from bailiwick.runs.find import name_of
-from bailiwick.runs.query import state_of
+from bailiwick.runs.query import state_alone
+from bailiwick.runtime.owner import current_owner
 from bailiwick.skills.model import Skill
 
 SCHEME: Final = "bailiwick://"
@@ -51,10 +52,7 @@ class Resources:
         return [
             *(_entry(f"skills/{one.name}", one.name, one.description, "text/markdown") for one in skills.values()),
             *(_entry(f"sessions/{name}", name, "The calls of a session.") for name in self._logged()),
-            *(
-                _entry(f"runs/{row.id}", name_of(row), f"{state_of(row)}, started {iso(row.created_at)}")
-                for row in rows
-            ),
+            *(_entry(f"runs/{row.id}", name_of(row), f"{_state(row)}, started {iso(row.created_at)}") for row in rows),
         ]
 
     def templates(self) -> list[Json]:
@@ -106,7 +104,7 @@ class Resources:
         top = self.folder(row)
         if not path:
             listed = [f"{SCHEME}runs/{row.id}/{quote(file)}" for file in files_below(top)]
-            body = {"run": name_of(row), "status": state_of(row), "files": listed}
+            body = {"run": name_of(row), "status": _state(row), "files": listed}
             return {"uri": address, "mimeType": "application/json", "text": json.dumps(body, indent=1)}
         return {"uri": address, **_contents(unquote(path), read_below(top, unquote(path)))}
 
@@ -188,3 +186,8 @@ def read_below(top: Path, path: str) -> bytes:
 def _held(stack: ExitStack, handle: int) -> int:
     stack.callback(os.close, handle)
     return handle
+
+
+def _state(row: RunRow) -> str:
+    """The one word for a run; only what a live process holds is running."""
+    return state_alone(row, current_owner("bailiwick"), SystemClock().now())

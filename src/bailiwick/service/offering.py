@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bailiwick.config.environment import Environment
+from bailiwick.config.service import Config
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.routing.call_log import read_calls, sessions_folder
@@ -46,11 +47,14 @@ def skill_answerer(skills: Callable[[], Awaitable[Calling]], roots: tuple[Path, 
     return answer
 
 
+def licence_of(config: Config) -> Licence:
+    """What MCP clients may start, and for how much."""
+    return Licence(tuple(str(one) for one in config.get("mcp.workflows") or ()), config.get("mcp.budget"))
+
+
 def make_offer(session: Session, answer_skill: Answerer, walk: Callable[[RunRow], None]) -> Offer:
     """Everything that a client may use. `walk` sees to it that a started run is walked."""
-    names = session.config.get("mcp.workflows") or ()
-    licence = Licence(tuple(str(one) for one in names), session.config.get("mcp.budget"))
-    runs = RunTools(session, licence, walk, Environment())
+    runs = RunTools(session, licence_of(session.config), walk, Environment())
 
     async def answer(asked: Asked) -> dict[str, Json]:
         return await (runs(asked) if asked.tool.name in RUN_TOOLS else answer_skill(asked))

@@ -20,7 +20,7 @@ from bailiwick.runs import documents as doc
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
-from bailiwick.runs.query import overview, standing
+from bailiwick.runs.query import overview, standing, state_alone
 from bailiwick.runs.start import Wish, start
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.supervise import Supervisor
@@ -100,7 +100,7 @@ class RunTools:
         row, state = await self._found(asked)
         assembly = self.session.assembly
         tree = await assembly.store.runs(root_id=row.root_id)
-        found = standing(row, tree if row.parent is None else [row], current_owner("bailiwick"), assembly.clock.now())
+        found = standing(row, tree, current_owner("bailiwick"), assembly.clock.now())
         waits = [doc.wait_document(wait) for wait in await assembly.store.waits(row.id)]
         about = doc.standing_document(found)
         return {
@@ -118,7 +118,7 @@ class RunTools:
         size = len(doc_text(values))
         told = values if size <= LARGEST else None
         note = {} if told is not None else {"left_out": f"the values are {size:,} characters long; read context.json"}
-        word = row.status if row.status != "ready" else "running"
+        word = state_alone(row, current_owner("bailiwick"), self.session.assembly.clock.now())
         over = row.status in ("done", "failed")
         reason = str((row.summary or {}).get("reason") or "") if isinstance(row.summary, dict) else ""
         return {**self._head(row, state, word), "over": over, "reason": reason, "context": told, **note}

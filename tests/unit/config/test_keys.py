@@ -35,7 +35,7 @@ def test_every_word_of_a_ranked_limit_has_a_rank() -> None:
 
 def test_the_rights_that_only_people_give_are_closed_to_repositories() -> None:
     """The list of the configuration page, section by section."""
-    closed = ("credentials.", "forges.", "endpoints.", "notify.", "service.", "secrets.", "publish.", "agents.command")
+    closed = ("credentials.", "forges.", "endpoints.", "service.", "secrets.", "publish.", "agents.command")
     open_keys = [key.name for key in KEYS if key.name.startswith(closed) and key.repository]
     assert open_keys == []
 

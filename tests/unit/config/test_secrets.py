@@ -126,13 +126,6 @@ def test_references_inside_a_text_are_filled_and_told() -> None:
     assert secrets.filled("nothing here") == "nothing here"
 
 
-def test_vault_is_refused_in_words_but_what_says_where_to_look_still_works() -> None:
-    """A provider that isn't there must not be mistaken for a missing secret."""
-    secrets = Secrets("vault", None, Environment({"T": SECRET}))
-    assert refused(secrets, "${secret:kv/agents#token}").code == "BW269"
-    assert secrets.token("${secret:env:T}") == SECRET
-
-
 def test_the_configuration_names_the_provider(world: World) -> None:
     """One key decides for every reference."""
     file = private(world.person / "secrets.yaml", f"agents: {{token: {SECRET}}}")

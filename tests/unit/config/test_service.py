@@ -114,13 +114,13 @@ def test_a_policy_holds_limits_only(world: World) -> None:
 def test_every_value_knows_where_it_was_set(world: World) -> None:
     """`config show --origin` is how a person finds out why."""
     file = world.write_person("# mine\nbackend: codex\nnight:\n  agents: 1\n")
-    world.variables["BAILIWICK_LOG"] = "debug"
+    world.variables["BAILIWICK_ATTEMPTS"] = "2"
     config = world.load({"model": "opus"})
-    origins = {name: str(config.origin(name)) for name in ("backend", "night.agents", "log", "model", "base")}
+    origins = {name: str(config.origin(name)) for name in ("backend", "night.agents", "attempts", "model", "base")}
     assert origins == {
         "backend": f"{file}:2:10",
         "night.agents": f"{file}:4:11",
-        "log": "BAILIWICK_LOG",
+        "attempts": "BAILIWICK_ATTEMPTS",
         "model": "command line",
         "base": "built-in",
     }
@@ -146,7 +146,6 @@ def test_lists_of_a_limit_are_intersected_and_name_every_origin(world: World) ->
         "endpoints: {x: {url: http://host:1}}",
         "agents: {command: 'evil {prompt_file}'}",
         "backend: command",
-        "notify: {x: {type: command}}",
         "service: {port: 1}",
         "secrets: {provider: file}",
         "publish: {mode: auto}",

@@ -25,7 +25,7 @@ def plan(name: str) -> str:
     return "\n".join(str(row[-1]) for row in rows)
 
 
-CONDITIONS = ("run.by_id", "run.by_name", "run.listed", "run.listed_in_tree", "run.held")
+CONDITIONS = ("run.by_id", "run.by_name", "run.listed", "run.listed_in_tree", "run.page", "run.held")
 
 
 @pytest.mark.parametrize("name", sorted(set(queries.named()) - set(CONDITIONS)))
@@ -63,6 +63,15 @@ def test_claiming_walks_the_index_of_due_runs() -> None:
 def test_the_next_wake_is_read_from_an_index() -> None:
     """It is asked by every idle worker."""
     assert "run_free" in plan("run.next_wake")
+
+
+def test_a_page_of_the_list_is_read_from_an_index() -> None:
+    """The newest twenty of a hundred thousand runs must not cost a look at all of them."""
+    sql = queries.runs_where("run.page")
+    rows = database().execute(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(re.findall(r":([a-z_]+)", sql))).fetchall()
+    text = "\n".join(str(row[-1]) for row in rows)
+    assert "run_fact_recent" in text
+    assert "TEMP B-TREE" not in text
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

@@ -63,7 +63,7 @@ def test_status_says_that_nobody_walks_a_ready_run(house: House) -> None:
     house.start(house.write())
     answer = house.say("status")
     assert "nobody walks it: bailiwick worker, or bailiwick resume flow-default" in answer.out
-    assert house.say("status", "--json").document["running"][0]["orphaned"] is True
+    assert house.say("status", "--json").document["queued"][0]["orphaned"] is True
 
 
 def test_status_names_who_walks_a_run(house: House) -> None:
@@ -245,3 +245,28 @@ def test_a_called_run_stands_below_its_caller(house: House) -> None:
     assert house.say("runs", "list", "--json").document["runs"][0]["state"] == "sleeping"
     child = found["members"][0]["name"]
     assert "called by top-default" in house.say("runs", "tree", child).out
+
+
+def test_a_list_can_be_cut_by_number_state_and_time(house: House) -> None:
+    """With a thousand runs, nobody wants all of them; what was cut off is named."""
+    folder = house.write(PURE, "pure")
+    for key in ("a", "b", "c"):
+        house.run(folder, key)
+    house.run(house.write())
+
+    def names(*words: str) -> list[str]:
+        return [run["run"] for run in house.say("runs", "list", "--json", *words).document["runs"]]
+
+    assert names("--limit", "2") == ["flow-default", "pure-c"]
+    assert house.say("runs", "list", "--limit", "2", "--json").document["more"] is True
+    assert names("--limit", "2", "--before", "pure-c") == ["pure-b", "pure-a"]
+    assert house.say("runs", "list", "--limit", "4", "--json").document["more"] is False
+    assert names("--state", "done", "--limit", "2") == ["pure-c", "pure-b"]
+    assert names("--state", "waiting") == ["flow-default"]
+    assert len(names("--since", "1h")) == 4
+    assert names("--since", "2999-01-01") == []
+    assert len(names("--since", "1999-01-01T10:00")) == 4
+    assert house.say("runs", "list", "--since", "yesterdayish").code == 2
+    cut = house.say("runs", "list", "--limit", "1").out
+    assert "more: --before " in cut
+    assert names("--limit", "1", "--before", cut.rpartition("--before ")[2].strip()) == ["pure-c"]

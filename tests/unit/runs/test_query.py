@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from bailiwick.journal.rows import WaitRow
-from bailiwick.runs.query import Overview, questions, standing, tree_state
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bailiwick.journal.rows import Owner, RunRow, WaitRow
+from bailiwick.runs.query import Overview, family, is_held, questions, standing, tree_state
+from bailiwick.runtime.owner import current_owner
 from tests.unit.runs.tales import ME, NOW, OTHER, run_row
 
 
@@ -75,3 +81,52 @@ def test_an_empty_overview_says_what_to_do() -> None:
     """Nothing yet is where everybody starts."""
     assert Overview().next_commands() == ["bailiwick demo", "bailiwick new hello"]
     assert not Overview()
+
+
+HERE = current_owner("bailiwick run")
+DEAD = replace(HERE, pid=HERE.pid, start=HERE.start + 1)
+OWNERS = st.sampled_from([None, HERE, DEAD, replace(HERE, host="elsewhere"), replace(HERE, boot="earlier")])
+LEASES = st.sampled_from([NOW - 1, NOW, NOW + 9])
+STATES = st.sampled_from(["running", "waiting", "sleeping"])
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[RunRow]:
+    """A run, the runs it called and the runs those called, each with an owner of some kind."""
+    rows: list[RunRow] = []
+    for number in range(draw(st.integers(1, 5))):
+        owner: Owner | None = draw(OWNERS)
+        parent = draw(st.sampled_from(rows)).id if rows else None
+        rows.append(
+            run_row(
+                f"r{number}",
+                status=draw(st.sampled_from(["ready", "ready", "done", "failed", "stopped"])),
+                owner=owner,
+                epoch=draw(st.integers(1, 3)) if owner else draw(st.integers(0, 2)),
+                lease_until=draw(LEASES) if owner else 0.0,
+                wake_at=draw(st.sampled_from([None, NOW - 1, NOW + 60])),
+                root_id="r0",
+                parent=parent,
+                summary={"state": draw(STATES)},
+            )
+        )
+    return rows
+
+
+@given(rows=trees())
+def test_only_what_a_live_process_holds_is_ever_running(rows: list[RunRow]) -> None:
+    """Whoever reads `running` waits for it; with nobody there, that is for ever."""
+    for row in rows:
+        found = standing(row, rows, HERE, NOW)
+        held = any(is_held(one, HERE, NOW) for one in family(row, rows) if one.status == "ready")
+        assert found.state != "running" or held
+        assert found.state != "interrupted" or (row.status == "ready" and not held)
+        assert bool(found.holder) == held or row.status != "ready"
+
+
+@given(rows=trees())
+def test_a_run_is_queued_only_before_anybody_took_it(rows: list[RunRow]) -> None:
+    """What was begun and is held by nobody was interrupted, and doing it again may matter."""
+    for row in rows:
+        if standing(row, rows, HERE, NOW).state == "queued":
+            assert not any(one.epoch for one in family(row, rows))

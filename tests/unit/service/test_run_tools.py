@@ -105,7 +105,7 @@ def test_a_listed_workflow_starts_at_once_within_the_clients_budget_and_on_recor
         assert begun["limits"]["usd"] == 5.0
         status = await counter.call("run_status", run_id=begun["run_id"])
         assert status["started_by"] == "mcp:editor"
-        assert status["status"] == "running"
+        assert status["status"] == "queued"
         assert status["spent"] == {}
 
     place.at(use)

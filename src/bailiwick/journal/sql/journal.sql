@@ -2,13 +2,19 @@
 SELECT schema, min_app FROM meta
 
 -- name: event.insert
-INSERT INTO event (run_id, seq, type, version, body, at) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO event (run_id, seq, type, version, body, at, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: event.read
-SELECT seq, type, version, body, at FROM event WHERE run_id = ? AND seq > ? AND seq <= ? ORDER BY seq
+SELECT seq, type, version, body, at, checksum FROM event WHERE run_id = ? AND seq > ? AND seq <= ? ORDER BY seq
 
 -- name: event.of_type
 SELECT run_id, seq, type, version, body, at FROM event WHERE type = ? AND at >= ? ORDER BY run_id, seq
+
+-- name: event.every
+SELECT run_id, seq, type, version, body, at, checksum FROM event ORDER BY run_id, seq
+
+-- name: blob.every
+SELECT digest, data FROM blob
 
 -- name: wait.open
 INSERT INTO wait (run_id, id, scope, node, kind, due_at, body) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -25,6 +25,26 @@ SELECT r.id, r.workflow, r.run_key, r.status, r.seq, r.epoch, r.owner, r.lease_u
    AND (:workflow IS NULL OR r.workflow = :workflow)
    AND (:archived OR f.archived = 0)
  ORDER BY f.created_at DESC, f.number DESC
+-- name: run.page
+-- Rows behind a place in the order of the list, which goes by the index run_fact_recent.
+ WHERE (:status IS NULL OR r.status = :status)
+   AND (:workflow IS NULL OR r.workflow = :workflow)
+   AND (:called OR (f.parent IS NULL AND f.archived = 0))
+   AND f.created_at >= :since
+   AND (f.created_at, f.number) < (:at, :number)
+ ORDER BY f.created_at DESC, f.number DESC LIMIT :most
+
+-- name: run.slot
+SELECT f.number, r.workflow || '-' || r.run_key FROM run_fact f JOIN run r ON r.id = f.run_id WHERE f.run_id = ?
+
+-- name: run.reached
+SELECT f.number, r.id, r.seq FROM run_fact f JOIN run r ON r.id = f.run_id
+
+-- name: run.slots_of
+SELECT number FROM run_fact WHERE run_id IN (SELECT value FROM json_each(:tree))
+
+-- name: run.listed_at
+SELECT created_at, number FROM run_fact WHERE run_id = ?
 
 -- name: run.held
  WHERE r.status = 'ready' AND r.wake_at <= :now AND r.owner IS NOT NULL AND r.lease_until > :now

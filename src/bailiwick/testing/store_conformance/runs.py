@@ -11,7 +11,7 @@ import pytest
 from bailiwick.errors import JournalCorrupt, NotFound, UsageError
 from bailiwick.ids import digest
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import Batch, Reservation
+from bailiwick.journal.rows import Batch, Reservation, RunFilter
 from bailiwick.testing.store_conformance.stage import (
     NOW,
     Stage,
@@ -254,3 +254,26 @@ class RunPromises(Stage):
             assert mine.changed() is True
 
         self.play_pair(tmp_path, scene)
+
+    def test_pages_hold_every_run_that_fits_once_and_in_order(self, tmp_path: Path) -> None:
+        """Runs of one moment come in the order they were made; a page goes on exactly behind the last one."""
+
+        async def scene(store: Store) -> None:
+            for number in range(7):
+                await store.create(new_run(f"r{number}", created_at=NOW + number // 3))
+            await store.create(new_run("c", parent="r1", root_id="r1", created_at=NOW))
+            await store.create(new_run("o", workflow="other", created_at=NOW - 5))
+            everything = [row.id for row in await store.page(RunFilter(), 100)]
+            assert everything == ["r6", "r5", "r4", "r3", "r2", "r1", "r0", "o"]
+            paged: list[str] = []
+            while rows := await store.page(RunFilter(), 3, paged[-1] if paged else None):
+                assert len(rows) <= 3
+                paged += [row.id for row in rows]
+            assert paged == everything
+            assert [row.id for row in await store.page(RunFilter(since=NOW + 1), 100)] == ["r6", "r5", "r4", "r3"]
+            assert [row.id for row in await store.page(RunFilter(workflow="other"), 100)] == ["o"]
+            assert "c" in [row.id for row in await store.page(RunFilter(called=True), 100)]
+            assert await store.page(RunFilter(status="done"), 100) == []
+            assert await store.page(RunFilter(), 100, "nobody") == []
+
+        self.play(tmp_path, scene)
