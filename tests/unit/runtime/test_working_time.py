@@ -98,7 +98,7 @@ def test_time_that_the_machine_slept_is_no_work(tmp_path: Path) -> None:
         clock.sleep(20 * HOURS)
         clock.asked = asyncio.Event()
         for held in (stage.signals.worker.held if stage.signals.worker else {}).values():
-            held.walker.wake.set()
+            held.wake.set()
         await clock.asked.wait()  # the walker has looked how much time is left
         return {}
 
