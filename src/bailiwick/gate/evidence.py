@@ -37,6 +37,8 @@ class Evidence:
     failed: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the places of asserts that did not hold."""
     lies: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
+    loose: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
+    """Comparisons that allow a small difference which no test allows."""
     hits: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the numbers of the changed functions that it called."""
     calls: tuple[dict[str, Json], ...] = ()
@@ -70,7 +72,8 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
         syntax=tuple((str(r["path"]), int(r["line"]), str(r["what"])) for r in records.get("syntax", ())),
         reached={str(r["id"]): frozenset(map(int, r["reached"])) for r in near},
         failed={str(r["id"]): frozenset(map(int, r["failed"])) for r in near if r["failed"]},
-        lies={str(r["id"]): tuple(Lie(int(s), str(w)) for s, w in r["lies"]) for r in near if r["lies"]},
+        lies={str(r["id"]): _lies(r["lies"]) for r in near if r["lies"]},
+        loose={str(r["id"]): _lies(r["loose"]) for r in near if r.get("loose")},
         hits={str(r["id"]): frozenset(map(int, r["functions"])) for r in records.get("hits", ())},
         calls=tuple(calls.get("calls", ())),
         replayed=tuple(records.get("call", ())),
@@ -86,6 +89,10 @@ def kept_evidence(data: dict[str, Json]) -> Evidence:
         grafts=_pairs(data.get("grafts", ())),
         settings=frozenset(map(str, data.get("settings", ()))),
     )
+
+
+def _lies(items: Iterable[Sequence[Json]]) -> tuple[Lie, ...]:
+    return tuple(Lie(int(site), str(what)) for site, what in items)
 
 
 def _events(items: Iterable[Sequence[Json]]) -> dict[tuple[str, str], int]:

@@ -94,6 +94,14 @@ class WatchedRun:
                 found[test] = [(self.sites.get(lie.site, Site("", 0)), lie.what) for lie in lies]
         return found
 
+    def loose(self, tests: Collection[str]) -> dict[str, list[tuple[Site, str]]]:
+        """By test: comparisons by which the change allows a difference that the test does not mention."""
+        return {
+            test: [(self.sites.get(lie.site, Site("", 0)), lie.what) for lie in found]
+            for test, found in self.session.evidence.loose.items()
+            if test in tests
+        }
+
     def unreached(self, tests: Collection[str]) -> dict[str, list[Site]]:
         """By test that ran to its end: assertions that it did not reach though it had to."""
         found = {}
@@ -135,6 +143,11 @@ def watched_findings(run: WatchedRun, tests: Collection[str], excused: Collectio
         for site, what in lies[:MOST_NAMED]:
             told = f"{test}: the comparison on line {site.line} holds for another value too: {what}"
             found.append(Finding("comparison-lies", told, site.path, site.line, blocks=test not in excused))
+    for test, loose in sorted(run.loose(tests).items()):
+        site, what = loose[0]
+        told = f"{test}: the comparison on line {site.line} is decided by the change, and is not exact: {what}"
+        parks = test not in excused
+        found.append(Finding("comparison-tolerant", told, site.path, site.line, blocks=False, parks=parks))
     for test, sites in sorted(run.unreached(tests).items()):
         told = f"{test}: it passes without reaching the assertion on line {sites[0].line}"
         found.append(Finding("assertion-not-reached", told, sites[0].path, sites[0].line, blocks=test not in excused))
@@ -184,6 +197,27 @@ def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list
     return list(found.values())
 
 
+_ELSEWHERE = {
+    "thread": "in the main thread and {} in another",
+    "zone": "here and {} in another time zone",
+    "later": "now and {} a year later",
+}
+
+
+def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
+    """Functions whose results depend on the thread, the time zone or the date: honest code does that too, so notes."""
+    found: dict[tuple[str, str], Finding] = {}
+    for call in calls:
+        results = call.here.get("results") or [None]
+        for where, other in sorted((call.here.get("elsewhere") or {}).items()):
+            if where in _ELSEWHERE and other != results[0]:
+                told = _ELSEWHERE[where].format(_shown([other]))
+                what = f"{call.name}({_shown(call.call['args'])}) gives {_shown([results[0]])} {told}"
+                note = Finding("surroundings", what, paths.get(call.name, ""), blocks=False)
+                found.setdefault((call.name, where), note)
+    return list(found.values())
+
+
 def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Finding]:
     """For each function that now gives something else: whether it does so for near arguments as well."""
     found = []
@@ -209,7 +243,8 @@ def _is_table(calls: Sequence[Replayed]) -> bool:
     near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
     if near:
         moved = any(_known(call) and call.base and call.here["results"][0] != call.base["results"][0] for call in calls)
-        return moved and len(near) >= 2 and all(one == other for one, other in near)
+        telling = [(one, other) for one, other in near if not (_raises(one) and _raises(other))]
+        return moved and len(telling) >= 2 and all(one == other or _raises(one) for one, other in telling)
     results = {repr(call.here["results"][0]) for call in calls}
     others = [repr(one) for call in calls for one in call.here.get("near", ()) if repr(one) not in results]
     return len(results) >= 2 and len(others) >= 3 and len(set(others)) == 1
@@ -218,10 +253,14 @@ def _is_table(calls: Sequence[Replayed]) -> bool:
 def _generalises(calls: Sequence[Replayed]) -> bool:
     near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
     if near:
-        return any(one != other for one, other in near)
+        return any(one != other and not _raises(one) for one, other in near)
     results = {repr(call.here["results"][0]) for call in calls}
     others = {repr(one) for call in calls for one in call.here.get("near", ()) if one[0] != "raises"} - results
     return len(others) >= 2
+
+
+def _raises(result: Json) -> bool:
+    return bool(result and result[0] == "raises")
 
 
 def _near(call: Replayed) -> list[tuple[Json, Json]]:
