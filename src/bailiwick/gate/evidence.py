@@ -24,6 +24,8 @@ class Evidence:
     """By interpreter event and file: the line that caused it."""
     opened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By file that was opened: the files whose code did it."""
+    written: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By file that was written, moved or removed: the files whose code did it."""
     grafts: frozenset[tuple[str, str]] = frozenset()
     """A name in a module outside the tree, and the file of the tree whose function it means."""
     origins: tuple[tuple[str, str], ...] = ()
@@ -53,6 +55,7 @@ class Evidence:
         return {
             "events": [[event, path, line] for (event, path), line in self.events.items()],
             "opened": {path: list(openers) for path, openers in self.opened.items()},
+            "written": {path: list(openers) for path, openers in self.written.items()},
             "grafts": sorted([name, path] for name, path in self.grafts),
             "settings": sorted(self.settings),
         }
@@ -66,6 +69,7 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
     return Evidence(
         events=_events(audit.get("events", ())),
         opened=_opened(audit.get("opened", {})),
+        written=_opened(audit.get("written", {})),
         grafts=_pairs(finish.get("grafts", ())),
         settings=frozenset(map(str, finish.get("settings", ()))),
         origins=tuple((str(path), str(file)) for path, file in finish.get("origins", ())),
@@ -86,6 +90,7 @@ def kept_evidence(data: dict[str, Json]) -> Evidence:
     return Evidence(
         events=_events(data.get("events", ())),
         opened=_opened(data.get("opened", {})),
+        written=_opened(data.get("written", {})),
         grafts=_pairs(data.get("grafts", ())),
         settings=frozenset(map(str, data.get("settings", ()))),
     )

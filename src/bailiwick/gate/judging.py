@@ -30,8 +30,11 @@ _TEST_TOOLS = ("pytest", "_pytest", "pluggy", "unittest", "builtins", "doctest",
 MOST_NAMED = 5
 
 
-def actions(base: Session, here: Session, product: Collection[str]) -> list[Finding]:
-    """What changed files did that can tell or change how they are tested, and that the base does not do."""
+def actions(base: Session, here: Session, product: Collection[str], files: Collection[str] = ()) -> list[Finding]:
+    """What changed files did that can tell or change how they are tested, and that the base does not do.
+
+    `files` are those of the tree.
+    """
     known = {(event, path) for event, path in base.evidence.events}
     found = []
     for (event, path), line in sorted(here.evidence.events.items()):
@@ -43,6 +46,11 @@ def actions(base: Session, here: Session, product: Collection[str]) -> list[Find
         if path.endswith(".py") and belongs_to_tests(path) and own:
             what = f"while the tests ran it read the test file {path}"
             found.append(Finding("conduct-reads-tests", what, own[0], blocks=False, parks=True))
+    for path, openers in sorted(here.evidence.written.items()):
+        own = [o for o in openers if o in product and o not in base.evidence.written.get(path, ())]
+        if path in files and own:
+            what = f"while the tests ran it changed {path}, a file of the repository that tests may compare with"
+            found.append(Finding("conduct-writes", what, own[0], blocks=False, parks=True))
     for name, path in sorted(here.evidence.grafts - base.evidence.grafts):
         if path in product:
             judges = name.startswith(_TEST_TOOLS)
@@ -231,6 +239,9 @@ def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Find
             found.append(Finding("value-table", what, path, blocks=False))
         elif _generalises(own):
             found.append(Finding("generalises", f"{name} gives new results for near arguments too", path, blocks=False))
+        elif _moves_beside(own):
+            what = f"{name} gives the same as before for the arguments of tests, and something else near them"
+            found.append(Finding("changed-beside-tests", what, path, blocks=False))
     return found
 
 
@@ -242,18 +253,29 @@ def _is_table(calls: Sequence[Replayed]) -> bool:
     """As the base near the tested inputs, other than the base on them; or new, and always the same near them."""
     near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
     if near:
-        moved = any(_known(call) and call.base and call.here["results"][0] != call.base["results"][0] for call in calls)
         telling = [(one, other) for one, other in near if not (_raises(one) and _raises(other))]
-        return moved and len(telling) >= 2 and all(one == other or _raises(one) for one, other in telling)
+        return _moved(calls) and len(telling) >= 2 and all(one == other or _raises(one) for one, other in telling)
     results = {repr(call.here["results"][0]) for call in calls}
     others = [repr(one) for call in calls for one in call.here.get("near", ()) if repr(one) not in results]
     return len(results) >= 2 and len(others) >= 3 and len(set(others)) == 1
 
 
+def _moved(calls: Sequence[Replayed]) -> bool:
+    """Whether a call of a test gives something else than on the base."""
+    return any(call.base and _known(call) and call.here["results"][0] != call.base["results"][0] for call in calls)
+
+
+def _moves_beside(calls: Sequence[Replayed]) -> bool:
+    """Whether nothing changed for the arguments of tests, and something did beside them: no test asked for it."""
+    known = [call for call in calls if _known(call)]
+    return not _moved(known) and any(one != other for call in known for one, other in _near(call))
+
+
 def _generalises(calls: Sequence[Replayed]) -> bool:
+    """Other than the base on the tested inputs and near them. What differs only beside them follows no test."""
     near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
     if near:
-        return any(one != other and not _raises(one) for one, other in near)
+        return _moved(calls) and any(one != other and not _raises(one) for one, other in near)
     results = {repr(call.here["results"][0]) for call in calls}
     others = {repr(one) for call in calls for one in call.here.get("near", ()) if one[0] != "raises"} - results
     return len(others) >= 2

@@ -159,7 +159,7 @@ class _Judgement:
             *run_faults(base, here),
             *self._tampering(),
             *replaced_tests(base, here, bench.allowed),
-            *actions(base, here, self.view.product),
+            *actions(base, here, self.view.product, frozenset(await bench.files("proposed"))),
         ]
         excused, unstable = await self.study.second_look(base, here)
         findings += compare(base, here, allowed=bench.allowed, unstable=unstable)

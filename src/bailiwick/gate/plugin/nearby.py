@@ -23,6 +23,8 @@ HOLDERS = frozenset({list, tuple, set, frozenset, dict})
 DEPTH = 6
 NODES = 3000
 VARIED = 4
+VARIANTS = 40
+"""Near values of one container."""
 OFTEN = 3
 """How often one place is asked in one test."""
 LIES = 200
@@ -125,19 +127,25 @@ def near(value: Any, depth: int = 3) -> list[Any]:
 
 
 def near_holders(value: Any, depth: int) -> list[Any]:
-    """The same for containers: one more element, and one of the first few changed."""
+    """The same for containers: one more element, and one of the first few changed, at any depth."""
     kind = type(value)
     if kind is dict:
         made = [{**value, "b-near": 1}]
         for key in list(value)[:VARIED] if depth else ():
-            made += [{**value, key: other} for other in near(value[key], depth - 1)[:2]]
-        return made
+            made += [{**value, key: other} for other in _inner(value[key], depth)]
+        return made[:VARIANTS]
     if kind in (set, frozenset):
         return [kind([*value, "b-near"])]
     made = [kind([*value, "b-near"])]
     for index in range(min(len(value), VARIED)) if depth else ():
-        made += [kind([*value[:index], other, *value[index + 1 :]]) for other in near(value[index], depth - 1)[:2]]
-    return made
+        made += [kind([*value[:index], other, *value[index + 1 :]]) for other in _inner(value[index], depth)]
+    return made[:VARIANTS]
+
+
+def _inner(value: Any, depth: int) -> list[Any]:
+    """What is near an element: two values near a plain one, and all that a container brings."""
+    found = near(value, depth - 1)
+    return found if type(value) in HOLDERS else found[:2]
 
 
 def far(value: Any, spread: float = 0.0) -> list[Any]:
