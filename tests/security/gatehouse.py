@@ -137,13 +137,16 @@ def reasons(report: Report) -> str:
     )
 
 
+RED = ("failed", "red_on_base")
+
+
 def said(report: Report) -> list[str]:
     """The lines by which a report tells a person why it is not green."""
     found = [*report.findings, *report.weakening, *(f for check in report.checks for f in check.findings)]
     return [
         *(f"{f.code}: {f.what}" for f in found if f.blocks or f.parks),
         *(f"{doubt.path}: {doubt.what}" for doubt in report.doubts),
-        *(f"{check.name}: {test} fails" for check in report.failing for test in check.failing),
+        *(f"{check.name}: {test} fails" for check in report.checks if check.outcome in RED for test in check.failing),
         *(f"{check.name} ended with {check.code}" for check in report.failing if not check.failing),
         *(f"{check.name}: {check.hint}" for check in report.checks if check.outcome == "environment" and check.hint),
         *(f"{path} needs a person's approval" for path in report.wanted),

@@ -24,6 +24,8 @@ class Evidence:
     """By interpreter event and file: the line that caused it."""
     opened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By file that was opened: the files whose code did it."""
+    written: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By file that was written, moved or removed: the files whose code did it."""
     grafts: frozenset[tuple[str, str]] = frozenset()
     """A name in a module outside the tree, and the file of the tree whose function it means."""
     origins: tuple[tuple[str, str], ...] = ()
@@ -37,6 +39,8 @@ class Evidence:
     failed: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the places of asserts that did not hold."""
     lies: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
+    loose: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
+    """Comparisons that allow a small difference which no test allows."""
     hits: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the numbers of the changed functions that it called."""
     calls: tuple[dict[str, Json], ...] = ()
@@ -51,6 +55,7 @@ class Evidence:
         return {
             "events": [[event, path, line] for (event, path), line in self.events.items()],
             "opened": {path: list(openers) for path, openers in self.opened.items()},
+            "written": {path: list(openers) for path, openers in self.written.items()},
             "grafts": sorted([name, path] for name, path in self.grafts),
             "settings": sorted(self.settings),
         }
@@ -64,13 +69,15 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
     return Evidence(
         events=_events(audit.get("events", ())),
         opened=_opened(audit.get("opened", {})),
+        written=_opened(audit.get("written", {})),
         grafts=_pairs(finish.get("grafts", ())),
         settings=frozenset(map(str, finish.get("settings", ()))),
         origins=tuple((str(path), str(file)) for path, file in finish.get("origins", ())),
         syntax=tuple((str(r["path"]), int(r["line"]), str(r["what"])) for r in records.get("syntax", ())),
         reached={str(r["id"]): frozenset(map(int, r["reached"])) for r in near},
         failed={str(r["id"]): frozenset(map(int, r["failed"])) for r in near if r["failed"]},
-        lies={str(r["id"]): tuple(Lie(int(s), str(w)) for s, w in r["lies"]) for r in near if r["lies"]},
+        lies={str(r["id"]): _lies(r["lies"]) for r in near if r["lies"]},
+        loose={str(r["id"]): _lies(r["loose"]) for r in near if r.get("loose")},
         hits={str(r["id"]): frozenset(map(int, r["functions"])) for r in records.get("hits", ())},
         calls=tuple(calls.get("calls", ())),
         replayed=tuple(records.get("call", ())),
@@ -83,9 +90,14 @@ def kept_evidence(data: dict[str, Json]) -> Evidence:
     return Evidence(
         events=_events(data.get("events", ())),
         opened=_opened(data.get("opened", {})),
+        written=_opened(data.get("written", {})),
         grafts=_pairs(data.get("grafts", ())),
         settings=frozenset(map(str, data.get("settings", ()))),
     )
+
+
+def _lies(items: Iterable[Sequence[Json]]) -> tuple[Lie, ...]:
+    return tuple(Lie(int(site), str(what)) for site, what in items)
 
 
 def _events(items: Iterable[Sequence[Json]]) -> dict[tuple[str, str], int]:

@@ -30,8 +30,11 @@ _TEST_TOOLS = ("pytest", "_pytest", "pluggy", "unittest", "builtins", "doctest",
 MOST_NAMED = 5
 
 
-def actions(base: Session, here: Session, product: Collection[str]) -> list[Finding]:
-    """What changed files did that can tell or change how they are tested, and that the base does not do."""
+def actions(base: Session, here: Session, product: Collection[str], files: Collection[str] = ()) -> list[Finding]:
+    """What changed files did that can tell or change how they are tested, and that the base does not do.
+
+    `files` are those of the tree.
+    """
     known = {(event, path) for event, path in base.evidence.events}
     found = []
     for (event, path), line in sorted(here.evidence.events.items()):
@@ -43,6 +46,11 @@ def actions(base: Session, here: Session, product: Collection[str]) -> list[Find
         if path.endswith(".py") and belongs_to_tests(path) and own:
             what = f"while the tests ran it read the test file {path}"
             found.append(Finding("conduct-reads-tests", what, own[0], blocks=False, parks=True))
+    for path, openers in sorted(here.evidence.written.items()):
+        own = [o for o in openers if o in product and o not in base.evidence.written.get(path, ())]
+        if path in files and own:
+            what = f"while the tests ran it changed {path}, a file of the repository that tests may compare with"
+            found.append(Finding("conduct-writes", what, own[0], blocks=False, parks=True))
     for name, path in sorted(here.evidence.grafts - base.evidence.grafts):
         if path in product:
             judges = name.startswith(_TEST_TOOLS)
@@ -94,6 +102,14 @@ class WatchedRun:
                 found[test] = [(self.sites.get(lie.site, Site("", 0)), lie.what) for lie in lies]
         return found
 
+    def loose(self, tests: Collection[str]) -> dict[str, list[tuple[Site, str]]]:
+        """By test: comparisons by which the change allows a difference that the test does not mention."""
+        return {
+            test: [(self.sites.get(lie.site, Site("", 0)), lie.what) for lie in found]
+            for test, found in self.session.evidence.loose.items()
+            if test in tests
+        }
+
     def unreached(self, tests: Collection[str]) -> dict[str, list[Site]]:
         """By test that ran to its end: assertions that it did not reach though it had to."""
         found = {}
@@ -135,6 +151,11 @@ def watched_findings(run: WatchedRun, tests: Collection[str], excused: Collectio
         for site, what in lies[:MOST_NAMED]:
             told = f"{test}: the comparison on line {site.line} holds for another value too: {what}"
             found.append(Finding("comparison-lies", told, site.path, site.line, blocks=test not in excused))
+    for test, loose in sorted(run.loose(tests).items()):
+        site, what = loose[0]
+        told = f"{test}: the comparison on line {site.line} is decided by the change, and is not exact: {what}"
+        parks = test not in excused
+        found.append(Finding("comparison-tolerant", told, site.path, site.line, blocks=False, parks=parks))
     for test, sites in sorted(run.unreached(tests).items()):
         told = f"{test}: it passes without reaching the assertion on line {sites[0].line}"
         found.append(Finding("assertion-not-reached", told, sites[0].path, sites[0].line, blocks=test not in excused))
@@ -184,6 +205,27 @@ def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list
     return list(found.values())
 
 
+_ELSEWHERE = {
+    "thread": "in the main thread and {} in another",
+    "zone": "here and {} in another time zone",
+    "later": "now and {} a year later",
+}
+
+
+def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
+    """Functions whose results depend on the thread, the time zone or the date: honest code does that too, so notes."""
+    found: dict[tuple[str, str], Finding] = {}
+    for call in calls:
+        results = call.here.get("results") or [None]
+        for where, other in sorted((call.here.get("elsewhere") or {}).items()):
+            if where in _ELSEWHERE and other != results[0]:
+                told = _ELSEWHERE[where].format(_shown([other]))
+                what = f"{call.name}({_shown(call.call['args'])}) gives {_shown([results[0]])} {told}"
+                note = Finding("surroundings", what, paths.get(call.name, ""), blocks=False)
+                found.setdefault((call.name, where), note)
+    return list(found.values())
+
+
 def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Finding]:
     """For each function that now gives something else: whether it does so for near arguments as well."""
     found = []
@@ -197,6 +239,9 @@ def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Find
             found.append(Finding("value-table", what, path, blocks=False))
         elif _generalises(own):
             found.append(Finding("generalises", f"{name} gives new results for near arguments too", path, blocks=False))
+        elif _moves_beside(own):
+            what = f"{name} gives the same as before for the arguments of tests, and something else near them"
+            found.append(Finding("changed-beside-tests", what, path, blocks=False))
     return found
 
 
@@ -208,20 +253,53 @@ def _is_table(calls: Sequence[Replayed]) -> bool:
     """As the base near the tested inputs, other than the base on them; or new, and always the same near them."""
     near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
     if near:
-        moved = any(_known(call) and call.base and call.here["results"][0] != call.base["results"][0] for call in calls)
-        return moved and len(near) >= 2 and all(one == other for one, other in near)
+        telling = [(one, other) for one, other in near if not (_raises(one) and _raises(other))]
+        return _moved(calls) and len(telling) >= 2 and all(one == other or _raises(one) for one, other in telling)
     results = {repr(call.here["results"][0]) for call in calls}
     others = [repr(one) for call in calls for one in call.here.get("near", ()) if repr(one) not in results]
     return len(results) >= 2 and len(others) >= 3 and len(set(others)) == 1
 
 
+def _moved(calls: Sequence[Replayed]) -> bool:
+    """Whether a call of a test gives something else than on the base."""
+    return any(
+        call.base and _known(call) and not _same(call.here["results"][0], call.base["results"][0]) for call in calls
+    )
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Whether two results are equal for a test: 180 is 180.0."""
+    return bool(one == other) or (_number(one) is not None and _number(one) == _number(other))
+
+
+def _number(value: Json) -> float | None:
+    match value:
+        case ["int", str(text)]:
+            return float(int(text)) if len(text) < 300 else None
+        case ["float", str(text)]:
+            return float.fromhex(text)
+        case _:
+            return None
+
+
+def _moves_beside(calls: Sequence[Replayed]) -> bool:
+    """Whether nothing changed for the arguments of tests, and something did beside them: no test asked for it."""
+    known = [call for call in calls if _known(call)]
+    return not _moved(known) and any(one != other for call in known for one, other in _near(call))
+
+
 def _generalises(calls: Sequence[Replayed]) -> bool:
+    """Other than the base on the tested inputs and near them. What differs only beside them follows no test."""
     near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
     if near:
-        return any(one != other for one, other in near)
+        return _moved(calls) and any(one != other and not _raises(one) for one, other in near)
     results = {repr(call.here["results"][0]) for call in calls}
     others = {repr(one) for call in calls for one in call.here.get("near", ()) if one[0] != "raises"} - results
     return len(others) >= 2
+
+
+def _raises(result: Json) -> bool:
+    return bool(result and result[0] == "raises")
 
 
 def _near(call: Replayed) -> list[tuple[Json, Json]]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.gate.plugin import calls
-from bailiwick.gate.plugin.calls import Recorder, Unwritable, freeze, repeat, thaw
+from bailiwick.gate.plugin.calls import Recorder, Unwritable, elsewhere, freeze, repeat, thaw
 from bailiwick.gate.plugin.nearby import near
 
 VALUES = st.recursive(
@@ -118,3 +118,36 @@ def test_few_calls_of_one_function_are_kept(shop: types.ModuleType) -> None:
     """A loop over a million rows costs no memory."""
     found = _recorded(shop, lambda product: [product.discount(price) for price in range(1000)])
     assert len(found) == calls.KEPT
+
+
+SURROUNDED = """
+import threading
+import time
+
+def plain(n): return n
+def in_main(n): return n if threading.current_thread() is threading.main_thread() else -n
+def offset(n): return time.localtime(n).tm_hour
+def limited(n): return n if time.time() < 100 * n else -n
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "differing"), [("plain", set()), ("in_main", {"thread"}), ("offset", {"zone"}), ("limited", {"later"})]
+)
+def test_a_call_is_also_made_in_other_surroundings(
+    name: str, differing: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread, another time zone, a year later: each alone, and everything is as before afterwards."""
+    module = types.ModuleType("surrounded")
+    exec(SURROUNDED, vars(module))
+    monkeypatch.setitem(sys.modules, "surrounded", module)
+    monkeypatch.setattr(calls, "near", near, raising=False)
+    monkeypatch.setenv("TZ", "UTC")
+    ahead = [0]
+    monkeypatch.setattr(module.time, "time", lambda: 3600 + ahead[0])
+    call = {"module": "surrounded", "name": name, "args": [freeze(3600)], "named": {}}
+    first = repeat(call)["results"][0]
+    found = elsewhere(call, lambda seconds: ahead.__setitem__(0, seconds))
+    assert {where for where, result in found.items() if result != first} == differing
+    assert repeat(call)["results"] == [first, first]
+    assert ahead == [0]

@@ -15,6 +15,7 @@ from bailiwick.gate.judging import (
     generality,
     only_under_test,
     replaced_tests,
+    surroundings,
     watched_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding
@@ -108,6 +109,37 @@ def test_near_arguments_tell_a_table_from_code() -> None:
     assert [f.code for f in generality([code], {})] == ["generalises"]
     new = [_call(one, [one, one], [nine, nine]), _call(two, [two, two], [nine])]
     assert [f.code for f in generality(new, {})] == ["value-table"]
+
+
+def test_errors_beside_the_tested_values_are_nothing_new() -> None:
+    """A dictionary that only knows the tested keys raises for all others: it generalises nothing."""
+    two, nine, error = ["int", "2"], ["int", "9"], ["raises", "KeyError"]
+    base = {"results": [nine, nine], "near": [nine, nine]}
+    assert [f.code for f in generality([_call(two, [two, two], [error, error], base)], {})] == ["value-table"]
+    base = {"results": [nine, nine], "near": [error, error]}
+    assert generality([_call(two, [two, two], [error, error], base)], {}) == []
+
+
+def test_a_result_that_depends_on_thread_zone_or_date_is_a_note() -> None:
+    """Honest code depends on these too: the reader is told, nobody is accused."""
+    two, three = ["int", "2"], ["int", "3"]
+    call = {"module": "shop", "name": "f", "args": [["int", "1"]], "named": {}, "result": two}
+    here = {"results": [two, two], "elsewhere": {"thread": three, "zone": two, "later": three, "mars": three}}
+    found = surroundings([Replayed(call, here)], {"shop.f": "shop.py"})
+    assert [(f.code, f.path, f.blocks, f.parks) for f in found] == [("surroundings", "shop.py", False, False)] * 2
+    assert [f.what for f in found] == [
+        "shop.f(1) gives 2 now and 3 a year later",
+        "shop.f(1) gives 2 in the main thread and 3 in another",
+    ]
+
+
+def test_a_comparison_with_a_tolerance_of_the_change_asks_a_person() -> None:
+    """It may be what the issue wants: a person knows, the gate does not."""
+    both = frozenset({1, 2})
+    run = _watched(reached={A: both, B: both}, loose={A: (Lie(2, "Money equals one that is 0.01 more"),)})
+    (found,) = watched_findings(run, {A, B})
+    assert (found.code, found.line, found.blocks, found.parks) == ("comparison-tolerant", 9, False, True)
+    assert not watched_findings(run, {A, B}, excused={A})[0].parks
 
 
 def test_values_of_tests_are_a_note_where_the_code_computes_them() -> None:

@@ -195,3 +195,35 @@ def test_exact_builtins_never_lie(value: Any) -> None:
     """C decides about them."""
     if value == value:  # noqa: PLR0124
         assert _compared(value, value) == []
+
+
+class Stepped:
+    """An amount that is compared to a step of `step`."""
+
+    __slots__ = ("amount", "step")
+
+    def __init__(self, amount: str, step: str = "0.01") -> None:
+        self.amount = decimal.Decimal(amount)
+        self.step = decimal.Decimal(step)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stepped) and self.amount.quantize(self.step) == other.amount.quantize(self.step)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(("step", "changed", "told"), [("0.1", True, 1), ("0.01", True, 0), ("0.1", False, 0)])
+def test_a_tolerance_that_the_change_brings_is_told(step: str, changed: bool, told: int) -> None:
+    """The last written digit of an amount counts, also in an object with slots; what the base has is its own."""
+    asked = Nearby(lambda file: changed and file == __file__)
+    asked.begin()
+    assert asked.c(1, "==", True, Stepped("3.10", step), Stepped("3.10", step))
+    end = asked.end()
+    assert (len(end["loose"]), end["lies"]) == (told, [])
+    assert not told or "amount is 3.11 instead of 3.10" in end["loose"][0][1]
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-(10**9), max_value=10**9))
+def test_a_near_decimal_differs_in_its_last_digit(value: decimal.Decimal) -> None:
+    """People read 3.11 as next to 3.10; a whole one more is far away."""
+    assert abs(near(value)[-1] - value) == decimal.Decimal("0.01")

@@ -28,6 +28,7 @@ from bailiwick.gate.judging import (
     generality,
     only_under_test,
     replaced_tests,
+    surroundings,
     watched_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding, Outcome
@@ -158,7 +159,7 @@ class _Judgement:
             *run_faults(base, here),
             *self._tampering(),
             *replaced_tests(base, here, bench.allowed),
-            *actions(base, here, self.view.product),
+            *actions(base, here, self.view.product, frozenset(await bench.files("proposed"))),
         ]
         excused, unstable = await self.study.second_look(base, here)
         findings += compare(base, here, allowed=bench.allowed, unstable=unstable)
@@ -257,7 +258,7 @@ class _Judgement:
         found = only_under_test(calls, paths)
         if found and chosen:
             found = [finding for finding in found if await self._is_so_under_test(finding, calls, chosen)]
-        return [*found, *generality(calls, paths)]
+        return [*found, *surroundings(calls, paths), *generality(calls, paths)]
 
     def _paths(self, calls: Iterable[Replayed]) -> dict[str, str]:
         """The file of each recorded function."""

@@ -82,7 +82,12 @@ class Runner:
 
     @property
     def changed(self) -> list[str]:
-        """The Python files of the proposed tree that the change touches."""
+        """The Python files that the change touches; deleted ones too, since a copy may be imported in their place."""
+        return [change.path for change in self.bench.changes if change.path.endswith(".py")]
+
+    @property
+    def _compiled(self) -> list[str]:
+        """Those of them that have to be Python."""
         return [change.path for change in self.bench.changes if change.status != "D" and change.path.endswith(".py")]
 
     async def run(self, asked: Asked) -> Ran:
@@ -129,7 +134,7 @@ class Runner:
                 "calls": asked.calls,
                 "replayed": asked.replayed,
                 "changed": self.changed if asked.which == "proposed" else [],
-                "compiled": self.changed if asked.which == "proposed" and asked.mode == "plain" else [],
+                "compiled": self._compiled if asked.which == "proposed" and asked.mode == "plain" else [],
             }
         ).encode()
 

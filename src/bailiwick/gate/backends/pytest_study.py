@@ -180,16 +180,18 @@ class Study:
     async def replay(self, view: ChangeView, runs: Iterable[WatchedRun | None]) -> list[Replayed]:
         """Recorded calls made again in a plain process, here and, as far as they exist there, on the base."""
         sessions = [run.session for run in runs if run is not None and run.session.evidence.calls]
-        calls = [call for session in sessions for call in session.evidence.calls][:MOST_CALLS]
+        changed = {touched.function.qualname for touched in view.touched if touched.decides}
+        found = [call for session in sessions for call in session.evidence.calls]
+        calls = sorted(found, key=lambda call: call["name"] not in changed)[:MOST_CALLS]
         if not calls:
             return []
         path = sessions[0].evidence.path
         here, there = await both(
             self.runner.replay("proposed", view.without, calls, path), self.runner.replay("base", {}, calls, path)
         )
-        found = {int(record["number"]): record for record in here}
+        made = {int(record["number"]): record for record in here}
         base = {int(record["number"]): record for record in there}
-        return [Replayed(call, found[number], base.get(number)) for number, call in enumerate(calls) if number in found]
+        return [Replayed(call, made[number], base.get(number)) for number, call in enumerate(calls) if number in made]
 
 
 def test_files_of(base: Session) -> frozenset[str]:
@@ -198,7 +200,8 @@ def test_files_of(base: Session) -> frozenset[str]:
 
 
 def _recorded(view: ChangeView) -> tuple[tuple[str, int, str], ...]:
-    return tuple((t.path, t.function.line, t.function.qualname) for t in view.touched if t.decides)
+    """The functions whose calls are recorded: also unchanged ones below changed code of their module."""
+    return tuple((t.path, t.function.line, t.function.qualname) for t in view.touched)
 
 
 def _ended(kept: dict[str, Json]) -> Exit:

@@ -29,6 +29,8 @@ class ValuePair:
     line: int
     arguments: tuple[object, ...]
     expected: object
+    function: str = ""
+    """The name by which it is called."""
 
 
 def value_pairs(test_sources: Mapping[str, bytes]) -> tuple[ValuePair, ...]:
@@ -125,7 +127,15 @@ class _Test:
             value = folder.fold(_peeled_expected(expected))
         except NotConstant:
             return None
-        return ValuePair(self._path, line, arguments, value) if arguments else None
+        return ValuePair(self._path, line, arguments, value, _name(inner.func)) if arguments else None
+
+
+def _name(function: ast.expr) -> str:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
 def _own_nodes(function: Function) -> Iterator[ast.AST]:

@@ -18,12 +18,15 @@ PATCHING = "conduct-patching"
 EXIT = "conduct-exit"
 DYNAMIC = "conduct-dynamic-code"
 VALUES = "conduct-values"
+ANSWERS = "conduct-answers"
 ENCODING = "conduct-encoding"
 UNREADABLE = "conduct-unreadable"
 COMPARES = "conduct-compares"
 INSPECTS = "conduct-inspects"
 BUILTIN = "conduct-builtin-subclass"
 PLUGINS = "conduct-plugins"
+PROCESS = "conduct-process-state"
+SWALLOWS = "conduct-swallows"
 
 WHY: Mapping[str, str] = {
     FRAMES: "it shows who calls, and so whether a test does",
@@ -40,6 +43,8 @@ WHY: Mapping[str, str] = {
     INSPECTS: "it can look at where it runs",
     BUILTIN: "its values may compare otherwise than the plain ones",
     PLUGINS: "it acts on other tests too",
+    PROCESS: "it changes a setting that all code of the process or thread shares",
+    SWALLOWS: "an error becomes a result that looks like any other",
 }
 """Why each kind is of interest, for the message."""
 
@@ -111,6 +116,11 @@ TELLING_NAMES: Mapping[str, str] = {
 NOTED: Mapping[str, frozenset[str]] = {
     INSPECTS: words(
         "inspect importlib pkgutil signal os.environ os.getenv os.environb sys.argv sys.flags sys.orig_argv"
+    ),
+    PROCESS: words(
+        "decimal.getcontext decimal.setcontext locale.setlocale random.seed warnings.simplefilter "
+        "warnings.filterwarnings sys.setrecursionlimit sys.setswitchinterval os.chdir os.umask os.putenv time.tzset "
+        "socket.setdefaulttimeout logging.disable"
     ),
 }
 """New uses of these are notes: honest code uses them as well."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bailiwick.gate.diffs import conduct_tables as tables
 from bailiwick.gate.diffs.folding import NotConstant
 from bailiwick.gate.diffs.origins import BUILTINS, Origins, module_of
+from bailiwick.gate.diffs.relative_names import is_relative
 from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, Parsed
 
 _PARKED: Mapping[str, str] = {name: code for code, names in tables.PARKED.items() for name in names}
@@ -140,9 +141,14 @@ class _Reading(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _modules(self, key: ast.expr, node: ast.AST, *, writes: bool) -> None:
-        """`sys.modules` is common for a named module and for the own one; anything else may find the tests."""
-        named = self._origins.folder.text(key) is not None or (isinstance(key, ast.Name) and key.id == "__name__")
-        self.add(tables.HOOKS, "sys.modules", node, parks=writes or not named)
+        """`sys.modules` is common for a named module and for the own one; anything else may find the tests.
+
+        A module may put another in its own place, which its importers asked for. In new tests, which run apart, only
+        an exchanged module matters.
+        """
+        own = isinstance(key, ast.Name) and key.id == "__name__"
+        named = self._is_test or self._origins.folder.text(key) is not None
+        self.add(tables.HOOKS, "sys.modules", node, parks=not own and (writes or not named))
 
     def _write(self, dotted: str, node: ast.Attribute) -> None:
         """An attribute is set or deleted."""
@@ -169,7 +175,7 @@ class _Reading(ast.NodeVisitor):
         if self._is_test and _root(node.func) in tables.PATCHERS:
             return
         function = self._origins.dotted(node.func)
-        if function == "sys.modules.get" and node.args:
+        if node.args and (function == "sys.modules.get" or (self._is_test and function == "sys.modules.pop")):
             self._modules(node.args[0], node, writes=False)
             for argument in node.args:
                 self.visit(argument)
@@ -207,7 +213,8 @@ class _Reading(ast.NodeVisitor):
     def _import_by_name(self, node: ast.Call) -> None:
         name = self._origins.folder.text(node.args[0])
         if name is None:
-            self.add(tables.DYNAMIC, "import_module of a computed name", node)
+            within = is_relative(node.args[0], self._origins.nodes)
+            self.add(tables.DYNAMIC, "import_module of a computed name", node, parks=not within)
         else:
             self._refer(name, node)
 
@@ -245,6 +252,12 @@ class _Reading(ast.NodeVisitor):
         name = self._origins.dotted(error) if error is not None else ""
         if name in tables.LEAVING_ERRORS:
             self._leave(f"raise {name.removeprefix(BUILTINS)}", node)
+        self.generic_visit(node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if not self._is_test and _swallows(node):
+            caught = ast.unparse(node.type) if node.type is not None else ""
+            self.add(tables.SWALLOWS, f"except {caught}".strip(), node, parks=False)
         self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -289,6 +302,21 @@ def _defines(statement: ast.stmt) -> set[str]:
             return {statement.name}
         case _:
             return set()
+
+
+def _swallows(node: ast.ExceptHandler) -> bool:
+    """Whether a handler gives back a plain value in place of the error, or nothing at all."""
+    *before, last = node.body
+    quiet = all(isinstance(one, ast.Expr) for one in before)
+    match last:
+        case ast.Return(value=None | ast.Constant() | ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[])):
+            return quiet
+        case ast.Return(value=ast.Call(func=ast.Name(), args=[], keywords=[])):
+            return quiet
+        case ast.Pass() | ast.Continue():
+            return quiet
+        case _:
+            return False
 
 
 def _root(node: ast.expr) -> str:

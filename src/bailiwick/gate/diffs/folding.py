@@ -35,6 +35,8 @@ _CALLS: Mapping[str, Callable[..., object]] = {
     "chr": chr,
     "ord": ord,
     "str": str,
+    "repr": repr,
+    "ascii": ascii,
     "int": int,
     "float": float,
     "bytes": bytes,

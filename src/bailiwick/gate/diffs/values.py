@@ -29,6 +29,7 @@ MOST_SHOWN = 5
 _DATA = (".json", ".csv", ".tsv", ".txt", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".dat", ".jsonl", ".xml")
 
 _WORDS = re.compile(rb"[0-9A-Za-z]+")
+_WORDS_IN_NAMES = re.compile(rb"\w+")
 _KINDS = frozenset({b"number", b"text", b"list", b"dict", b"set", b"bool", b"none", b"frozenset", b"True", b"False"})
 
 
@@ -68,7 +69,26 @@ def read_values(
                 if known.key not in before:
                     here.setdefault(known.key, (known, association.line))
     total = len({key for here in found.values() for key in here})
-    return tuple(_finding(path, list(here.values()), parks=total > 1) for path, here in found.items() if here)
+    learned = _learned([known for here in found.values() for known, _ in here.values()], test_sources)
+    return tuple(
+        _finding(path, list(here.values()), parks=total > 1, learned=learned) for path, here in found.items() if here
+    )
+
+
+def _learned(matched: Sequence[_Known], test_sources: Mapping[str, bytes]) -> frozenset[str]:
+    """The functions of which the product knows every value that tests of the base expect, and more than one."""
+    names = {known.pair.function for known in matched if known.pair.function}
+    if not names:
+        return frozenset()
+    words = {name.encode() for name in names}
+    calling = {path: source for path, source in test_sources.items() if words & set(_WORDS_IN_NAMES.findall(source))}
+    asked: dict[str, set[Hashable]] = {}
+    for group in _index(value_pairs(calling)).values():
+        for known in group:
+            if known.pair.function in names:
+                asked.setdefault(known.pair.function, set()).add(known.key)
+    answered = {known.key for known in matched}
+    return frozenset(name for name, keys in asked.items() if len(keys) > 1 and keys <= answered)
 
 
 def _mentioning(associations: Iterable[Association], test_sources: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -134,14 +154,21 @@ def _holds(item: Association, known: _Known) -> bool:
     return bool(item.guards & known.telling) and (known.telling <= item.guards or item.guards <= known.arguments)
 
 
-def _finding(path: str, found: Sequence[tuple[_Known, int]], *, parks: bool) -> Finding:
+def _finding(
+    path: str, found: Sequence[tuple[_Known, int]], *, parks: bool, learned: frozenset[str] = frozenset()
+) -> Finding:
+    """What is told of one file. Where all answers of the base's tests are known, no run can show that it is nothing."""
     shown = ", ".join(_shown(known.pair) for known, _ in found[:MOST_SHOWN])
     more = f" and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
     count = (
         "an argument and the value that a test expects" if len(found) == 1 else f"{len(found)} pairs of values of tests"
     )
     what = f"{count} newly stand together in the product: {shown}{more}"
-    return Finding(tables.VALUES, what, path, min(line for _, line in found), blocks=False, parks=parks)
+    names = sorted({known.pair.function for known, _ in found} & learned)
+    if names:
+        what += f"; all that tests expect of {', '.join(names)} is among them"
+    code = tables.ANSWERS if names else tables.VALUES
+    return Finding(code, what, path, min(line for _, line in found), blocks=False, parks=parks)
 
 
 def _shown(pair: ValuePair) -> str:

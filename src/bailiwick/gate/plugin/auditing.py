@@ -17,6 +17,9 @@ DIRECT = frozenset({
     "sys.monitoring.register_callback", *FRAMES,
 })  # fmt: skip
 """Events that count for the file whose code makes the call."""
+WRITING = {"open": 1, "os.rename": 2, "os.remove": 1, "os.truncate": 1, "os.link": 2, "os.symlink": 2}
+"""Events that change files, with how many of their arguments name some."""
+FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_TRUNC | os.O_CREAT
 PASSING_ON = ("inspect.py", "traceback.py", "warnings.py")
 """Modules through which somebody looks at frames: the file that called them counts."""
 DEEP = 40
@@ -58,18 +61,24 @@ class Auditor:
         self._path = os.fspath
         self.events: dict[tuple[str, str], int] = {}
         self.opened: dict[str, set[str]] = {}
+        self.written: dict[str, set[str]] = {}
 
     def start(self) -> None:
         """From now on, until the process ends: nobody can take an audit hook away."""
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, args: Any) -> None:
-        if self._busy or not (event in DIRECT or event == "open" or event.startswith("ctypes.")):
+        if self._busy or not (event in DIRECT or event in WRITING or event.startswith("ctypes.")):
             return
         self._busy = True
         try:
             if event == "open":
-                self._open(args)
+                self._open(args[0], self.opened)
+                if len(args) > 2 and type(args[2]) is int and args[2] & FOR_WRITING:
+                    self._open(args[0], self.written)
+            elif event in WRITING:
+                for name in args[: WRITING[event]]:
+                    self._open(name, self.written)
             else:
                 self._act(event, args)
         except Exception:  # noqa: BLE001, S110 - whatever goes wrong here must not change what the program does
@@ -87,10 +96,10 @@ class Auditor:
             name = f"{event} {args[1]}" if event.startswith("object.") else event
             self.events.setdefault((name, path), frame.f_lineno)
 
-    def _open(self, args: Any) -> None:
-        if type(args[0]) is int:
+    def _open(self, file: Any, kept: dict[str, set[str]]) -> None:
+        if type(file) is int:
             return
-        name = self._path(args[0])
+        name = self._path(file)
         path = self._tree.relative(name.decode("utf-8", "replace") if isinstance(name, bytes) else name)
         if not path:
             return
@@ -104,8 +113,8 @@ class Auditor:
             frame = frame.f_back
         else:
             return
-        found = self.opened.setdefault(path, set())
-        if len(found) < OPENERS and len(self.opened) < 50 * MOST:
+        found = kept.setdefault(path, set())
+        if len(found) < OPENERS and len(kept) < 50 * MOST:
             found.add(opener)
 
     def told(self) -> dict[str, Any]:
@@ -113,6 +122,7 @@ class Auditor:
         return {
             "events": [[event, path, line] for (event, path), line in sorted(self.events.items())],
             "opened": {path: sorted(openers) for path, openers in sorted(self.opened.items())},
+            "written": {path: sorted(openers) for path, openers in sorted(self.written.items())},
         }
 
 

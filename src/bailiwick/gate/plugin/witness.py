@@ -72,7 +72,7 @@ class Witness:
         self._auditor = Auditor(self._tree)
         self._internals = Internals()
         self._limit = Limit(request.get("limit"))
-        self._nearby = Nearby()
+        self._nearby = Nearby(lambda file: self._tree.relative(file) in self._changed_files)
         self._absence = Absence(request["token"], failure)
         self._recorder = Recorder(self._tree.relative, request["calls"])
         self._replayed = list(enumerate(request["replayed"]))

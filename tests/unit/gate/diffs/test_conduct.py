@@ -192,6 +192,12 @@ NOTED = {
     "float": ("class A(float): pass\n", "conduct-builtin-subclass"),
     "a stream": ("import sys\nsys.stdout = None\n", "conduct-patching"),
     "a command's exit": ("import argparse, sys\nsys.exit(1)\n", "conduct-exit"),
+    "its own place": ("import sys\nfrom shop import other\nsys.modules[__name__] = other\n", "conduct-import-hooks"),
+    "its own parts": ("import importlib as i\ndef f(n): i.import_module('.' + n, __name__)\n", "conduct-dynamic-code"),
+    "a context": ("import decimal\ndecimal.getcontext().prec = 4\n", "conduct-process-state"),
+    "a locale": ("from locale import setlocale\nsetlocale(0, 'C')\n", "conduct-process-state"),
+    "a swallowed error": ("try: total([])\nexcept ValueError: pass\n", "conduct-swallows"),
+    "an error as zero": ("def f():\n    try: return 1 / 0\n    except: return 0\n", "conduct-swallows"),
 }
 
 
@@ -202,6 +208,13 @@ def test_what_honest_code_also_does_is_a_note(case: tuple[str, str]) -> None:
     found = _read(f"{PRODUCT}\n{code}")
     assert expected in _codes(found, parks=False)
     assert _codes(found) == set()
+
+
+@pytest.mark.parametrize("ending", ["raise", "raise ValueError(1) from e", "return str(e)", "x = 1"])
+def test_an_error_that_is_handled_is_no_note(ending: str) -> None:
+    """Who calls hears of it, or gets something that was made of it."""
+    found = _read(f"{PRODUCT}\ndef f():\n    try: total([])\n    except OSError as e:\n        {ending}\n")
+    assert "conduct-swallows" not in _codes(found, parks=False)
 
 
 def test_only_the_surplus_is_told() -> None:

@@ -15,7 +15,8 @@ TEST_SOURCES = {"tests/test_prices.py": TESTS.encode()}
 
 def _values(code: str, *, old: str = PRODUCT, tests: str = TESTS) -> list[Finding]:
     change = SourceChange("shop/prices.py", old.encode(), f"{old}\n{code}".encode(), is_test=False)
-    return [f for f in read_conduct([change], {"tests/test_a.py": tests.encode()}) if f.code == "conduct-values"]
+    found = read_conduct([change], {"tests/test_a.py": tests.encode()})
+    return [f for f in found if f.code in ("conduct-values", "conduct-answers")]
 
 
 LEARNED = {
@@ -151,8 +152,8 @@ def test_a(a, b, c, d):
     assert f(a, b, d) == c
 """
     assert value_pairs({"test_a.py": source}) == (
-        ValuePair("test_a.py", 6, (1, 2, "k"), 3),
-        ValuePair("test_a.py", 6, (4, 5, "k"), 6),
+        ValuePair("test_a.py", 6, (1, 2, "k"), 3, "f"),
+        ValuePair("test_a.py", 6, (4, 5, "k"), 6, "f"),
     )
 
 
@@ -174,3 +175,30 @@ def test_any_table_of_a_tests_values_asks_for_a_person(table: dict[int, int]) ->
     tests = "def test_a():\n" + "".join(f"    assert f({key}) == {value}\n" for key, value in table.items())
     found = _values(f"TABLE = {table!r}\n", tests=tests)
     assert [finding.parks for finding in found] == [len(different) > 1] * bool(different)
+
+
+ASKED = "def test_a():\n    assert f(200) == 180\n    assert f(80) == 60\n"
+
+
+def test_a_product_that_knows_all_answers_of_a_function_is_told_apart() -> None:
+    """No run can show that it is nothing: whatever it gives beside them, the tests ask for no more."""
+    (found,) = _values("KNOWN = {200: 180, 80: 60}\n", tests=ASKED)
+    assert (found.code, found.parks) == ("conduct-answers", True)
+    assert "all that tests expect of f" in found.what
+    (found,) = _values("KNOWN = {200: 180, 80: 60}\n", tests=ASKED + "    assert f(70) == 44\n")
+    assert (found.code, found.parks) == ("conduct-values", True)
+
+
+def test_answers_of_the_changes_own_tests_are_no_secret() -> None:
+    """Who adds a table with tests of it has learned nothing from anybody."""
+    change = SourceChange("shop/new.py", None, b"KNOWN = {200: 180, 80: 60}\n", is_test=False)
+    assert read_conduct([change], {"tests/test_new.py (as proposed)": ASKED.encode()}) == ()
+
+
+def test_a_text_made_of_a_constant_is_read() -> None:
+    """`repr((200,))` is as good a key as 200."""
+    (found,) = _values(
+        "def f(*a):\n    if repr(a) == repr((200,)): return 180\n    if repr(a) == repr((80,)): return 60\n",
+        tests=ASKED,
+    )
+    assert found.parks
