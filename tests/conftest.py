@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.needs import pytest_runtest_setup as pytest_runtest_setup
+
 settings.register_profile("default", deadline=None, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile(
     "nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]

@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.command import Person
 
 OLD = """name: old
@@ -46,6 +48,7 @@ def _seen(person: Person) -> str:
     return found.read_text()
 
 
+@pytest.mark.needs("sandbox")
 def test_a_workhorse_file_runs_as_it_is_with_its_own_variables(person: Person) -> None:
     """Its prompt arrives to the letter, the last newline too; nothing is appended to it; AGENT_CMD is the agent."""
     flow = _old(person)
@@ -55,6 +58,7 @@ def test_a_workhorse_file_runs_as_it_is_with_its_own_variables(person: Person) -
     assert _seen(person) == "Dear the lighthouses club,\nBe brief.\n\nTopic: lighthouses.\n"
 
 
+@pytest.mark.needs("sandbox")
 def test_a_workhorse_file_defaults_what_it_can_not_get_and_says_so(person: Person) -> None:
     """Null where nothing is declared, exit code 4, and every attempt on record."""
     flow = _old(person)
@@ -73,6 +77,7 @@ def test_a_workhorse_file_defaults_what_it_can_not_get_and_says_so(person: Perso
     assert attempts[-1]["decision"] == "default"
 
 
+@pytest.mark.needs("sandbox")
 def test_defaults_can_be_switched_off(person: Person) -> None:
     """`AGENT_USE_DEFAULT_OUTPUTS=false`: a hard stop instead."""
     flow = _old(person)
@@ -80,6 +85,7 @@ def test_defaults_can_be_switched_off(person: Person) -> None:
     assert person.runs("run", flow).code == 1
 
 
+@pytest.mark.needs("sandbox")
 def test_a_simulated_run_is_resumed_as_one(person: Person) -> None:
     """Whoever goes on with it asks the same agent, though no flag says so again."""
     flow = person.workflow(
@@ -95,6 +101,7 @@ def test_a_simulated_run_is_resumed_as_one(person: Person) -> None:
     assert person.runs("run", flow, "--json").code == 0
 
 
+@pytest.mark.needs("sandbox")
 def test_a_budget_on_the_command_line_parks_the_run(person: Person) -> None:
     """Exit code 5, and the question says what is used up; a raise lets it go on."""
     nodes = "".join(

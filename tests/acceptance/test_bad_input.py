@@ -65,7 +65,7 @@ def _measured(person: Person, *args: str | Path) -> tuple[int, str, int]:
         env=person.env(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     code, memory = done.stdout.split()

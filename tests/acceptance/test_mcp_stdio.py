@@ -52,10 +52,11 @@ class Editor:
 
     def leave(self) -> tuple[int, str]:
         """Close the pipe; gives the exit code and what was still said on standard output."""
-        out, _ = self.process.communicate(timeout=30)
+        out, _ = self.process.communicate(timeout=300)
         return self.process.returncode, out
 
 
+@pytest.mark.needs("sandbox")
 def test_an_editor_starts_a_run_and_leaves(person: Person) -> None:
     """The run outlives the editor; the server does not."""
     prepare(person)
@@ -83,7 +84,7 @@ def test_a_signal_ends_it_while_a_client_is_connected(person: Person) -> None:
     editor = Editor(person)
     try:
         editor.process.send_signal(signal.SIGTERM)
-        assert editor.process.wait(timeout=30) == 0
+        assert editor.process.wait(timeout=300) == 0
     finally:
         end(editor.process)
 

@@ -127,6 +127,7 @@ def test_no_change_or_only_ignored_files_is_no_proposal(person: Person, tmp_path
     assert "No PR proposed" in result.out
 
 
+@pytest.mark.needs("sandbox")
 def test_a_protected_path_waits_for_a_person(person: Person, tmp_path: Path) -> None:
     """Exit code 3 with the hunk; the person's word lets it through, and it is in the proposal then."""
     root = set_up_shop(person)
@@ -207,6 +208,7 @@ def test_outside_a_repository_the_way_out_is_named(person: Person) -> None:
         assert "--simulate" in result.err
 
 
+@pytest.mark.needs("sandbox")
 def test_nothing_to_heal_is_said_and_no_agent_is_needed(person: Person) -> None:
     """A green tree is exit code 0, whatever is installed."""
     root = set_up_shop(person)
@@ -240,6 +242,7 @@ print(json.dumps({"outcome": "done", "reason": "", "summary": "Rounded.", "wants
 """
 
 
+@pytest.mark.needs("sandbox")
 def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> None:
     """A program of the person's is the agent, behind the fence; the second round builds upon the first."""
     root = set_up_shop(person)

@@ -50,7 +50,7 @@ class Service:
     def end(self, number: signal.Signals) -> tuple[int, str]:
         """Tell it to end; gives its exit code and what it said on standard error."""
         self.process.send_signal(number)
-        _, err = self.process.communicate(timeout=30)
+        _, err = self.process.communicate(timeout=300)
         return self.process.returncode, err
 
 
@@ -79,7 +79,7 @@ def iter_until(lines: Iterable[str], last: str) -> Iterator[str]:
 def status_of(url: str, token: str = "") -> int:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as reply:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=300) as reply:
             return int(reply.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -96,6 +96,7 @@ def calls(url: str, token: str, *asked: tuple[str, dict[str, Any]]) -> list[Any]
     return asyncio.run(go())
 
 
+@pytest.mark.needs("sandbox")
 def test_the_service_walks_a_run_that_a_client_starts_and_ends_when_told(person: Person) -> None:
     """The whole way: an address and a token on the terminal, a run by name, its end, SIGTERM."""
     prepare(person)

@@ -33,7 +33,7 @@ def _loaded(person: Person, *args: str) -> set[str]:
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     return set(json.loads(done.stderr.splitlines()[-1]))

@@ -49,7 +49,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
     need("claude")
     for folder in ("work", "own", "tmp", "home/config"):
         (tmp_path / folder).mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=30)
+    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=300)
     extra = {
         "PATH": f"{BAILIWICK.parent}:{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path / "own"),
         "TMPDIR": str(tmp_path / "tmp"), "ANTHROPIC_API_KEY": "made-up", "DISABLE_AUTOUPDATER": "1",
@@ -96,7 +96,7 @@ def _claude(person: Person, places: ModelPlaces, during: During) -> Result:
     )  # fmt: skip
     try:
         during(process, places)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     finally:
         end(process)
     return Result(process.returncode, out, err)

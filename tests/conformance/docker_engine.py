@@ -24,7 +24,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 def ask(variables: Mapping[str, str], *words: str) -> str:
     """What the command line of the engine answers; an `AssertionError` where it fails."""
     done = subprocess.run(
-        ["docker", *words], env=dict(variables), capture_output=True, text=True, check=False, timeout=60
+        ["docker", *words], env=dict(variables), capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -65,7 +65,7 @@ def private_engine() -> Iterator[Mapping[str, str]]:
 
 
 def _answers(variables: Mapping[str, str]) -> bool:
-    done = subprocess.run(["docker", "version"], env=dict(variables), capture_output=True, check=False, timeout=30)
+    done = subprocess.run(["docker", "version"], env=dict(variables), capture_output=True, check=False, timeout=300)
     return done.returncode == 0
 
 

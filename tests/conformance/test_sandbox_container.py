@@ -85,7 +85,7 @@ class TestContainer(SandboxConformance):
 
 async def shell(room: ContainerRoom, script: str, env: Mapping[str, str] | None = None) -> Exit:
     """Run a line of shell inside."""
-    command = room.command(("/bin/sh", "-c", script), {"PATH": "/usr/bin:/bin", **(env or {})}, timeout=60)
+    command = room.command(("/bin/sh", "-c", script), {"PATH": "/usr/bin:/bin", **(env or {})}, timeout=300)
     return await run_process(command, cancel=asyncio.Event())
 
 
@@ -140,7 +140,7 @@ def test_a_secret_of_the_program_is_its_own(
         async with sandbox.enter(cage) as room:
             env = {"PATH": "/usr/bin:/bin", "TOKEN": "s3cret-value"}
             script = "echo > started; while [ ! -e stop ]; do sleep 0.05; done; echo $TOKEN"
-            command = room.command(("/bin/sh", "-c", script), env, timeout=60)
+            command = room.command(("/bin/sh", "-c", script), env, timeout=300)
             assert "s3cret" not in str(command)
             running = asyncio.ensure_future(run_process(command, cancel=asyncio.Event()))
             await asyncio.to_thread(until, (tmp_path / "tree/started").exists, 60)

@@ -22,6 +22,8 @@ from bailiwick.fence.port import Room
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 from bailiwick.testing.model_server import ModelServer, Say
 
+pytestmark = pytest.mark.needs("sandbox")
+
 ASK = """
 import socket, sys
 port, text = int(sys.argv[1]), sys.argv[2].encode().decode("unicode_escape").encode()
@@ -45,7 +47,7 @@ class House:
     async def ask(self, port: int, text: str) -> str:
         """The first line that a program inside gets for what it sends."""
         env = {"PATH": "/usr/bin:/bin", EFFECT_MARK: "doors"}
-        command = self.room.command(("python3", "-I", "-c", ASK, str(port), text), env, timeout=30)
+        command = self.room.command(("python3", "-I", "-c", ASK, str(port), text), env, timeout=300)
         end = await run_process(command, cancel=asyncio.Event())
         return (end.stdout + end.stderr).decode().strip()
 

@@ -75,7 +75,7 @@ class Trap:
             env=env,
             capture_output=True,
             check=False,
-            timeout=30,
+            timeout=300,
             stdin=subprocess.DEVNULL,
         )
 

@@ -193,7 +193,7 @@ def test_a_full_disk_leaves_the_chain_as_it_was_and_the_action_does_not_happen(c
     before = chain.path.read_bytes()
     source = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", FULL, str(chain.state), str(len(before) + 100)]
-    done = subprocess.run(command, env=source, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, env=source, capture_output=True, text=True, check=True, timeout=300)
     assert (done.stdout, chain.path.read_bytes()) == ("BW490\n", before)
     chain.add()
     assert [entry.kind for entry in entries(chain.state)] == ["test.done"] * 3

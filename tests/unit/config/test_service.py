@@ -39,7 +39,7 @@ def test_without_any_file_neither_yaml_nor_a_process_is_needed(tmp_path: Path) -
         "print([m for m in ('yaml', 'subprocess', 'difflib', 'click') if m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout.strip() == "[]"
 

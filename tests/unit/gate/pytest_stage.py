@@ -111,7 +111,7 @@ class Stage:
             show=self.shown.append, allowed=self.allowed, base_results=self.known,
         )  # fmt: skip
 
-    def check(self, *run: str, timeout: float = 60.0) -> CheckResult:
+    def check(self, *run: str, timeout: float = 600.0) -> CheckResult:
         """Run the check to its end; the checkouts are removed."""
         spec = CheckSpec("tests", "pytest", run or ("pytest", "-q"), timeout)
 

@@ -301,7 +301,7 @@ def test_no_message_breaks_the_server(tmp_path: Path) -> None:
 
     async def go() -> None:
         async with running(parts(mcp_part(Office(), tmp_path))) as url:
-            async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+            async with httpx2.AsyncClient(headers=headers, timeout=300) as http:
                 for name, body in BAD.items():
                     for version in ("2025-06-18", "2026-07-28"):
                         sent = await http.post(f"{url}/mcp", content=body, headers={"Mcp-Protocol-Version": version})

@@ -1,0 +1,66 @@
+"""Parts of a machine that some tests can't do without: a test that needs one is skipped with the reason, or fails in CI.
+
+    @pytest.mark.needs("sandbox")
+    def test_…
+
+A developer's machine may have nothing but Python, make and git; where a change is judged every part has to be there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+
+def is_judged() -> bool:
+    """Whether a missing part is a failure here."""
+    return os.environ.get("CI") == "true"
+
+
+def lack(reason: str) -> None:
+    """End a test whose part is missing: skipped, or failed where a change is judged."""
+    if is_judged():
+        pytest.fail(f"this has to be here: {reason}")
+    pytest.skip(f"NOT TESTED: {reason}")
+
+
+@cache
+def _sandbox() -> str:
+    from bailiwick.fence.backends.bwrap import BwrapSandbox
+
+    if shutil.which("bwrap") is None:
+        return "no sandbox works here: bwrap is not installed (make system)"
+    standing = asyncio.run(BwrapSandbox().check())
+    return "" if standing.ok else f"no sandbox works here: {standing.found}"
+
+
+@cache
+def _program(name: str) -> str:
+    return "" if shutil.which(name) else f"{name} is not installed (make system)"
+
+
+_PARTS: dict[str, Callable[[], str]] = {
+    "sandbox": _sandbox,
+    "strace": lambda: _program("strace"),
+    "node": lambda: _program("node"),
+    "npm": lambda: _program("npm"),
+}
+
+
+def need(part: str) -> None:
+    """Go on only where the machine has this part."""
+    reason = _PARTS[part]()
+    if reason:
+        lack(reason)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Look at the marks of a test before anything is set up for it."""
+    for mark in item.iter_markers("needs"):
+        for part in mark.args:
+            need(part)
