@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.needs import pytest_runtest_setup as pytest_runtest_setup
+from tests.needs import look_at_marks
 
 settings.register_profile("default", deadline=None, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile(
@@ -16,6 +16,12 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile("default")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that needs a part which this machine lacks says so."""
+    look_at_marks(item)
+
 
 _OWN_NAMES = ("BAILIWICK_", "AGENT_", "SUPERVISOR_", "XDG_", "GIT_", "CODEX_", "CLAUDE_", "COPILOT_", "ANTHROPIC_")
 _OWN_EXACT = ("RETRY_CAP", "INGEST_BASE_URL", "WORKFLOW_DIR", "NO_COLOR", "EDITOR", "VISUAL", "HTTPS_PROXY", "NO_PROXY")

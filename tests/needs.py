@@ -1,4 +1,4 @@
-"""Parts of a machine that some tests can't do without: a test that needs one is skipped with the reason, or fails in CI.
+"""Parts of a machine that some tests can't do without: such a test is skipped with the reason, or fails in CI.
 
     @pytest.mark.needs("sandbox")
     def test_…
@@ -59,8 +59,8 @@ def need(part: str) -> None:
         lack(reason)
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Look at the marks of a test before anything is set up for it."""
+def look_at_marks(item: pytest.Item) -> None:
+    """End a test whose marks name a part that is missing, before anything is set up for it."""
     for mark in item.iter_markers("needs"):
         for part in mark.args:
             need(part)
