@@ -90,7 +90,7 @@ def workflow_page() -> str:
         said = f"{words}\n\n" if words else ""
         return f"{level} {title}\n\n{said}" + table(("field", "takes", "required", "what it is"), rows)
 
-    nested = (compiling.BUDGET, draft.OUTPUT, draft.RETRY, control.CONDITION, control.POLL)
+    nested = (compiling.BUDGET, draft.DISPLAY, draft.OUTPUT, draft.RETRY, control.CONDITION, control.POLL)
     parts = [section("##", "The file", "", compiling.WORKFLOW), "## Node types"]
     parts += [section("###", f"`{kind.name}`", _doc(kind.compile), kind.table) for kind in KINDS.values()]
     parts.append("## Objects inside nodes")
@@ -175,6 +175,7 @@ def _default(field: Field[Any]) -> str:
 def errors_page() -> str:
     """Every code with its meaning, and the classes behind them."""
     from bailiwick import errors
+    from bailiwick.cli.session import LOST
     from bailiwick.lang.codes import MEANING
 
     ours = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.BailiwickError)]
@@ -186,6 +187,7 @@ def errors_page() -> str:
         (f"`{code}`", "<br>".join(sorted(says)), ", ".join(f"`{name}`" for name in sorted(kinds)))
         for code, says, kinds in told
     ]
+    rows.append((f"`{LOST}`", "…: the journal lost what was written last: …", "a warning"))
     parts = [
         f"## Problems in input files\n\n{table(('code', 'meaning'), files)}",
         f"## Problems elsewhere\n\n{table(('code', 'message', 'raised as'), rows)}",

@@ -19,7 +19,8 @@ from bailiwick.ids import Json
 
 MAX_FILE = 256 << 10
 """Bytes of a profile; a larger file is none."""
-NO_PROFILE, NO_PROVIDER = "BW257", "BW258"
+NO_PROFILE = "BW257"
+NO_PROVIDER = "BW258"
 _SUFFIX = ".config.toml"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LOCAL = {"ollama": "11434", "oss": "11434", "lmstudio": "1234"}

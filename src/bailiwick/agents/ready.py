@@ -11,7 +11,8 @@ from bailiwick.config.environment import Environment
 from bailiwick.engine.graph import Graph, Work
 from bailiwick.errors import UsageError
 
-NO_ADDRESS, NO_MODEL = "BW259", "BW256"
+NO_ADDRESS = "BW259"
+NO_MODEL = "BW256"
 
 
 def agents_of(graph: Graph) -> list[Work]:
