@@ -256,8 +256,9 @@ class _Judgement:
     async def _replay_findings(self, calls: list[Replayed], chosen: frozenset[str]) -> list[Finding]:
         paths = self._paths(calls)
         found = only_under_test(calls, paths)
-        if found and chosen:
-            found = [finding for finding in found if await self._is_so_under_test(finding, calls, chosen)]
+        tests = chosen or self.ran.session.passed
+        if found and tests:
+            found = [finding for finding in found if await self._is_so_under_test(finding, calls, tests)]
         return [*found, *surroundings(calls, paths), *generality(calls, paths)]
 
     def _paths(self, calls: Iterable[Replayed]) -> dict[str, str]:
