@@ -107,6 +107,22 @@ PARKED = {
         "from typing import TYPE_CHECKING\nTYPE_CHECKING = 1\nif TYPE_CHECKING:\n    import gc\n",
         "conduct-memory",
     ),
+    "a fake flag in a class": (
+        "from typing import TYPE_CHECKING\nclass A:\n    TYPE_CHECKING = 1\n    if TYPE_CHECKING:\n        import gc\n",
+        "conduct-memory",
+    ),
+    "a fake flag of a class": (
+        "import typing\ndef f(typing):\n    if typing.TYPE_CHECKING:\n        import gc\n",
+        "conduct-memory",
+    ),
+    "a fake flag from two modules": (
+        "from typing import TYPE_CHECKING\nfrom shop.flags import TYPE_CHECKING\nif TYPE_CHECKING:\n    import gc\n",
+        "conduct-memory",
+    ),
+    "a fake flag from all names of a module": (
+        "from typing import TYPE_CHECKING\nfrom shop.flags import *\nif TYPE_CHECKING:\n    import gc\n",
+        "conduct-memory",
+    ),
     "a profiler": ("import cProfile\n", "conduct-tracing"),
     "another encoding": ("", "conduct-encoding"),
 }
@@ -157,6 +173,7 @@ FINE = {
     "an own function named compile": "def compile(x): return x\ncompile(1)\n",
     "the types of functions": "import types\nisinstance(discount, types.FunctionType)\n",
     "types only": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import unittest\n",
+    "types only, by the module": "import typing as t\nif t.TYPE_CHECKING:\n    import unittest\n",
     "own attributes": "class A:\n    def __init__(self): self.x = 1\n",
     "attributes of a parameter": "import math\ndef f(math): math.x = 1\n",
     "attributes of a local": "import math\ndef f():\n    math = A()\n    math.x = 1\n",
