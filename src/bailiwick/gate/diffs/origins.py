@@ -35,6 +35,8 @@ class Origins:
                 self._imported[name] = origin
         self._own = _bound_otherwise(module)
         self._set = _set_anywhere(self.nodes)
+        self.setting = _setting(self.nodes)
+        """Functions of the file that set attributes or items of what they are given: numbers and names of these."""
         self._hidden: list[set[str]] = []
         self._aliases: dict[str, str] = {}
         for _ in range(2):  # an alias of an alias
@@ -167,6 +169,37 @@ def _bound_otherwise(module: ast.Module) -> set[str]:
             case _:
                 found.update(_stored(node))
     return found
+
+
+def _setting(nodes: Iterable[ast.AST]) -> dict[str, frozenset[int | str | None]]:
+    """By function, the places and names of the parameters that it sets something on."""
+    found: dict[str, frozenset[int | str | None]] = {}
+    for node in nodes:
+        if isinstance(node, FUNCTIONS):
+            names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+            known = {*names, *(arg.arg for arg in node.args.kwonlyargs)}
+            changed = {name for inner in ast.walk(node) for name in _changed_by(inner)} & known
+            places = {place for place, name in enumerate(names) if name in changed}
+            if changed:
+                found[node.name] = found.get(node.name, frozenset()) | places | changed
+    return found
+
+
+def _changed_by(node: ast.AST) -> Iterator[str]:
+    """The name whose attribute or item a node sets."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name)), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[ast.Name(id=name), *_]):
+            yield name
+        case ast.Call(func=ast.Attribute(attr="__setattr__" | "__delattr__"), args=[ast.Name(id=name), *_]):
+            yield name
+        case _:
+            pass
 
 
 def _set_anywhere(nodes: Iterable[ast.AST]) -> set[str]:
