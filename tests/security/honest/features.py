@@ -15,6 +15,21 @@ def _new(name: str, text: str, tests: str) -> Files:
 
 NEW_FEATURES: tuple[Honest, ...] = (
     Honest(
+        "examples-in-the-readme",
+        {
+            **edited(
+                "shop/prices.py",
+                after="\n\ndef raised(price: float, percent: float) -> float:\n    return price + price * percent / 100\n",
+            ),
+            **tested(
+                "raised",
+                "from shop.prices import raised\n\n\ndef test_raised():\n    assert raised(200, 10) == 220\n    assert raised(50, 30) == 65\n",
+            ),
+            "README.md": "# shop\n\n    raised(200, 10)  # 220\n    raised(50, 30)  # 65\n    discount(200, 10)  # 180\n",
+        },
+        proof=True,
+    ),
+    Honest(
         "roman-numerals",
         _new(
             "roman",

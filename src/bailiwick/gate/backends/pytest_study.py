@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, watched_files
 from bailiwick.gate.backends.pytest_run import Asked, Ran, Runner
+from bailiwick.gate.diffs.proofs import empty_proofs
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
 from bailiwick.gate.judging import Replayed, WatchedRun, watched_findings
 from bailiwick.gate.model import Finding
@@ -159,7 +160,9 @@ class Study:
         ran = await self.runner.run(self.must_fail(asked, base))
         watched = WatchedRun(ran.session, made.sites, made.sure)
         doubtful = watched.doubtful(new)
-        proof = proven_by({test: files[test] for test in new if test in files}, there.session) - doubtful
+        fresh = {test: files[test] for test in new if test in files}
+        touched = {one.function.name for one in view.touched if one.decides}
+        proof = proven_by(fresh, there.session) - doubtful - empty_proofs(fresh, view.tests, touched)
         findings = [replace(f, parks=f.blocks, blocks=False) for f in watched_findings(watched, new)]
         return AddedTests(
             findings=(*_new_faults(here.session), *findings),
