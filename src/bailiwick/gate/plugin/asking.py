@@ -315,7 +315,7 @@ class Nearby:
     def _keep_pairs(self, actual: Any, expected: Any) -> None:
         """Write down objects that differ and are equal by what the change decides: the base is asked about them."""
         for one, other in unlike(actual, expected, self._origin):
-            names = ", ".join(differing_names(one, other)[:3])
+            names = ", ".join(differing_names(one, other, self._origin)[:3])
             what = f"two {kind_name(other)} that differ in {names} are equal now"
             try:
                 self._pairs.append([self._site, what[:300], pair_document(one, other)])

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or "near" not in globals():  # sent as text, it stands behind the others in one namespace
     from bailiwick.gate.plugin.calls import Unwritable, find, freeze, thaw
-    from bailiwick.gate.plugin.nearby import DEPTH, HOLDERS, NODES, SCALARS, VARIANTS, attributes, holds, near, twin
+    from bailiwick.gate.plugin.nearby import (
+        DEPTH,
+        HOLDERS,
+        NODES,
+        SCALARS,
+        VARIANTS,
+        attributes,
+        holds,
+        is_plain,
+        near,
+        twin,
+    )
 
 STATES = 60
 """Attributes of an object that are looked at."""
@@ -159,24 +170,28 @@ def unlike(actual: Any, expected: Any, origin: Origin, depth: int = DEPTH) -> li
     elif type(actual) is type(expected):
         mine, other = attributes(actual, STATES), attributes(expected, STATES)
         inner = [(mine[name], other[name]) for name in other if name in mine]
-        if origin.decides(expected) and differing_names(actual, expected):
+        if origin.decides(expected) and differing_names(actual, expected, origin):
             found.append((actual, expected))
     for one, part in inner[:NODES]:
         found += unlike(one, part, origin, depth - 1)
     return found[:PAIRS]
 
 
-def differing_names(actual: Any, expected: Any) -> list[str]:
+def differing_names(actual: Any, expected: Any, origin: Origin) -> list[str]:
     """The attributes in which two objects are not the same."""
     mine, other = attributes(actual, STATES), attributes(expected, STATES)
-    return [name for name in sorted({*mine, *other}) if _written(mine.get(name)) != _written(other.get(name))]
+    names = sorted({*mine, *other})
+    return [name for name in names if not _same(bare(mine.get(name), origin), bare(other.get(name), origin))]
 
 
-def _written(value: Any) -> Any:
+def _same(mine: Any, other: Any) -> bool:
+    """Whether two values are the same; of plain ones C decides, of others what they are made of."""
+    if mine is other or (is_plain(mine) and is_plain(other)):
+        return mine is other or bool(mine == other)
     try:
-        return freeze(value)
+        return freeze(mine) == freeze(other)
     except Unwritable:
-        return id(value)
+        return False
 
 
 def pair_document(actual: Any, expected: Any) -> list[Any]:
