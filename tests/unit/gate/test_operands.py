@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.gate.plugin.asking import Nearby
 from bailiwick.gate.plugin.parts import Origin, bare, pair_document, told_apart
+from tests.unit.gate.inside import Nearby
 
 
 class Liar(float):

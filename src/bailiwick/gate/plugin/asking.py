@@ -14,8 +14,8 @@ import operator
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING or "near" not in globals():  # sent as text, it stands behind the others in one namespace
-    from bailiwick.gate.plugin.nearby import (
+if TYPE_CHECKING:
+    from bailiwick.gate.plugin.nearby import (  # noqa: TC004 - sent before this one
         HOLDERS,
         SCALARS,
         attributes,
@@ -32,7 +32,7 @@ if TYPE_CHECKING or "near" not in globals():  # sent as text, it stands behind t
         tolerance,
         twin,
     )
-    from bailiwick.gate.plugin.parts import (
+    from bailiwick.gate.plugin.parts import (  # noqa: TC004 - as above
         PAIRS,
         Origin,
         bare,
@@ -48,7 +48,7 @@ OFTEN = 3
 """How often one place is asked in one test."""
 LIES = 200
 MOST_ARGUMENTS = 8
-ANSWERS = SCALARS | HOLDERS
+ANSWERS = frozenset({type(None), bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict})
 """What a comparison gives that is meant as yes or no; others are made for something else, such as queries."""
 OPERATORS: dict[str, Any] = {
     "==": operator.eq,

@@ -11,10 +11,9 @@ import decimal
 import sys
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING or "near" not in globals():  # sent as text, it stands behind the others in one namespace
-    from bailiwick.gate.plugin.calls import Unwritable, find, freeze, thaw
-    from bailiwick.gate.plugin.nearby import (
-        DEPTH,
+if TYPE_CHECKING:
+    from bailiwick.gate.plugin.calls import Unwritable, find, freeze, thaw  # noqa: TC004 - sent before this one
+    from bailiwick.gate.plugin.nearby import (  # noqa: TC004 - as above
         HOLDERS,
         NODES,
         SCALARS,
@@ -26,6 +25,7 @@ if TYPE_CHECKING or "near" not in globals():  # sent as text, it stands behind t
         twin,
     )
 
+DEEP = 6
 STATES = 60
 """Attributes of an object that are looked at."""
 PAIRS = 5
@@ -107,7 +107,7 @@ def bare(value: Any, origin: Origin) -> Any:
             return part if all(a is b for a, b in zip(inner, part)) else kind(inner)  # noqa: B905 - not before Python 3.10
         return _strip_object(part, lambda one: strip(one, depth - 1))
 
-    return strip(value, DEPTH)
+    return strip(value, DEEP)
 
 
 def _strip_object(value: Any, strip: Any) -> Any:
@@ -118,7 +118,7 @@ def _strip_object(value: Any, strip: Any) -> Any:
     return value
 
 
-def opposite(actual: Any, expected: Any, origin: Origin, depth: int = DEPTH) -> list[Any]:
+def opposite(actual: Any, expected: Any, origin: Origin, depth: int = DEEP) -> list[Any]:
     """The expected value with something near in each place at which the other side is odd."""
     made = list(near(expected)[:2]) if origin.is_odd(actual) else []
     if depth <= 0 or type(expected) not in (list, tuple, dict):
@@ -157,7 +157,7 @@ def _behind(value: Any, key: Any, put: Any) -> Any:
     return exchange
 
 
-def unlike(actual: Any, expected: Any, origin: Origin, depth: int = DEPTH) -> list[tuple[Any, Any]]:
+def unlike(actual: Any, expected: Any, origin: Origin, depth: int = DEEP) -> list[tuple[Any, Any]]:
     """Objects in the same place of two values that are equal by the change's own decision and differ in attributes."""
     if depth <= 0 or type(expected) in SCALARS or actual is expected:
         return []
