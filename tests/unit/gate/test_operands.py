@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import ast
+import pathlib
 import unittest
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bailiwick.gate.plugin import parts
 from bailiwick.gate.plugin.parts import Origin, bare, pair_document, told_apart
 from tests.unit.gate.inside import Nearby
 
@@ -281,3 +284,15 @@ def test_an_instance_by_registration_asks_a_person() -> None:
 def test_a_plain_value_is_always_its_own_bare_value(value: Any) -> None:
     """Then nothing is asked."""
     assert bare(value, Origin(lambda _file: True)) is value
+
+
+def test_the_texts_that_share_a_namespace_define_no_name_twice() -> None:
+    """The later one would take the place of the earlier, for both."""
+    folder = pathlib.Path(parts.__file__).parent
+    defined: Counter[str] = Counter()
+    for path in folder.glob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            defined.update(target.id for target in targets if isinstance(target, ast.Name))
+            defined.update([node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else [])
+    assert [name for name, count in defined.items() if count > 1] == []

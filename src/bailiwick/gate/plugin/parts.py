@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         twin,
     )
 
-DEEP = 6
+LEVELS_ASKED = 6
 STATES = 60
 """Attributes of an object that are looked at."""
 PAIRS = 5
@@ -107,7 +107,7 @@ def bare(value: Any, origin: Origin) -> Any:
             return part if all(a is b for a, b in zip(inner, part)) else kind(inner)  # noqa: B905 - not before Python 3.10
         return _strip_object(part, lambda one: strip(one, depth - 1))
 
-    return strip(value, DEEP)
+    return strip(value, LEVELS_ASKED)
 
 
 def _strip_object(value: Any, strip: Any) -> Any:
@@ -118,7 +118,7 @@ def _strip_object(value: Any, strip: Any) -> Any:
     return value
 
 
-def opposite(actual: Any, expected: Any, origin: Origin, depth: int = DEEP) -> list[Any]:
+def opposite(actual: Any, expected: Any, origin: Origin, depth: int = LEVELS_ASKED) -> list[Any]:
     """The expected value with something near in each place at which the other side is odd."""
     made = list(near(expected)[:2]) if origin.is_odd(actual) else []
     if depth <= 0 or type(expected) not in (list, tuple, dict):
@@ -157,7 +157,7 @@ def _behind(value: Any, key: Any, put: Any) -> Any:
     return exchange
 
 
-def unlike(actual: Any, expected: Any, origin: Origin, depth: int = DEEP) -> list[tuple[Any, Any]]:
+def unlike(actual: Any, expected: Any, origin: Origin, depth: int = LEVELS_ASKED) -> list[tuple[Any, Any]]:
     """Objects in the same place of two values that are equal by the change's own decision and differ in attributes."""
     if depth <= 0 or type(expected) in SCALARS or actual is expected:
         return []
@@ -181,10 +181,10 @@ def differing_names(actual: Any, expected: Any, origin: Origin) -> list[str]:
     """The attributes in which two objects are not the same."""
     mine, other = attributes(actual, STATES), attributes(expected, STATES)
     names = sorted({*mine, *other})
-    return [name for name in names if not _same(bare(mine.get(name), origin), bare(other.get(name), origin))]
+    return [name for name in names if not _alike(bare(mine.get(name), origin), bare(other.get(name), origin))]
 
 
-def _same(mine: Any, other: Any) -> bool:
+def _alike(mine: Any, other: Any) -> bool:
     """Whether two values are the same; of plain ones C decides, of others what they are made of."""
     if mine is other or (is_plain(mine) and is_plain(other)):
         return mine is other or bool(mine == other)
