@@ -173,6 +173,23 @@ def test_an_honest_class_says_what_the_plain_value_says(left: Any, right: Any, n
     assert _told(asked) == (False, False, 0)
 
 
+class Shelf:
+    """Its methods need its rows as they are."""
+
+    def __init__(self, *rows: Row) -> None:
+        self.rows = list(rows)
+
+    def __contains__(self, name: str) -> bool:
+        return any(row.name == name for row in self.rows)
+
+
+def test_objects_keep_the_parts_that_their_methods_need() -> None:
+    """A named tuple without its names would be something else."""
+    asked = _asked()
+    assert asked.c(0, "in", True, "tea", Shelf(Row("tea", 1)))
+    assert _told(asked) == (False, False, 0)
+
+
 def test_the_near_value_comes_first() -> None:
     """What keeps its first answer can't know which one that is."""
     asked = _asked()

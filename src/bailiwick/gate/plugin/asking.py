@@ -237,7 +237,7 @@ class Nearby:
             return ""
         origin, compare = self._origin, OPERATORS[name]
         first, second = bare(left, origin), bare(right, origin)
-        if (first is left and second is right) or holds(lambda other: compare(first, other), second):
+        if (first is left and second is right) or compare(first, second):  # what raises here shows nothing
             return ""
         odd = left if first is not left else right
         if name == "==":

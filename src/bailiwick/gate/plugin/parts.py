@@ -111,8 +111,9 @@ def bare(value: Any, origin: Origin) -> Any:
 
 
 def _strip_object(value: Any, strip: Any) -> Any:
+    """An object with bare attributes; what stands in containers of it stays, its methods may need it as it is."""
     for name, part in attributes(value, STATES).items():
-        other = strip(part)
+        other = part if isinstance(part, tuple(HOLDERS)) else strip(part)
         if other is not part:
             value = twin(value, name, other)
     return value
