@@ -17,6 +17,15 @@ class Lie:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """Two objects of one class that differ and are equal. `document` is how the other tree is asked about them."""
+
+    site: int
+    what: str
+    document: list[Json]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """All of it, by test or by file. Paths are relative to the tree."""
 
@@ -41,6 +50,10 @@ class Evidence:
     lies: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
     loose: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
     """Comparisons that allow a small difference which no test allows."""
+    pairs: Mapping[str, tuple[Pair, ...]] = field(default_factory=dict)
+    """By test: objects that differ and are equal by what the change decides."""
+    apart: frozenset[int] = frozenset()
+    """The numbers of pairs, asked for from outside, that are told apart."""
     hits: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the numbers of the changed functions that it called."""
     calls: tuple[dict[str, Json], ...] = ()
@@ -78,6 +91,8 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
         failed={str(r["id"]): frozenset(map(int, r["failed"])) for r in near if r["failed"]},
         lies={str(r["id"]): _lies(r["lies"]) for r in near if r["lies"]},
         loose={str(r["id"]): _lies(r["loose"]) for r in near if r.get("loose")},
+        pairs={str(r["id"]): _pairs_of(r["pairs"]) for r in near if r.get("pairs")},
+        apart=frozenset(int(number) for r in records.get("pairs", ()) for number in r["apart"]),
         hits={str(r["id"]): frozenset(map(int, r["functions"])) for r in records.get("hits", ())},
         calls=tuple(calls.get("calls", ())),
         replayed=tuple(records.get("call", ())),
@@ -98,6 +113,10 @@ def kept_evidence(data: dict[str, Json]) -> Evidence:
 
 def _lies(items: Iterable[Sequence[Json]]) -> tuple[Lie, ...]:
     return tuple(Lie(int(site), str(what)) for site, what in items)
+
+
+def _pairs_of(items: Iterable[Sequence[Json]]) -> tuple[Pair, ...]:
+    return tuple(Pair(int(site), str(what), list(document)) for site, what, document in items)
 
 
 def _events(items: Iterable[Sequence[Json]]) -> dict[tuple[str, str], int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from bailiwick.gate.evidence import Pair
 from bailiwick.gate.instrument import Site
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Session
@@ -89,6 +90,8 @@ class WatchedRun:
     session: Session
     sites: Mapping[int, Site]
     sure: Mapping[str, frozenset[int]]
+    held: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: places of assertions in loops and conditions, which need not be reached."""
 
     def would_pass(self, test: str) -> bool:
         """Whether a test ran to its end."""
@@ -109,6 +112,30 @@ class WatchedRun:
             for test, found in self.session.evidence.loose.items()
             if test in tests
         }
+
+    def pairs(self, tests: Collection[str]) -> list[tuple[str, Pair]]:
+        """Objects that differ and are equal by what the change decides, with the test that compared them."""
+        found = self.session.evidence.pairs
+        return [(test, pair) for test in sorted(tests) for pair in found.get(test, ())]
+
+    def told(self, tests: Collection[str]) -> set[tuple[str, Site, str]]:
+        """Each lie and each difference that is allowed, in a form that two runs have in common."""
+        both = (self.lies(tests), self.loose(tests))
+        return {(test, site, what) for found in both for test, items in found.items() for site, what in items}
+
+    def passed_over(self, tests: Collection[str]) -> dict[str, set[Site]]:
+        """By test that ran to its end: assertions in loops and conditions that it did not reach."""
+        found = {}
+        for test in tests:
+            reached = self.session.evidence.reached.get(test)
+            left = self.held.get(test, frozenset()) - (reached or frozenset())
+            if reached is not None and left and self.would_pass(test):
+                found[test] = {self.sites[number] for number in left}
+        return found
+
+    def reached(self, test: str) -> set[Site]:
+        """The places that a test reached."""
+        return {self.sites[number] for number in self.session.evidence.reached.get(test, ()) if number in self.sites}
 
     def unreached(self, tests: Collection[str]) -> dict[str, list[Site]]:
         """By test that ran to its end: assertions that it did not reach though it had to."""
@@ -144,17 +171,27 @@ class WatchedRun:
         return sorted(test for test in tests if not self.would_pass(test))
 
 
-def watched_findings(run: WatchedRun, tests: Collection[str], excused: Collection[str] = ()) -> list[Finding]:
-    """What is wrong with tests that passed, as the watched run shows. `excused`: they do the same on the base."""
+def watched_findings(
+    run: WatchedRun,
+    tests: Collection[str],
+    excused: Collection[str] = (),
+    known: Collection[tuple[str, Site, str]] = (),
+) -> list[Finding]:
+    """What is wrong with tests that passed, as the watched run shows.
+
+    `excused`: they do the same on the base. `known` is what the run of the base told.
+    """
     found = []
     for test, lies in sorted(run.lies(tests).items()):
         for site, what in lies[:MOST_NAMED]:
             told = f"{test}: the comparison on line {site.line} holds for another value too: {what}"
-            found.append(Finding("comparison-lies", told, site.path, site.line, blocks=test not in excused))
+            blocks = test not in excused and (test, site, what) not in known
+            found.append(Finding("comparison-lies", told, site.path, site.line, blocks=blocks))
     for test, loose in sorted(run.loose(tests).items()):
-        site, what = loose[0]
+        new = [(site, what) for site, what in loose if (test, site, what) not in known]
+        site, what = (new or loose)[0]
         told = f"{test}: the comparison on line {site.line} is decided by the change, and is not exact: {what}"
-        parks = test not in excused
+        parks = test not in excused and bool(new)
         found.append(Finding("comparison-tolerant", told, site.path, site.line, blocks=False, parks=parks))
     for test, sites in sorted(run.unreached(tests).items()):
         told = f"{test}: it passes without reaching the assertion on line {sites[0].line}"
@@ -165,6 +202,26 @@ def watched_findings(run: WatchedRun, tests: Collection[str], excused: Collectio
     for test in run.silent(tests):
         told = f"{test}: it was made to fail and no failure was reported"
         found.append(Finding("failure-hidden", told, test.partition("::")[0], blocks=test not in excused))
+    return found
+
+
+def weakened_findings(here: WatchedRun, there: WatchedRun, tests: Collection[str]) -> list[Finding]:
+    """What tests no longer notice: objects that the base tells apart, and assertions that it reached.
+
+    `there` is the run of the base, which was asked about the pairs of the run here.
+    """
+    found = []
+    for number, (test, pair) in enumerate(here.pairs(tests)):
+        if number in there.session.evidence.apart:
+            site = here.sites.get(pair.site, Site("", 0))
+            told = f"{test}: the comparison on line {site.line}: {pair.what}, and are not on the base"
+            found.append(Finding("comparison-weakened", told, site.path, site.line, blocks=False, parks=True))
+    for test, sites in sorted(here.passed_over(tests).items()):
+        missing = sorted(sites & there.reached(test), key=lambda site: (site.path, site.line))
+        if missing:
+            site = missing[0]
+            told = f"{test}: it passes without reaching the assertion on line {site.line}, which the base reaches"
+            found.append(Finding("assertion-passed-over", told, site.path, site.line, blocks=False, parks=True))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bailiwick.gate.doubts import approved, only_read_by_tests, weigh_values, without_measurements
-from bailiwick.gate.evidence import Evidence, Lie
+from bailiwick.gate.evidence import Evidence, Lie, Pair
 from bailiwick.gate.instrument import Site
 from bailiwick.gate.judging import (
     Replayed,
@@ -17,6 +17,7 @@ from bailiwick.gate.judging import (
     replaced_tests,
     surroundings,
     watched_findings,
+    weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.outcomes import Item, Session
@@ -172,3 +173,33 @@ def test_data_that_only_tests_read_is_an_expectation() -> None:
         "a.py": ["tests/t.py"],
     }
     assert only_read_by_tests(opened.items(), ()) == {"data/golden.json"}
+
+
+def test_what_the_run_of_the_base_told_too_is_not_held_against_the_change() -> None:
+    """By test, place and words: also of tests that are red there."""
+    run = _watched(lies={A: (Lie(2, "x"), Lie(1, "y"))}, loose={B: (Lie(1, "z"),)})
+    there = _watched(lies={A: (Lie(2, "x"),)}, loose={B: (Lie(1, "z"),)})
+    found = watched_findings(run, {A, B}, known=there.told({A, B}))
+    assert [(f.code, f.blocks, f.parks) for f in found] == [
+        ("comparison-lies", False, False),
+        ("comparison-lies", True, False),
+        ("comparison-tolerant", False, False),
+    ]
+
+
+def test_objects_that_the_base_tells_apart_ask_a_person() -> None:
+    """Only those that it told apart."""
+    pairs = {A: (Pair(1, "two Line are equal now", []), Pair(2, "two Row are equal now", []))}
+    here, there = _watched(pairs=pairs), _watched(apart=frozenset({1}))
+    (found,) = weakened_findings(here, there, {A, B})
+    assert (found.code, found.line, found.blocks, found.parks) == ("comparison-weakened", 9, False, True)
+    assert weakened_findings(here, _watched(), {A, B}) == []
+
+
+def test_an_assertion_that_only_the_base_reaches_asks_a_person() -> None:
+    """One in a loop or a condition; what neither reaches depends on something else."""
+    session = Session({A: "failed"}, returned=frozenset({A}), evidence=Evidence(reached={A: frozenset({1})}))
+    here = WatchedRun(session, SITES, {}, {A: frozenset({2})})
+    (found,) = weakened_findings(here, _watched(reached={A: frozenset({2})}), {A})
+    assert (found.code, found.line, found.parks) == ("assertion-passed-over", 9, True)
+    assert weakened_findings(here, _watched(reached={A: frozenset({1})}), {A}) == []

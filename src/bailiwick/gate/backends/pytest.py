@@ -30,6 +30,7 @@ from bailiwick.gate.judging import (
     replaced_tests,
     surroundings,
     watched_findings,
+    weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import RED, Session
@@ -238,13 +239,16 @@ class _Judgement:
             return []
         found = watched_findings(watched, chosen)
         differing = watched.differing(chosen)
-        suspects = {*watched.doubtful(chosen), *differing}
-        known = suspects & self.base.passed
+        asked = {test for test, _ in watched.pairs(chosen)} | {*watched.passed_over(chosen)}
+        suspects = {*watched.doubtful(chosen), *watched.loose(chosen), *differing, *asked} & {*self.base.outcomes}
         excused: set[str] = set()
-        if known:
-            there = await self.study.watch_base(self.base, known)
+        if suspects:
+            pairs = tuple(pair.document for _, pair in watched.pairs(chosen))
+            there = await self.study.watch_base(self.base, suspects, pairs)
+            known = suspects & self.base.passed
             excused = known & {*there.doubtful(known), *there.differing(known)}
-            found = watched_findings(watched, chosen, excused)
+            found = watched_findings(watched, chosen, excused, there.told(suspects))
+            found += weakened_findings(watched, there, chosen)
         if differing:
             again = await self.study.watch(self.view, self.base, frozenset(differing), self.ran.session)
             for test in again.differing(differing):

@@ -61,6 +61,8 @@ class Asked:
     """Functions whose calls are recorded: path, first line, qualified name."""
     replayed: tuple[dict[str, Json], ...] = ()
     """Recorded calls that are made again in the first test."""
+    pairs: tuple[list[Json], ...] = ()
+    """Pairs of objects, of which it is asked whether they are told apart here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,9 @@ class Runner:
                 "token": asked.token or "_",
                 "calls": asked.calls,
                 "replayed": asked.replayed,
+                "pairs": asked.pairs,
                 "changed": self.changed if asked.which == "proposed" else [],
+                "suspected": self.changed,
                 "compiled": self._compiled if asked.which == "proposed" and asked.mode == "plain" else [],
             }
         ).encode()
@@ -240,7 +244,7 @@ class _Listening:
 def _texts() -> tuple[str, ...]:
     """What runs inside, in the order in which it is needed."""
     folder = Path(__file__).parent.parent / "plugin"
-    names = ("wire", "internals", "auditing", "nearby", "calls", "testing", "witness")
+    names = ("wire", "internals", "auditing", "nearby", "calls", "parts", "asking", "testing", "witness")
     return tuple((folder / f"{name}.py").read_text("utf-8") for name in names)
 
 

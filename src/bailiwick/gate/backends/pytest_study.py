@@ -132,14 +132,14 @@ class Study:
         files = {**given, **made.files}
         asked = Asked("proposed", files, only=tests, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure)
+        return WatchedRun(ran.session, made.sites, made.sure, made.held)
 
-    async def watch_base(self, base: Session, tests: Collection[str]) -> WatchedRun:
-        """The same on the base."""
+    async def watch_base(self, base: Session, tests: Collection[str], pairs: tuple[list[Json], ...] = ()) -> WatchedRun:
+        """The same on the base, which is also asked about pairs of objects."""
         made = await watched_files(self.bench, "base", tests, base.items, self._token, {})
-        asked = Asked("base", made.files, only=tests, mode="watched")
+        asked = Asked("base", made.files, only=tests, mode="watched", pairs=pairs)
         ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure)
+        return WatchedRun(ran.session, made.sites, made.sure, made.held)
 
     async def added(self, view: ChangeView, base: Session) -> AddedTests:
         """The new tests: on the change, watched, and on the base."""

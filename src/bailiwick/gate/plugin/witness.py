@@ -19,10 +19,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bailiwick.gate.plugin.asking import Nearby  # noqa: TC004 - as above
     from bailiwick.gate.plugin.auditing import Auditor, TestCode, Tree, grafts, origins  # noqa: TC004 - sent before this
     from bailiwick.gate.plugin.calls import Recorder, repeat  # noqa: TC004 - as above
     from bailiwick.gate.plugin.internals import Internals  # noqa: TC004 - as above
-    from bailiwick.gate.plugin.nearby import Nearby  # noqa: TC004 - as above
     from bailiwick.gate.plugin.testing import Absence, Limit, Tests, code_of  # noqa: TC004 - as above
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
@@ -72,10 +72,11 @@ class Witness:
         self._auditor = Auditor(self._tree)
         self._internals = Internals()
         self._limit = Limit(request.get("limit"))
-        self._nearby = Nearby(lambda file: self._tree.relative(file) in self._changed_files)
+        self._nearby = Nearby(lambda file: self._tree.relative(file) in request["suspected"])
         self._absence = Absence(request["token"], failure)
         self._recorder = Recorder(self._tree.relative, request["calls"])
         self._replayed = list(enumerate(request["replayed"]))
+        self._pairs = request["pairs"]
         if self._mode != "plain":
             vars(builtins)[request["token"]] = self._nearby if self._mode == "watched" else self._absence
         self._changed: set[str] = set()
@@ -289,6 +290,8 @@ class Witness:
         if self._recorder.calls:
             self._send({"t": "calls", "calls": list(self._recorder.calls.values()), "path": self._module_path()})
         self._send({"t": "audit", **self._auditor.told()})
+        if self._pairs:
+            self._send({"t": "pairs", "apart": self._nearby.apart(self._pairs)})
         record = {
             "t": "finish",
             "collected": session.testscollected,
