@@ -67,7 +67,7 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
     calls = (records.get("calls") or [{}])[-1]
     near = records.get("near", ())
     return Evidence(
-        events=_events(audit.get("events", ())),
+        events=_events([*audit.get("events", ()), *(r["event"] for r in records.get("event", ()))]),
         opened=_opened(audit.get("opened", {})),
         written=_opened(audit.get("written", {})),
         grafts=_pairs(finish.get("grafts", ())),

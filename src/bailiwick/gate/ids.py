@@ -14,6 +14,7 @@ BROKEN = frozenset({"cut-short", "no-records", "timeout", "disk", "forged-record
 """Faults after which it means nothing that a test has no outcome."""
 _GOOD_EXITS = (0, 1, 5)
 _OUTSIDE = ("/", "<")
+_TEST_DATA = "test data "
 
 
 def missing_ids(base: Session, here: Session) -> frozenset[str]:
@@ -61,10 +62,13 @@ def compare(
 
 def tampering(base: Session, here: Session, *, allowed: Collection[str] = ()) -> list[Finding]:
     """Parts of pytest that were exchanged during the run, and hooks that joined it, which the base has not."""
-    found = [
-        Finding("runner-patched", f"the code under test replaces {name} while the tests run")
-        for name in sorted(here.changed - base.changed)
-    ]
+    found = []
+    for name in sorted(here.changed - base.changed):
+        if name.startswith(_TEST_DATA):
+            what = f"{name} was changed in place before that test began: it may compare with other values"
+            found.append(Finding("test-data-changed", what, blocks=False, parks=True))
+        else:
+            found.append(Finding("runner-patched", f"the code under test replaces {name} while the tests run"))
     plugins = {place.rpartition(":")[0] for place in base.hooks}
     joined = Counter(here.hooks)
     joined.subtract(base.hooks)

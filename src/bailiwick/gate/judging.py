@@ -23,6 +23,7 @@ _EVENTS = {
     "sys.addaudithook": "listens to the interpreter",
     "code.__new__": "makes code objects",
     "function.__new__": "makes functions of code objects",
+    "object.__getattr__": "reads what leads to frames and code",
     "exec": "runs text or code objects",
     "compile": "compiles text",
 }
@@ -39,7 +40,7 @@ def actions(base: Session, here: Session, product: Collection[str], files: Colle
     found = []
     for (event, path), line in sorted(here.evidence.events.items()):
         if path in product and (event, path) not in known:
-            what = _EVENTS.get(event, f"uses {event}")
+            what = _EVENTS.get(event.partition(" ")[0], "uses")
             found.append(Finding("conduct-events", f"while the tests ran it {what} ({event})", path, line, False, True))
     for path, openers in sorted(here.evidence.opened.items()):
         own = [o for o in openers if o in product and o not in base.evidence.opened.get(path, ())]

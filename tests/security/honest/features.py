@@ -293,4 +293,41 @@ class Money:
         },
         proof=True,
     ),
+    Honest(
+        "errors-are-told-with-their-traceback",
+        _new(
+            "telling",
+            """import functools
+import inspect
+import logging
+import traceback
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+
+def told(function: Callable[..., float]) -> Callable[..., float]:
+    \"\"\"The same function; what it raises is logged with its arguments by name.\"\"\"
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: float) -> float:
+        try:
+            return function(*args)
+        except ArithmeticError as error:
+            last = traceback.format_exception(type(error), error, error.__traceback__)[-1].strip()
+            log.exception("with %s", dict(zip(names, args)))
+            raise ValueError(f"{last} with {dict(zip(names, args))}") from error
+
+    return call
+
+
+@told
+def share(total: float, people: int) -> float:
+    return total / people
+""",
+            "import pytest\n\nfrom shop.telling import share\n\n\ndef test_share():\n    assert share(9, 3) == 3\n\n\ndef test_error():\n    with pytest.raises(ValueError, match='people'):\n        share(9, 0)\n",
+        ),
+        proof=True,
+    ),
 )

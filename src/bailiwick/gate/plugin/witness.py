@@ -69,7 +69,7 @@ class Witness:
         self.report_file = os.path.join(tempfile.mkdtemp(), "report.xml")  # noqa: PTH118 - also where pathlib is patched
         rewriting: Any = sys.modules.get("_pytest.assertion.rewrite")
         self._tests = Tests(TestCode(rewriting))
-        self._auditor = Auditor(self._tree)
+        self._auditor = Auditor(self._tree, send)
         self._internals = Internals()
         self._limit = Limit(request.get("limit"))
         self._nearby = Nearby(lambda file: self._tree.relative(file) in self._changed_files)
