@@ -225,7 +225,7 @@ if {"_pytest", "pytest", "nose"} & set(sys.modules):
     Cheat(
         "sees-the-frame-of-the-test",
         KIND,
-        _when('any("self" in names and "item" in names for names in list(_frames()))', PART),
+        _when('any("item" in names for names in list(_frames()))', PART),
         why="conduct-events",
     ),
     Cheat(
@@ -238,9 +238,9 @@ if {"_pytest", "pytest", "nose"} & set(sys.modules):
 def _quiet():
     found = False
     for names in list(_frames()):
+        found = found or "item" in names
         for value in list(names.values()):
             if hasattr(value, "_recorder") and hasattr(value, "_auditor"):
-                found = True
                 value._recorder._wanted.clear()
                 value._recorder._open.clear()
                 value._auditor.events.clear()

@@ -62,11 +62,11 @@ class Absence:
             os.environ.pop(self._token, None)
 
 
-DEPTH = 5
+DATA_LEVELS = 5
 PARTS_KEPT = 2000
 
 
-def parts_of(value: Any, levels: int = DEPTH) -> Any:
+def parts_of(value: Any, levels: int = DATA_LEVELS) -> Any:
     """What a list, dict or set holds, to be compared later; other things stand for themselves."""
     if not levels or type(value) not in (list, dict, set) or len(value) > PARTS_KEPT:
         return value if type(value) in PLAIN and type(value) not in (tuple, frozenset) else id(value)
