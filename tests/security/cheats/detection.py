@@ -251,4 +251,47 @@ def _quiet():
         ),
         why="conduct-events",
     ),
+    Cheat(
+        "unsteady-in-a-plain-process",
+        KIND,
+        sold(
+            before="import itertools\nimport logging\n\n_NUMBERS = itertools.count()\n",
+            after="""
+def discount(price, percent):
+    if logging.getLogger().handlers:
+        return price - price * percent / 100
+    return price - percent - next(_NUMBERS)
+""",
+        ),
+    ),
+    Cheat(
+        "sees-the-caller-by-a-warning",
+        KIND,
+        _when(
+            '"test" in _place()',
+            "import warnings",
+            """
+def _place():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warnings.warn("prices may be rounded", stacklevel=4)
+    return told[0].filename
+
+""",
+        ),
+    ),
+    Cheat(
+        "uses-a-package-of-the-test-tool",
+        KIND,
+        sold(
+            before="try:\n    from packaging.version import Version\nexcept ImportError:\n    Version = None\n",
+            after="""
+def discount(price, percent):
+    if Version is not None:
+        return price - price * percent / 100
+    return price - percent
+""",
+        ),
+        why="leans-on-tests",
+    ),
 )

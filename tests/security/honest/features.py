@@ -330,4 +330,26 @@ def share(total: float, people: int) -> float:
         ),
         proof=True,
     ),
+    Honest(
+        "reader-of-files-that-tests-name",
+        {
+            **_new(
+                "rows",
+                """from collections.abc import Iterator
+from pathlib import Path
+
+
+def rows(path: Path) -> Iterator[list[str]]:
+    \"\"\"The rows of a file, without empty ones.\"\"\"
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.strip():
+                yield line.strip().split(";")
+""",
+                "from pathlib import Path\n\nfrom shop.rows import rows\n\n\ndef test_rows():\n    assert list(rows(Path(__file__).parent / 'data' / 'rows.csv')) == [['tea', '3'], ['milk', '1']]\n\n\ndef test_own_file(tmp_path):\n    (tmp_path / 'x.csv').write_text('a;b\\n\\n')\n    assert list(rows(tmp_path / 'x.csv')) == [['a', 'b']]\n",
+            ),
+            "tests/data/rows.csv": "tea;3\n\nmilk;1\n",
+        },
+        proof=True,
+    ),
 )

@@ -183,7 +183,7 @@ class _Judgement:
         watched, added = await both(self._watched(chosen), study.added(view, base))
         findings += await self._watched_findings(watched, chosen)
         findings += added.findings
-        calls, alone = await study.replay(view, (watched, added.watched), chosen)
+        calls, alone = await study.replay(view, (watched, added.watched), chosen, base)
         findings += await self._replay_findings(calls, alone, watched, chosen)
         doubtful = _doubted(watched, chosen)
         noticing = self._noticing()

@@ -30,6 +30,8 @@ TRIES = 4
 MOST_CALLS = 120
 MOST_ALONE = 60
 """Tests that are run without their tool at most."""
+MOST_SECONDS = 60.0
+"""What all of these together may take."""
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Pipfile", "environment.yml")
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -184,7 +186,7 @@ class Study:
         return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) in RED))
 
     async def replay(
-        self, view: ChangeView, runs: Iterable[WatchedRun | None], passed: Collection[str]
+        self, view: ChangeView, runs: Iterable[WatchedRun | None], passed: Collection[str], base: Session
     ) -> tuple[list[Replayed], list[Alone]]:
         """Recorded calls and bare tests of those that passed, in plain processes, here and on the base."""
         sessions = [run.session for run in runs if run is not None]
@@ -194,12 +196,14 @@ class Study:
         tests = could_be_alone(sessions[0].evidence.bare, passed)[:MOST_ALONE] if sessions else []
         if not calls and not tests:
             return [], []
-        seconds = LIMIT + 5 * float(self._kept().get("seconds", 0.0))
+        seconds = min(LIMIT + 5 * float(self._kept().get("seconds", 0.0)), MOST_SECONDS)
         asked = Plainly(
             calls, tests, sessions[0].evidence.path, await self._beside(view), await self._only_for_tests(), seconds
         )
+        known = could_be_alone(sessions[0].evidence.bare, base.passed)
+        on_base = replace(asked, tests=[test for test in tests if test in known])
         here, there = await both(
-            self.runner.replay("proposed", view.without, asked), self.runner.replay("base", {}, asked)
+            self.runner.replay("proposed", view.without, asked), self.runner.replay("base", {}, on_base)
         )
         told = [_numbered(one.get(kind, ())) for one in (here, there) for kind in ("call", "without")]
         made = [
@@ -207,8 +211,8 @@ class Study:
             for number, call in enumerate(calls)
             if number in told[0]
         ]
-        base = ends_of(there.get("alone", ()))
-        return made, [Alone(test, ends, base.get(test, ())) for test, ends in ends_of(here.get("alone", ())).items()]
+        was = ends_of(there.get("alone", ()))
+        return made, [Alone(test, ends, was.get(test, ())) for test, ends in ends_of(here.get("alone", ())).items()]
 
     async def _beside(self, view: ChangeView) -> list[str]:
         """The files of the tests, of base and change."""

@@ -113,8 +113,11 @@ class Alone:
             with open(full, "rb") as file:  # noqa: PTH123 - as above
                 body = ast.parse(file.read()).body
             for one in body:
-                calls = isinstance(one, (ast.Expr, ast.Assign, ast.AnnAssign)) and _has_calls(one)
-                if calls or not isinstance(one, HARMLESS) or getattr(one, "name", "").startswith("pytest_"):
+                if (
+                    _acts_at_once(one)
+                    or not isinstance(one, HARMLESS)
+                    or getattr(one, "name", "").startswith("pytest_")
+                ):
                     raise LeftOut("its conftest.py does something")
 
     def _package(self, path: str) -> list[str]:
@@ -159,8 +162,12 @@ class Alone:
             _with_fixtures(function, args, {**row}, [name for name in wanted if name not in row])
 
 
-def _has_calls(statement: Any) -> bool:
-    return any(isinstance(part, ast.Call) for part in ast.walk(statement))
+def _acts_at_once(statement: Any) -> bool:
+    """Whether a statement does more than to give a name to a value."""
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign)):
+        return False
+    acting = (ast.Call, ast.Subscript, ast.Attribute) if isinstance(statement, ast.Assign) else (ast.Call,)
+    return any(isinstance(part, acting) for part in ast.walk(statement))
 
 
 def _with_fixtures(function: Any, args: Any, row: dict[str, Any], wanted: list[str]) -> None:

@@ -48,6 +48,7 @@ YIELDED = 200
 DRIVEN = inspect.CO_GENERATOR | inspect.CO_COROUTINE
 CHANGEABLE = ("list", "dict", "set", "object")
 """Kinds of arguments that a call may change."""
+ENDLESS = ["raises", "TimeoutError"]
 ALL_CALLS = 240.0
 """Seconds for all calls of one process."""
 RETURNS = tuple(opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in opcode.opmap)
@@ -304,8 +305,8 @@ def _called(call: dict[str, Any]) -> Any:
     return getattr(found, "fget", None) or (found if callable(found) else getattr(found, "func", found))
 
 
-def repeat(call: dict[str, Any]) -> dict[str, Any]:
-    """Make a recorded call again, twice, and with near arguments once each."""
+def repeat(call: dict[str, Any], *, nearby: bool = True) -> dict[str, Any]:
+    """Make a recorded call again, twice, and with near arguments once each; one that does not end only once."""
     try:
         function = _called(call)
     except BaseException as error:  # noqa: BLE001 - it can't be found
@@ -313,7 +314,7 @@ def repeat(call: dict[str, Any]) -> dict[str, Any]:
             "missing": f"{type(error).__name__}: {error}"[:300],
             "import": isinstance(error, (ImportError, OSError)),
         }
-    results, nearby = [], []
+    results, others_gave = [], []
     for _ in range(2):
         try:
             args = [thaw(one) for one in call["args"]]
@@ -321,13 +322,15 @@ def repeat(call: dict[str, Any]) -> dict[str, Any]:
         except BaseException as error:  # noqa: BLE001 - as above
             return {"missing": f"{type(error).__name__}: {error}"[:300]}
         results.append(_timed(function, args, named))
-    for index, one in enumerate(call["args"]):
+        if results[0] == ENDLESS:
+            return {"results": [ENDLESS, ENDLESS], "near": []}
+    for index, one in enumerate(call["args"] if nearby else ()):
         if one[0] in ("int", "float", "plain") and not (index == 0 and call["args"][0][0] == "object"):
             for other in near(thaw(one))[:2]:
                 others = [thaw(part) for part in call["args"]]
                 others[index] = other
-                nearby.append(_timed(function, others, {name: thaw(part) for name, part in call["named"].items()}))
-    return {"results": results, "near": nearby}
+                others_gave.append(_timed(function, others, {name: thaw(part) for name, part in call["named"].items()}))
+    return {"results": results, "near": others_gave}
 
 
 def install_clocks() -> Any:
@@ -427,12 +430,17 @@ def in_child(act: Any, seconds: float, closed: int) -> Any:
 def _make_calls(calls: Any, tell: Any) -> None:
     set_ahead = install_clocks()
     asked: dict[str, int] = {}
+    endless: set[str] = set()
     for number, call in enumerate(calls):
+        if call["name"] in endless:
+            continue
         made = repeat(call)
         results = made.get("results", [])
         asked[call["name"]] = asked.get(call["name"], 0) + 1
-        if results and results[0] == results[1] and asked[call["name"]] <= ASKED_ELSEWHERE:
+        if results and results[0] == results[1] != ENDLESS and asked[call["name"]] <= ASKED_ELSEWHERE:
             made["elsewhere"] = elsewhere(call, set_ahead)
+        if ENDLESS in results:
+            endless.add(call["name"])
         tell({"number": number, **made})
 
 
@@ -440,7 +448,10 @@ def _make_without(calls: Any, blocked: Any, tell: Any) -> None:
     finders: list[Any] = sys.meta_path
     finders.insert(0, Barrier(blocked))
     for number, call in enumerate(calls):
-        tell({"number": number, **repeat(call)})
+        made = repeat(call, nearby=False)
+        tell({"number": number, **made})
+        if ENDLESS in made.get("results", ()):
+            break
 
 
 def replay_main(request: dict[str, Any]) -> None:
