@@ -60,6 +60,10 @@ class Evidence:
     """Calls of changed functions that were recorded."""
     replayed: tuple[dict[str, Json], ...] = ()
     """What recorded calls did when they were made again in a test."""
+    alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How tests ended as if without their tool."""
+    bare: frozenset[str] = frozenset()
+    """Tests that ask for nothing that only their tool could give."""
     path: tuple[str, ...] = ()
     """Where modules were looked for when they were."""
 
@@ -80,7 +84,7 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
     calls = (records.get("calls") or [{}])[-1]
     near = records.get("near", ())
     return Evidence(
-        events=_events(audit.get("events", ())),
+        events=_events([*audit.get("events", ()), *(r["event"] for r in records.get("event", ()))]),
         opened=_opened(audit.get("opened", {})),
         written=_opened(audit.get("written", {})),
         grafts=_pairs(finish.get("grafts", ())),
@@ -96,6 +100,8 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
         hits={str(r["id"]): frozenset(map(int, r["functions"])) for r in records.get("hits", ())},
         calls=tuple(calls.get("calls", ())),
         replayed=tuple(records.get("call", ())),
+        alone=ends_of(records.get("alone", ())),
+        bare=frozenset(str(test) for r in records.get("bare", ()) for test in r["ids"]),
         path=tuple(map(str, calls.get("path", ()))),
     )
 
@@ -109,6 +115,11 @@ def kept_evidence(data: dict[str, Json]) -> Evidence:
         grafts=_pairs(data.get("grafts", ())),
         settings=frozenset(map(str, data.get("settings", ()))),
     )
+
+
+def ends_of(records: Iterable[dict[str, Json]]) -> dict[str, tuple[str, ...]]:
+    """How tests ended without their tool, from what was told."""
+    return {str(r["test"]): tuple(map(str, r["ends"])) for r in records}
 
 
 def _lies(items: Iterable[Sequence[Json]]) -> tuple[Lie, ...]:

@@ -15,6 +15,7 @@ BROKEN = frozenset({"cut-short", "no-records", "timeout", "disk", "forged-record
 """Faults after which it means nothing that a test has no outcome."""
 _GOOD_EXITS = (0, 1, 5)
 _OUTSIDE = ("/", "<")
+_TEST_DATA = "test data "
 
 
 def missing_ids(base: Session, here: Session) -> frozenset[str]:
@@ -76,7 +77,10 @@ def tampering(base: Session, here: Session, *, allowed: Collection[str] = ()) ->
 
 
 def _exchanged(name: str) -> Finding:
-    """Something of pytest or a library that is no longer what it was; of settings a person decides."""
+    """Something of pytest or a library that is no longer what it was; of settings and data a person decides."""
+    if name.startswith(_TEST_DATA):
+        what = f"{name} was changed in place before that test began: it may compare with other values"
+        return Finding("test-data-changed", what, blocks=False, parks=True)
     setting = name.removeprefix(SETTING)
     if setting != name:
         what = f"the code under test changes a setting of the whole process while the tests run: {setting}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bailiwick.gate.evidence import Pair
 from bailiwick.gate.instrument import Site
@@ -24,6 +24,7 @@ _EVENTS = {
     "sys.addaudithook": "listens to the interpreter",
     "code.__new__": "makes code objects",
     "function.__new__": "makes functions of code objects",
+    "object.__getattr__": "reads what leads to frames and code",
     "exec": "runs text or code objects",
     "compile": "compiles text",
 }
@@ -40,7 +41,7 @@ def actions(base: Session, here: Session, product: Collection[str], files: Colle
     found = []
     for (event, path), line in sorted(here.evidence.events.items()):
         if path in product and (event, path) not in known:
-            what = _EVENTS.get(event, f"uses {event}")
+            what = _EVENTS.get(event.partition(" ")[0], "uses")
             found.append(Finding("conduct-events", f"while the tests ran it {what} ({event})", path, line, False, True))
     for path, openers in sorted(here.evidence.opened.items()):
         own = [o for o in openers if o in product and o not in base.evidence.opened.get(path, ())]
@@ -232,6 +233,9 @@ class Replayed:
     call: dict[str, Json]
     here: dict[str, Json]
     base: dict[str, Json] | None = None
+    without: dict[str, Json] | None = None
+    """Here, without the files of the tests."""
+    base_without: dict[str, Json] | None = None
 
     @property
     def name(self) -> str:
@@ -244,9 +248,26 @@ class Replayed:
         results = self.here.get("results")
         if not results or len(results) != 2 or results[0] != results[1] or results[0] == ["unwritable"]:
             return False
+        return not self.is_recorded(results[0])
+
+    def is_recorded(self, result: Json) -> bool:
+        """Whether this is what the call gave under test."""
         if self.call["result"] == ["raises"]:
-            return bool(results[0][0] != "raises")
-        return bool(results[0] != self.call["result"])
+            return bool(result[0] == "raises")
+        return bool(result == self.call["result"])
+
+    @property
+    def gets_lost(self) -> bool:
+        """Whether a plain process gives no result of it that one could rely on, and the base's does."""
+        base = self.base or {}
+        if self.here.get("import"):
+            return not base.get("import")
+        return _unsteady(self.here) and not _unsteady(base) and self.call["result"] != ["raises"]
+
+
+def _unsteady(made: dict[str, Json]) -> bool:
+    results: Json = made.get("results") or ()
+    return len(results) == 2 and (results[0] != results[1] or results[0] == ["unwritable"])
 
 
 def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
@@ -259,18 +280,29 @@ def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list
                 f"and {_shown([call.here['results'][0]])} in a plain process"
             )
             found.setdefault(call.name, Finding("only-under-test", what, paths.get(call.name, "")))
+        elif call.gets_lost:
+            told = call.here.get("missing") or "now this, now that"
+            what = (
+                f"{call.name}({_shown(call.call['args'])}) gives {_shown([call.call['result']])} under test each time"
+            )
+            lost = Finding("only-under-test", f"{what}, and in a plain process: {told}", paths.get(call.name, ""))
+            found.setdefault(call.name, replace(lost, blocks=False, parks=True))
     return list(found.values())
 
 
 _ELSEWHERE = {
     "thread": "in the main thread and {} in another",
     "zone": "here and {} in another time zone",
+    "cwd": "in the folder of the repository and {} in another",
     "later": "now and {} a year later",
 }
 
 
 def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
-    """Functions whose results depend on the thread, the time zone or the date: honest code does that too, so notes."""
+    """Functions whose results depend on the thread, the time zone, the folder or the date: honest code does that too.
+
+    So these are notes; a person is asked where files are found from the folder of the repository only.
+    """
     found: dict[tuple[str, str], Finding] = {}
     for call in calls:
         results = call.here.get("results") or [None]
@@ -278,9 +310,49 @@ def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Fi
             if where in _ELSEWHERE and other != results[0]:
                 told = _ELSEWHERE[where].format(_shown([other]))
                 what = f"{call.name}({_shown(call.call['args'])}) gives {_shown([results[0]])} {told}"
-                note = Finding("surroundings", what, paths.get(call.name, ""), blocks=False)
+                parks = where == "cwd" and _loses_files(other) and not _loses_files(_elsewhere(call.base, where))
+                note = Finding("surroundings", what, paths.get(call.name, ""), blocks=False, parks=parks)
                 found.setdefault((call.name, where), note)
     return list(found.values())
+
+
+def _loses_files(result: Json) -> bool:
+    return bool(result) and result[0] == "raises" and result[-1] in ("FileNotFoundError", "NotADirectoryError")
+
+
+def _elsewhere(made: dict[str, Json] | None, where: str) -> Json:
+    return ((made or {}).get("elsewhere") or {}).get(where)
+
+
+def leaning(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
+    """Functions that no longer work where the tests, and what only test tools need, are not there."""
+    found: dict[str, Finding] = {}
+    for call in calls:
+        lost = _difference(call.here, call.without)
+        if lost and not _names_tests(call.call) and not _difference(call.base, call.base_without):
+            what = f"{call.name}({_shown(call.call['args'])}) works only beside the tests; without them: {lost}"
+            finding = Finding("leans-on-tests", what, paths.get(call.name, ""), blocks=False, parks=True)
+            found.setdefault(call.name, finding)
+    return list(found.values())
+
+
+def _difference(made: dict[str, Json] | None, without: dict[str, Json] | None) -> str:
+    """What a call gives without the tests, where it gives another thing with them each time."""
+    before: Json = (made or {}).get("results") or ()
+    after = without or {}
+    if len(before) != 2 or before[0] != before[1] or not after:
+        return ""
+    if after.get("missing"):
+        return str(after["missing"])
+    results: Json = after.get("results") or ()
+    differs = len(results) == 2 and results[0] == results[1] != before[0]
+    return _shown([results[0]]) if differs else ""
+
+
+def _names_tests(call: dict[str, Json]) -> bool:
+    """Whether a call is about files: those of tests are then not there."""
+    told = repr((call["args"], call["named"], call["result"]))
+    return "test" in told or "'Path'" in told
 
 
 def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Finding]:
@@ -375,9 +447,11 @@ def _one(value: Json) -> str:
             return repr(inner)
         case ["float", text]:
             return repr(float.fromhex(text))
-        case [("list" | "tuple" | "set" | "frozenset"), parts]:
+        case [("list" | "tuple" | "set" | "frozenset" | "after" | "yields"), parts]:
             return f"[{', '.join(_one(part) for part in parts)}]"
-        case [("object" | "class" | "subclass"), _, name, *_]:
+        case ["object", _, name, state]:
+            return f"<{name} {', '.join(f'{key}={_one(part)}' for key, part in state)}>"
+        case [("class" | "subclass" | "named"), _, name, *_]:
             return f"<{name}>"
         case ["raises", *rest]:
             return f"an error {' '.join(map(str, rest))}".strip()

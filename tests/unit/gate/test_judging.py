@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bailiwick.gate.doubts import approved, only_read_by_tests, weigh_values, without_measurements
@@ -13,6 +14,7 @@ from bailiwick.gate.judging import (
     actions,
     foreign_copies,
     generality,
+    leaning,
     only_under_test,
     replaced_tests,
     surroundings,
@@ -92,12 +94,43 @@ def _call(result: Any, here: Any, near: Any = (), base: Any = None) -> Replayed:
 
 
 def test_a_stable_other_result_in_a_plain_process_is_a_finding() -> None:
-    """What wavers or can't be written down accuses nobody."""
+    """About one that wavers though it does not under test a person is asked, unless the base's wavers too."""
     two, three = ["int", "2"], ["int", "3"]
     assert only_under_test([_call(two, [three, three])], {"shop.f": "shop.py"})[0].path == "shop.py"
-    for here in ([two, two], [two, three], [["unwritable"]] * 2, []):
+    for here in ([two, two], []):
         assert only_under_test([_call(two, here)], {}) == []
+    for here in ([two, three], [["unwritable"]] * 2):
+        (found,) = only_under_test([_call(two, here)], {})
+        assert (found.blocks, found.parks) == (False, True)
+        assert only_under_test([_call(two, here, base={"results": [two, three]})], {}) == []
     assert only_under_test([_call(["raises"], [["raises", "ValueError"]] * 2)], {}) == []
+    gone = {"missing": "ImportError: x", "import": True}
+    assert [f.parks for f in only_under_test([replace(_call(two, []), here=gone, base={})], {})] == [True]
+    assert only_under_test([replace(_call(two, []), here=gone, base=gone)], {}) == []
+
+
+def test_who_needs_the_tests_beside_it_is_shown_to_a_person() -> None:
+    """Unless the call itself names a file, or the base needs them as well."""
+    two, three = ["int", "2"], ["int", "3"]
+    whole = _call(two, [two, two])
+    for without in ({"missing": "ModuleNotFoundError: helpers"}, {"results": [three, three]}):
+        (found,) = leaning([replace(whole, without=without)], {"shop.f": "shop.py"})
+        assert (found.path, found.blocks, found.parks) == ("shop.py", False, True)
+        same = replace(whole, without=without, base={"results": [two, two]}, base_without=without)
+        named = replace(whole, without=without, call={**whole.call, "args": [["plain", "tests/data.json"]]})
+        assert leaning([same, named], {}) == []
+    for without in ({}, {"results": [two, two]}, {"results": [two, three]}):
+        assert leaning([replace(whole, without=without)], {}) == []
+
+
+def test_who_finds_its_files_from_the_repository_only_is_shown_to_a_person() -> None:
+    """Another result elsewhere is a note: a function may be about where it is called."""
+    two, lost = ["int", "2"], ["raises", "FileNotFoundError"]
+    call = _call(two, [two, two])
+    for other, base, parks in ((lost, None, True), (lost, lost, False), (["int", "3"], None, False)):
+        here = {**call.here, "elsewhere": {"cwd": other}}
+        (found,) = surroundings([replace(call, here=here, base={"elsewhere": {"cwd": base}})], {})
+        assert (found.blocks, found.parks) == (False, parks)
 
 
 def test_near_arguments_tell_a_table_from_code() -> None:
