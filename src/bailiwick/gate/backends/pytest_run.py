@@ -204,7 +204,7 @@ class Runner:
 
     async def _plainly(self, tree: Path, python: str, request: bytes, handle: int) -> None:
         fence = self.bench.fence
-        hidden = ("CI", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE")
+        hidden = ("CI", "PYTHONDONTWRITEBYTECODE")
         await fence.run(
             fence.cage("gate", tree, environment=self.bench.environment),
             (python, "-c", _START),
