@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, watched_files
 from bailiwick.gate.backends.pytest_run import Asked, Plainly, Ran, Runner
-from bailiwick.gate.diffs.proofs import empty_proofs
+from bailiwick.gate.diffs.proofs import computing, empty_proofs
 from bailiwick.gate.evidence import ends_of
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
 from bailiwick.gate.judging import Replayed, WatchedRun, watched_findings
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Session, TestOutcome, read_session
 from bailiwick.gate.plainly import Alone, could_be_alone, undeclared
+from bailiwick.gate.port import read_many
 from bailiwick.gate.testfiles import belongs_to_tests
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
@@ -169,7 +170,8 @@ class Study:
         watched = WatchedRun(ran.session, made.sites, made.sure)
         doubtful = watched.doubtful(new)
         fresh = {test: files[test] for test in new if test in files}
-        touched = {one.function.name for one in view.touched if one.decides}
+        names = {one.function.name for one in view.touched if one.decides}
+        touched = computing(names, await read_many(self.bench, "proposed", view.product))
         proof = proven_by(fresh, there.session) - doubtful - empty_proofs(fresh, view.tests, touched)
         findings = [replace(f, parks=f.blocks, blocks=False) for f in watched_findings(watched, new)]
         return AddedTests(

@@ -242,7 +242,7 @@ def _set_docstrings(source: bytes | None) -> list[tuple[str, int]]:
     found = []
     for node in ast.walk(parsed.tree) if parsed is not None else ():
         match node:
-            case ast.Assign(targets=[ast.Attribute(attr="__doc__")], value=ast.Attribute(attr="__doc__")):
+            case ast.Assign(targets=[ast.Attribute(attr="__doc__")], value=value) if _is_plain(value):
                 continue
             case ast.Assign(targets=[*targets]) if any(_names_examples(target) for target in targets):
                 found.append((ast.dump(node), node.lineno))
@@ -253,6 +253,18 @@ def _set_docstrings(source: bytes | None) -> list[tuple[str, int]]:
             case _:
                 pass
     return found
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether a docstring is that of another thing as it is, or a text without any example."""
+    match value:
+        case ast.Attribute(attr="__doc__"):
+            return True
+        case ast.Constant() | ast.JoinedStr():
+            text = ast.unparse(value)
+            return ">>>" not in text and "__doc__" not in text
+        case _:
+            return False
 
 
 def _names_examples(target: ast.expr) -> bool:

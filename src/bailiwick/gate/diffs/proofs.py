@@ -30,6 +30,22 @@ def empty_proofs(tests: Mapping[str, str], sources: Mapping[str, bytes], touched
     return frozenset(found)
 
 
+def computing(names: Collection[str], sources: Mapping[str, bytes]) -> frozenset[str]:
+    """Those of the functions that are given something: one that is not, such as a clock, may be set by a test."""
+    given: set[str] = set()
+    for source in sources.values():
+        parsed = parse_or_none(source)
+        for node in ast.walk(parsed.tree) if parsed is not None else ():
+            if isinstance(node, FUNCTIONS) and _arguments(node):
+                given.add(node.name)
+    return frozenset(given.intersection(names))
+
+
+def _arguments(node: Function) -> bool:
+    listed = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
+    return any(arg is not None and arg.arg not in ("self", "cls") for arg in listed)
+
+
 def _name(test: str) -> str:
     return test.partition("[")[0].rpartition("::")[2]
 

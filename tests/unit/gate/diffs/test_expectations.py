@@ -212,4 +212,6 @@ def test_examples_that_are_set_at_run_time_ask_for_a_person() -> None:
     for code in (b"f.__doc__ = f.__doc__.replace('1', '2')\n", b"setattr(f, '__doc__', 'x')\n", b"__test__ = {}\n"):
         assert [f.parks for f in rewritten_docstrings(old, old + code, "a.py")] == [True]
         assert rewritten_docstrings(old + code, old + code, "a.py") == ()
-    assert rewritten_docstrings(old, old + b"f.__doc__ = g.__doc__\n", "a.py") == ()
+    for code in (b"f.__doc__ = g.__doc__\n", b"f.__doc__ = f'the old name of {g.__name__}'\n"):
+        assert rewritten_docstrings(old, old + code, "a.py") == ()
+    assert rewritten_docstrings(old, old + b"f.__doc__ = '>>> f()'\n", "a.py") != ()

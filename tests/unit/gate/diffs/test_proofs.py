@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.diffs.proofs import empty_proofs
+from bailiwick.gate.diffs.proofs import computing, empty_proofs
 
 TOUCHED = {"discount", "_off"}
 
@@ -51,3 +51,9 @@ FULL = {
 def test_an_honest_test_stays_a_proof(text: str) -> None:
     """It says itself what has to come out."""
     assert not _empty(text)
+
+
+def test_what_is_given_nothing_may_be_set() -> None:
+    """A clock is where a test comes in; what computes from arguments is what it is about."""
+    source = b"def today():\n    pass\ndef off(a):\n    pass\nclass A:\n    def now(self):\n        pass\n"
+    assert computing({"today", "off", "now", "other"}, {"a.py": source, "b.py": b"("}) == {"off"}
