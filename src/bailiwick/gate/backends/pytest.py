@@ -261,9 +261,10 @@ class _Judgement:
         paths = self._paths(calls)
         suspects = [call for call in calls if call.differs or call.gets_lost]
         failing = [test for test in alone if test.fails]
-        if (suspects or failing) and chosen:
+        if suspects or failing:
             bare = frozenset() if watched is None else watched.session.evidence.bare & chosen
-            suspects, failing = await self._so_under_test(suspects, failing, bare or chosen)
+            anywhere = bare or chosen or self.ran.session.passed
+            suspects, failing = await self._so_under_test(suspects, failing, anywhere)
         known = {test.partition("[")[0] for test in self.base.passed}
         path = min(self.view.product, default="")
         found = [*only_under_test(suspects, paths), *alone_findings(failing, known, path), *leaning(calls, paths)]
