@@ -293,5 +293,6 @@ def discount(price, percent):
 """,
         ),
         why="leans-on-tests",
+        probe='import sys\nsys.modules["packaging"] = sys.modules["packaging.version"] = None\n' + ORACLE,
     ),
 )
