@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.conduct import read_conduct
-from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests
+from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests, rewritten_docstrings
+from bailiwick.gate.diffs.expected_names import PROPOSED, changed_expectations, changed_samples
 from bailiwick.gate.diffs.hygiene import read_hygiene
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Doubt, Finding
@@ -40,6 +41,8 @@ class DiffReader:
     test_files: frozenset[str] = frozenset()
     doctest_files: frozenset[str] = frozenset()
     """Files whose examples the base runs as tests."""
+    opened: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Files that the base's run opened, each with the files that did."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Values of configured secrets, none of which may be in a change."""
 
@@ -51,10 +54,17 @@ class DiffReader:
             SourceChange(c.path, old.get(c.path), new.get(c.path), is_test=self._is_test(c.path)) for c in self.changes
         ]
         tests = await self._tests() if any(not change.is_test for change in changes) else {}
-        return await asyncio.to_thread(self._read, changes, tests)
+        products = await self._products() if tests else {}
+        return await asyncio.to_thread(self._read, changes, tests, products)
 
-    def _read(self, changes: Sequence[SourceChange], tests: dict[str, bytes]) -> tuple[Finding, ...]:
+    def _read(
+        self, changes: Sequence[SourceChange], tests: dict[str, bytes], products: Mapping[str, bytes]
+    ) -> tuple[Finding, ...]:
         found = [*read_conduct(changes, tests), *read_hygiene(changes, self.secrets)]
+        found += changed_expectations(changes, tests, products)
+        changed = [change.path for change in changes if change.old is not None and not change.is_test]
+        openers = {opener: self._is_test(opener) for path in changed for opener in self.opened.get(path, ())}
+        found += changed_samples(changed, self.opened, tests, openers)
         for change in changes:
             if change.is_test:
                 continue
@@ -62,10 +72,17 @@ class DiffReader:
                 found += asserting_helpers(change.old, change.new, change.path, tests)
             if change.old is not None and change.path in self.doctest_files:
                 found += changed_doctests(change.old, change.new or b"", change.path)
+            if self.doctest_files and change.path.endswith(".py"):
+                found += rewritten_docstrings(change.old, change.new, change.path)
         return tuple(found)
 
     def _is_test(self, path: str) -> bool:
         return belongs_to_tests(path) or path in self.test_files
+
+    async def _products(self) -> dict[str, bytes]:
+        """The Python files of the base that are no tests."""
+        listed = [path for path in await self.vault.files(self.base) if path.endswith(".py")]
+        return await self.vault.blobs(self.base, [path for path in listed if not self._is_test(path)][:MOST_TESTS])
 
     async def _tests(self) -> dict[str, bytes]:
         """The test files of base and change together."""
@@ -73,7 +90,7 @@ class DiffReader:
         added = [c.path for c in self.changes if c.path.endswith(".py") and self._is_test(c.path) and c.status != "D"]
         found = await self.vault.blobs(self.base, files[:MOST_TESTS])
         proposed = await self.vault.blobs(self.tree, added)
-        return {**found, **{f"{path} (as proposed)": data for path, data in proposed.items()}}
+        return {**found, **{f"{path}{PROPOSED}": data for path, data in proposed.items()}}
 
 
 def weigh_values(findings: Iterable[Finding], checks: Iterable[CheckResult]) -> tuple[Finding, ...]:

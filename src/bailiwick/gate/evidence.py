@@ -17,6 +17,15 @@ class Lie:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """Two objects of one class that differ and are equal. `document` is how the other tree is asked about them."""
+
+    site: int
+    what: str
+    document: list[Json]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """All of it, by test or by file. Paths are relative to the tree."""
 
@@ -41,12 +50,20 @@ class Evidence:
     lies: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
     loose: Mapping[str, tuple[Lie, ...]] = field(default_factory=dict)
     """Comparisons that allow a small difference which no test allows."""
+    pairs: Mapping[str, tuple[Pair, ...]] = field(default_factory=dict)
+    """By test: objects that differ and are equal by what the change decides."""
+    apart: frozenset[int] = frozenset()
+    """The numbers of pairs, asked for from outside, that are told apart."""
     hits: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: the numbers of the changed functions that it called."""
     calls: tuple[dict[str, Json], ...] = ()
     """Calls of changed functions that were recorded."""
     replayed: tuple[dict[str, Json], ...] = ()
     """What recorded calls did when they were made again in a test."""
+    alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How tests ended as if without their tool."""
+    bare: frozenset[str] = frozenset()
+    """Tests that ask for nothing that only their tool could give."""
     path: tuple[str, ...] = ()
     """Where modules were looked for when they were."""
 
@@ -67,7 +84,7 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
     calls = (records.get("calls") or [{}])[-1]
     near = records.get("near", ())
     return Evidence(
-        events=_events(audit.get("events", ())),
+        events=_events([*audit.get("events", ()), *(r["event"] for r in records.get("event", ()))]),
         opened=_opened(audit.get("opened", {})),
         written=_opened(audit.get("written", {})),
         grafts=_pairs(finish.get("grafts", ())),
@@ -78,9 +95,13 @@ def read_evidence(records: Mapping[str, Sequence[dict[str, Json]]], finish: dict
         failed={str(r["id"]): frozenset(map(int, r["failed"])) for r in near if r["failed"]},
         lies={str(r["id"]): _lies(r["lies"]) for r in near if r["lies"]},
         loose={str(r["id"]): _lies(r["loose"]) for r in near if r.get("loose")},
+        pairs={str(r["id"]): _pairs_of(r["pairs"]) for r in near if r.get("pairs")},
+        apart=frozenset(int(number) for r in records.get("pairs", ()) for number in r["apart"]),
         hits={str(r["id"]): frozenset(map(int, r["functions"])) for r in records.get("hits", ())},
         calls=tuple(calls.get("calls", ())),
         replayed=tuple(records.get("call", ())),
+        alone=ends_of(records.get("alone", ())),
+        bare=frozenset(str(test) for r in records.get("bare", ()) for test in r["ids"]),
         path=tuple(map(str, calls.get("path", ()))),
     )
 
@@ -96,8 +117,17 @@ def kept_evidence(data: dict[str, Json]) -> Evidence:
     )
 
 
+def ends_of(records: Iterable[dict[str, Json]]) -> dict[str, tuple[str, ...]]:
+    """How tests ended without their tool, from what was told."""
+    return {str(r["test"]): tuple(map(str, r["ends"])) for r in records}
+
+
 def _lies(items: Iterable[Sequence[Json]]) -> tuple[Lie, ...]:
     return tuple(Lie(int(site), str(what)) for site, what in items)
+
+
+def _pairs_of(items: Iterable[Sequence[Json]]) -> tuple[Pair, ...]:
+    return tuple(Pair(int(site), str(what), list(document)) for site, what, document in items)
 
 
 def _events(items: Iterable[Sequence[Json]]) -> dict[tuple[str, str], int]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Item, Session
+from bailiwick.gate.plugin.internals import SETTING
 
 NAMED = 20
 """How many tests a finding of one kind names one by one."""
@@ -14,6 +15,7 @@ BROKEN = frozenset({"cut-short", "no-records", "timeout", "disk", "forged-record
 """Faults after which it means nothing that a test has no outcome."""
 _GOOD_EXITS = (0, 1, 5)
 _OUTSIDE = ("/", "<")
+_TEST_DATA = "test data "
 
 
 def missing_ids(base: Session, here: Session) -> frozenset[str]:
@@ -61,10 +63,7 @@ def compare(
 
 def tampering(base: Session, here: Session, *, allowed: Collection[str] = ()) -> list[Finding]:
     """Parts of pytest that were exchanged during the run, and hooks that joined it, which the base has not."""
-    found = [
-        Finding("runner-patched", f"the code under test replaces {name} while the tests run")
-        for name in sorted(here.changed - base.changed)
-    ]
+    found = [_exchanged(name) for name in sorted(here.changed - base.changed)]
     plugins = {place.rpartition(":")[0] for place in base.hooks}
     joined = Counter(here.hooks)
     joined.subtract(base.hooks)
@@ -75,6 +74,18 @@ def tampering(base: Session, here: Session, *, allowed: Collection[str] = ()) ->
             what = f"{path} takes part in the test run by {hook}, which it does not on the base"
             found.append(Finding("hook-added", what, path, blocks=not known))
     return found
+
+
+def _exchanged(name: str) -> Finding:
+    """Something of pytest or a library that is no longer what it was; of settings and data a person decides."""
+    if name.startswith(_TEST_DATA):
+        what = f"{name} was changed in place before that test began: it may compare with other values"
+        return Finding("test-data-changed", what, blocks=False, parks=True)
+    setting = name.removeprefix(SETTING)
+    if setting != name:
+        what = f"the code under test changes a setting of the whole process while the tests run: {setting}"
+        return Finding("library-setting", what, blocks=False, parks=True)
+    return Finding("runner-patched", f"the code under test replaces {name} while the tests run")
 
 
 def run_faults(base: Session, here: Session) -> list[Finding]:

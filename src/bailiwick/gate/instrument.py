@@ -13,7 +13,7 @@ import re
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bailiwick.gate.diffs.layout import Layout
 
@@ -37,6 +37,7 @@ _RAISES = (
     "deprecated_call",
 )
 _KINDS = ("isinstance", "issubclass")
+_TEXT_METHODS = ("startswith", "endswith", "find", "rfind", "index", "count", "isidentifier")
 _ENDING = ("skip", "xfail", "importorskip", "fail", "exit", "skipTest", "_exit")
 _SWALLOWING = ("suppress",)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -60,11 +61,15 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Instrumented:
-    """A rewritten file; its places by number; and by test function the places that it surely reaches."""
+    """A rewritten file; its places by number; by test function the places that it surely reaches.
+
+    `held` are by test function the assertions in loops and in conditions that have no other branch.
+    """
 
     source: bytes
     sites: dict[int, Site]
     sure: dict[Target, frozenset[int]]
+    held: dict[Target, frozenset[int]] = field(default_factory=dict)
 
 
 def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrumented | None:
@@ -79,13 +84,13 @@ def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrume
         return None
     raw = text.encode("utf-8")
     for careful in (False, True):
-        editor = _Editor(raw, token, first, careful=careful)
+        editor = _Editor(raw, token, first, _imported(module), careful=careful)
         for function in _outer_functions(module):
             editor.function(function)
         changed = editor.apply()
         if _parses(changed):
             sites = {number: Site(path, line) for number, line in editor.lines.items()}
-            return Instrumented(changed.decode("utf-8").encode(encoding), sites, editor.sure)
+            return Instrumented(changed.decode("utf-8").encode(encoding), sites, editor.sure, editor.held)
     return None
 
 
@@ -129,8 +134,9 @@ class _Edit:
 class _Editor:
     """Collects what has to be put into one file. `careful`: only asserts as a whole, no operands."""
 
-    def __init__(self, raw: bytes, token: str, first: int, *, careful: bool) -> None:
+    def __init__(self, raw: bytes, token: str, first: int, imported: frozenset[str], *, careful: bool) -> None:
         self._raw = raw
+        self._imported = imported
         self._layout = Layout(raw)
         self._token = token
         self._next = first
@@ -139,15 +145,20 @@ class _Editor:
         self._numbers: dict[int, int] = {}
         self.lines: dict[int, int] = {}
         self.sure: dict[Target, frozenset[int]] = {}
+        self.held: dict[Target, frozenset[int]] = {}
 
     def function(self, node: Function) -> None:
         """Rewrite one function with all that is in it."""
         for statement in node.body:
             self._walk(statement, 0)
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        reached = _surely_reached(node.body)
-        numbers = (self._numbers.get(id(part)) for part in reached)
-        self.sure[Target(first, node.name)] = frozenset(number for number in numbers if number is not None)
+        target = Target(first, node.name)
+        self.sure[target] = self._numbered(_surely_reached(node.body))
+        self.held[target] = self._numbered(_held_back(node.body))
+
+    def _numbered(self, parts: Iterable[ast.AST]) -> frozenset[int]:
+        numbers = (self._numbers.get(id(part)) for part in parts)
+        return frozenset(number for number in numbers if number is not None)
 
     def apply(self) -> bytes:
         """The file with everything put in."""
@@ -159,7 +170,10 @@ class _Editor:
             last = edit.until
         return b"".join([*parts, self._raw[last:]])
 
-    def _walk(self, node: ast.AST, depth: int) -> None:
+    def _walk(self, node: ast.AST, depth: int, *, asserted: bool = False) -> None:
+        asserted = asserted or isinstance(node, ast.Assert)
+        if asserted and not self._careful:
+            self._assertion_part(node, depth)
         match node:
             case ast.JoinedStr():
                 return
@@ -169,12 +183,47 @@ class _Editor:
                 self._wrap(test, f"{self._token}.t({self._site(node)},(", "))", depth)
             case ast.Compare(ops=[op], comparators=[right]) if not self._careful:
                 self._compare(node, op, right, depth)
+            case ast.Compare() if not self._careful:
+                self._chain(node, depth)
             case ast.Call() if not self._careful:
                 self._call(node, depth)
             case _:
                 pass
         for part in _parts(node):
-            self._walk(part, depth + 1)
+            self._walk(part, depth + 1, asserted=asserted)
+
+    def _assertion_part(self, node: ast.AST, depth: int) -> None:
+        """In what is asserted also a negation, a difference and a question to a text."""
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._wrap(operand, f"{self._token}.n({self._site(operand)},(", "))", depth)
+            case ast.BinOp(op=ast.Sub(), left=left, right=right):
+                place = _find(self._raw, (self._layout.end(left), self._layout.start(right)), "-")
+                if place is not None:
+                    self._wrap(node, f"{self._token}.b({self._site(node)},(", "))", depth)
+                    self._edits.append(_Edit(place[0], place[1], (1, depth), "),("))
+            case ast.Call(func=ast.Attribute(attr=name, value=value), args=args, keywords=[]) if name in _TEXT_METHODS:
+                lone = any(isinstance(arg, ast.GeneratorExp) for arg in args)
+                end = self._layout.end(value)
+                place = _find(self._raw, (end, self._layout.end(node)), rf"\.\s*{name}\s*\(")
+                if place is None or lone or not args or self._raw[end : place[0]].strip() or _is_super(node.func):
+                    return
+                start = self._layout.start(node)
+                before = f"{self._token}.q({self._site(node)},{name!r},("
+                self._edits.append(_Edit(start, start, (1, depth), before))
+                self._edits.append(_Edit(place[0], place[1], (1, depth), "), "))
+            case _:
+                pass
+
+    def _chain(self, node: ast.Compare, depth: int) -> None:
+        """A chain of comparisons stays as it is; its operands are noted as they come."""
+        known = [_OPERATORS[type(op)][0] for op in node.ops if type(op) in _OPERATORS]
+        if len(known) != len(node.ops):
+            return
+        number = self._site(node)
+        self._wrap(node, f"{self._token}.k({number},{tuple(known)!r},(", "))", depth)
+        for operand in (node.left, *node.comparators):
+            self._wrap(operand, f"{self._token}.s({number},(", "))", depth + 1)
 
     def _site(self, node: ast.stmt | ast.expr) -> int:
         number = self._next
@@ -199,6 +248,18 @@ class _Editor:
         self._wrap(node, f"{self._token}.c({self._site(node)},{known[0]!r},{side},(", "))", depth)
         self._edits.append(_Edit(place[0], place[1], (1, depth), "),("))
 
+    def _may_be_exchanged(self, node: ast.Call) -> bool:
+        """Whether the kind of error that a test asks for is imported, and may be wider than its name says."""
+        first = next(iter([*node.args, *(keyword.value for keyword in node.keywords)]), None)
+        parts = first.elts if isinstance(first, ast.Tuple) else [first]
+        for part in parts:
+            root = part
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in self._imported:
+                return True
+        return False
+
     def _call(self, node: ast.Call, depth: int) -> None:
         name = _called(node)
         kind = "r" if name in _RAISES else "i" if name in _KINDS else "m" if name.startswith("assert") else ""
@@ -210,9 +271,19 @@ class _Editor:
         if place is None or self._raw[end : place[0]].strip():
             return
         start = self._layout.start(node)
+        if kind == "r" and not self._may_be_exchanged(node):
+            kind = "w"
         self._edits.append(_Edit(start, start, (1, depth), f"{self._token}.{kind}({self._site(node)},"))
         comma = ", " if node.args or node.keywords else ","
         self._edits.append(_Edit(place[0], place[1], (1, depth), comma))
+
+
+def _imported(module: ast.Module) -> frozenset[str]:
+    """The names that imports bind, wherever they stand."""
+    found = (
+        alias for node in ast.walk(module) if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names
+    )
+    return frozenset((alias.asname or alias.name).partition(".")[0] for alias in found)
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -261,6 +332,18 @@ def _is_written_out(node: ast.expr) -> bool:
             return _called(node) == "approx"
         case _:
             return False
+
+
+def _held_back(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """The assertions in loops and in conditions without another branch."""
+    for statement in body:
+        if isinstance(statement, ast.For | ast.AsyncFor | ast.While) or (
+            isinstance(statement, ast.If) and not statement.orelse
+        ):
+            yield from _surely_reached(statement.body)
+            yield from _held_back(statement.body)
+        elif isinstance(statement, ast.With | ast.AsyncWith):
+            yield from _held_back(statement.body)
 
 
 def _surely_reached(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from bailiwick.gate.evidence import Pair
 from bailiwick.gate.instrument import Site
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Session
@@ -23,6 +24,7 @@ _EVENTS = {
     "sys.addaudithook": "listens to the interpreter",
     "code.__new__": "makes code objects",
     "function.__new__": "makes functions of code objects",
+    "object.__getattr__": "reads what leads to frames and code",
     "exec": "runs text or code objects",
     "compile": "compiles text",
 }
@@ -39,7 +41,7 @@ def actions(base: Session, here: Session, product: Collection[str], files: Colle
     found = []
     for (event, path), line in sorted(here.evidence.events.items()):
         if path in product and (event, path) not in known:
-            what = _EVENTS.get(event, f"uses {event}")
+            what = _EVENTS.get(event.partition(" ")[0], "uses")
             found.append(Finding("conduct-events", f"while the tests ran it {what} ({event})", path, line, False, True))
     for path, openers in sorted(here.evidence.opened.items()):
         own = [o for o in openers if o in product and o not in base.evidence.opened.get(path, ())]
@@ -89,6 +91,8 @@ class WatchedRun:
     session: Session
     sites: Mapping[int, Site]
     sure: Mapping[str, frozenset[int]]
+    held: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: places of assertions in loops and conditions, which need not be reached."""
 
     def would_pass(self, test: str) -> bool:
         """Whether a test ran to its end."""
@@ -109,6 +113,30 @@ class WatchedRun:
             for test, found in self.session.evidence.loose.items()
             if test in tests
         }
+
+    def pairs(self, tests: Collection[str]) -> list[tuple[str, Pair]]:
+        """Objects that differ and are equal by what the change decides, with the test that compared them."""
+        found = self.session.evidence.pairs
+        return [(test, pair) for test in sorted(tests) for pair in found.get(test, ())]
+
+    def told(self, tests: Collection[str]) -> set[tuple[str, Site, str]]:
+        """Each lie and each difference that is allowed, in a form that two runs have in common."""
+        both = (self.lies(tests), self.loose(tests))
+        return {(test, site, what) for found in both for test, items in found.items() for site, what in items}
+
+    def passed_over(self, tests: Collection[str]) -> dict[str, set[Site]]:
+        """By test that ran to its end: assertions in loops and conditions that it did not reach."""
+        found = {}
+        for test in tests:
+            reached = self.session.evidence.reached.get(test)
+            left = self.held.get(test, frozenset()) - (reached or frozenset())
+            if reached is not None and left and self.would_pass(test):
+                found[test] = {self.sites[number] for number in left}
+        return found
+
+    def reached(self, test: str) -> set[Site]:
+        """The places that a test reached."""
+        return {self.sites[number] for number in self.session.evidence.reached.get(test, ()) if number in self.sites}
 
     def unreached(self, tests: Collection[str]) -> dict[str, list[Site]]:
         """By test that ran to its end: assertions that it did not reach though it had to."""
@@ -144,17 +172,27 @@ class WatchedRun:
         return sorted(test for test in tests if not self.would_pass(test))
 
 
-def watched_findings(run: WatchedRun, tests: Collection[str], excused: Collection[str] = ()) -> list[Finding]:
-    """What is wrong with tests that passed, as the watched run shows. `excused`: they do the same on the base."""
+def watched_findings(
+    run: WatchedRun,
+    tests: Collection[str],
+    excused: Collection[str] = (),
+    known: Collection[tuple[str, Site, str]] = (),
+) -> list[Finding]:
+    """What is wrong with tests that passed, as the watched run shows.
+
+    `excused`: they do the same on the base. `known` is what the run of the base told.
+    """
     found = []
     for test, lies in sorted(run.lies(tests).items()):
         for site, what in lies[:MOST_NAMED]:
             told = f"{test}: the comparison on line {site.line} holds for another value too: {what}"
-            found.append(Finding("comparison-lies", told, site.path, site.line, blocks=test not in excused))
+            blocks = test not in excused and (test, site, what) not in known
+            found.append(Finding("comparison-lies", told, site.path, site.line, blocks=blocks))
     for test, loose in sorted(run.loose(tests).items()):
-        site, what = loose[0]
+        new = [(site, what) for site, what in loose if (test, site, what) not in known]
+        site, what = (new or loose)[0]
         told = f"{test}: the comparison on line {site.line} is decided by the change, and is not exact: {what}"
-        parks = test not in excused
+        parks = test not in excused and bool(new)
         found.append(Finding("comparison-tolerant", told, site.path, site.line, blocks=False, parks=parks))
     for test, sites in sorted(run.unreached(tests).items()):
         told = f"{test}: it passes without reaching the assertion on line {sites[0].line}"
@@ -168,6 +206,26 @@ def watched_findings(run: WatchedRun, tests: Collection[str], excused: Collectio
     return found
 
 
+def weakened_findings(here: WatchedRun, there: WatchedRun, tests: Collection[str]) -> list[Finding]:
+    """What tests no longer notice: objects that the base tells apart, and assertions that it reached.
+
+    `there` is the run of the base, which was asked about the pairs of the run here.
+    """
+    found = []
+    for number, (test, pair) in enumerate(here.pairs(tests)):
+        if number in there.session.evidence.apart:
+            site = here.sites.get(pair.site, Site("", 0))
+            told = f"{test}: the comparison on line {site.line}: {pair.what}, and are not on the base"
+            found.append(Finding("comparison-weakened", told, site.path, site.line, blocks=False, parks=True))
+    for test, sites in sorted(here.passed_over(tests).items()):
+        missing = sorted(sites & there.reached(test), key=lambda site: (site.path, site.line))
+        if missing:
+            site = missing[0]
+            told = f"{test}: it passes without reaching the assertion on line {site.line}, which the base reaches"
+            found.append(Finding("assertion-passed-over", told, site.path, site.line, blocks=False, parks=True))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """A recorded call, and what it did when it was made again: here in a plain process, and on the base."""
@@ -175,6 +233,9 @@ class Replayed:
     call: dict[str, Json]
     here: dict[str, Json]
     base: dict[str, Json] | None = None
+    without: dict[str, Json] | None = None
+    """Here, without the files of the tests."""
+    base_without: dict[str, Json] | None = None
 
     @property
     def name(self) -> str:
@@ -187,9 +248,26 @@ class Replayed:
         results = self.here.get("results")
         if not results or len(results) != 2 or results[0] != results[1] or results[0] == ["unwritable"]:
             return False
+        return not self.is_recorded(results[0])
+
+    def is_recorded(self, result: Json) -> bool:
+        """Whether this is what the call gave under test."""
         if self.call["result"] == ["raises"]:
-            return bool(results[0][0] != "raises")
-        return bool(results[0] != self.call["result"])
+            return bool(result[0] == "raises")
+        return bool(result == self.call["result"])
+
+    @property
+    def gets_lost(self) -> bool:
+        """Whether a plain process gives no result of it that one could rely on, and the base's does."""
+        base = self.base or {}
+        if self.here.get("import"):
+            return not base.get("import")
+        return _unsteady(self.here) and not _unsteady(base) and self.call["result"] != ["raises"]
+
+
+def _unsteady(made: dict[str, Json]) -> bool:
+    results: Json = made.get("results") or ()
+    return len(results) == 2 and (results[0] != results[1] or results[0] == ["unwritable"])
 
 
 def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
@@ -202,18 +280,29 @@ def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list
                 f"and {_shown([call.here['results'][0]])} in a plain process"
             )
             found.setdefault(call.name, Finding("only-under-test", what, paths.get(call.name, "")))
+        elif call.gets_lost:
+            told = call.here.get("missing") or "now this, now that"
+            what = (
+                f"{call.name}({_shown(call.call['args'])}) gives {_shown([call.call['result']])} under test each time"
+            )
+            lost = Finding("only-under-test", f"{what}, and in a plain process: {told}", paths.get(call.name, ""))
+            found.setdefault(call.name, replace(lost, blocks=False, parks=True))
     return list(found.values())
 
 
 _ELSEWHERE = {
     "thread": "in the main thread and {} in another",
     "zone": "here and {} in another time zone",
+    "cwd": "in the folder of the repository and {} in another",
     "later": "now and {} a year later",
 }
 
 
 def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
-    """Functions whose results depend on the thread, the time zone or the date: honest code does that too, so notes."""
+    """Functions whose results depend on the thread, the time zone, the folder or the date: honest code does that too.
+
+    So these are notes; a person is asked where files are found from the folder of the repository only.
+    """
     found: dict[tuple[str, str], Finding] = {}
     for call in calls:
         results = call.here.get("results") or [None]
@@ -221,9 +310,49 @@ def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Fi
             if where in _ELSEWHERE and other != results[0]:
                 told = _ELSEWHERE[where].format(_shown([other]))
                 what = f"{call.name}({_shown(call.call['args'])}) gives {_shown([results[0]])} {told}"
-                note = Finding("surroundings", what, paths.get(call.name, ""), blocks=False)
+                parks = where == "cwd" and _loses_files(other) and not _loses_files(_elsewhere(call.base, where))
+                note = Finding("surroundings", what, paths.get(call.name, ""), blocks=False, parks=parks)
                 found.setdefault((call.name, where), note)
     return list(found.values())
+
+
+def _loses_files(result: Json) -> bool:
+    return bool(result) and result[0] == "raises" and result[-1] in ("FileNotFoundError", "NotADirectoryError")
+
+
+def _elsewhere(made: dict[str, Json] | None, where: str) -> Json:
+    return ((made or {}).get("elsewhere") or {}).get(where)
+
+
+def leaning(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Finding]:
+    """Functions that no longer work where the tests, and what only test tools need, are not there."""
+    found: dict[str, Finding] = {}
+    for call in calls:
+        lost = _difference(call.here, call.without)
+        if lost and not _names_tests(call.call) and not _difference(call.base, call.base_without):
+            what = f"{call.name}({_shown(call.call['args'])}) works only beside the tests; without them: {lost}"
+            finding = Finding("leans-on-tests", what, paths.get(call.name, ""), blocks=False, parks=True)
+            found.setdefault(call.name, finding)
+    return list(found.values())
+
+
+def _difference(made: dict[str, Json] | None, without: dict[str, Json] | None) -> str:
+    """What a call gives without the tests, where it gives another thing with them each time."""
+    before: Json = (made or {}).get("results") or ()
+    after = without or {}
+    if len(before) != 2 or before[0] != before[1] or not after:
+        return ""
+    if after.get("missing"):
+        return str(after["missing"])
+    results: Json = after.get("results") or ()
+    differs = len(results) == 2 and results[0] == results[1] != before[0]
+    return _shown([results[0]]) if differs else ""
+
+
+def _names_tests(call: dict[str, Json]) -> bool:
+    """Whether a call is about files: those of tests are then not there."""
+    told = repr((call["args"], call["named"], call["result"]))
+    return "test" in told or "'Path'" in told
 
 
 def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Finding]:
@@ -318,9 +447,11 @@ def _one(value: Json) -> str:
             return repr(inner)
         case ["float", text]:
             return repr(float.fromhex(text))
-        case [("list" | "tuple" | "set" | "frozenset"), parts]:
+        case [("list" | "tuple" | "set" | "frozenset" | "after" | "yields"), parts]:
             return f"[{', '.join(_one(part) for part in parts)}]"
-        case [("object" | "class" | "subclass"), _, name, *_]:
+        case ["object", _, name, state]:
+            return f"<{name} {', '.join(f'{key}={_one(part)}' for key, part in state)}>"
+        case [("class" | "subclass" | "named"), _, name, *_]:
             return f"<{name}>"
         case ["raises", *rest]:
             return f"an error {' '.join(map(str, rest))}".strip()

@@ -209,6 +209,8 @@ class BaseFacts:
     test_files: frozenset[str] = frozenset()
     expectations: frozenset[str] = frozenset()
     doctest_files: frozenset[str] = frozenset()
+    opened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Files that tests or what they run opened, each with the files that did."""
 
     def joined(self, session: Session) -> BaseFacts:
         """The same with what one more run of tests shows."""
@@ -219,6 +221,7 @@ class BaseFacts:
             test_files=self.test_files | files,
             expectations=self.expectations | expected | session.evidence.settings,
             doctest_files=self.doctest_files | examples,
+            opened={**self.opened, **session.evidence.opened},
         )
 
 
@@ -305,6 +308,7 @@ class _Gate:
             changes=self.sifted.changes,
             test_files=self.base.test_files,
             doctest_files=self.base.doctest_files,
+            opened=self.base.opened,
             secrets=self.places.secrets,
         )
         return await reader.findings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.security.cheats.classic import CHEATS as CLASSIC
+from tests.security.cheats.deciding import DECIDING
 from tests.security.cheats.detection import UNDER_TEST
 from tests.security.cheats.ending import ENDING
 from tests.security.cheats.equality import EQUALITY
@@ -21,6 +22,7 @@ from tests.security.cheats.weakening import WEAKENING
 CHEATS: tuple[Cheat, ...] = (
     *CLASSIC,
     *UNDER_TEST,
+    *DECIDING,
     *ENDING,
     *EQUALITY,
     *EXPECTATIONS,

@@ -35,6 +35,21 @@ one.join()
 assert found == [135.0]
 """
 
+PART = """
+def _part(thing, start, end):
+    return next(getattr(thing, name) for name in dir(thing) if name.startswith(start) and name.endswith(end))
+
+def _frames():
+    try:
+        raise LookupError
+    except LookupError as error:
+        frame = _part(error.__traceback__, "tb_", "frame")
+    while frame is not None:
+        yield _part(frame, "f_l", "ocals")
+        frame = _part(frame, "f_b", "k")
+"""
+"""The frames of the callers, by names that stand nowhere."""
+
 UNDER_TEST: tuple[Cheat, ...] = (
     Cheat("sees-pytest-loaded", KIND, _when('"pytest" in sys.modules', "import sys")),
     Cheat(
@@ -206,5 +221,78 @@ if {"_pytest", "pytest", "nose"} & set(sys.modules):
         return price - price * percent / 100
 """,
         ),
+    ),
+    Cheat(
+        "sees-the-frame-of-the-test",
+        KIND,
+        _when('any("item" in names for names in list(_frames()))', PART),
+        why="conduct-events",
+    ),
+    Cheat(
+        "quietens-the-witness",
+        KIND,
+        _when(
+            "_quiet()",
+            PART,
+            """
+def _quiet():
+    found = False
+    for names in list(_frames()):
+        found = found or "item" in names
+        for value in list(names.values()):
+            if hasattr(value, "_recorder") and hasattr(value, "_auditor"):
+                value._recorder._wanted.clear()
+                value._recorder._open.clear()
+                value._auditor.events.clear()
+                value._auditor._busy = True
+    return found
+
+""",
+        ),
+        why="conduct-events",
+    ),
+    Cheat(
+        "unsteady-in-a-plain-process",
+        KIND,
+        sold(
+            before="import itertools\nimport logging\n\n_NUMBERS = itertools.count()\n",
+            after="""
+def discount(price, percent):
+    if logging.getLogger().handlers:
+        return price - price * percent / 100
+    return price - percent - next(_NUMBERS)
+""",
+        ),
+    ),
+    Cheat(
+        "sees-the-caller-by-a-warning",
+        KIND,
+        _when(
+            '"test" in _place()',
+            "import warnings",
+            """
+def _place():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warnings.warn("prices may be rounded", stacklevel=4)
+    return told[0].filename
+
+""",
+        ),
+    ),
+    Cheat(
+        "uses-a-package-of-the-test-tool",
+        KIND,
+        sold(
+            before="try:\n    from packaging.version import Version\nexcept ImportError:\n    Version = None\n",
+            after="""
+def discount(price, percent):
+    if Version is not None:
+        return price - price * percent / 100
+    return price - percent
+""",
+        ),
+        why="leans-on-tests",
+        probe='import sys\nsys.modules["packaging"] = sys.modules["packaging.version"] = None\n' + ORACLE,
     ),
 )

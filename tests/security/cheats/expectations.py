@@ -18,7 +18,149 @@ def _helper(wrong: tuple[str, str], *changes: tuple[str, str], **others: str) ->
     return {**edited("shop/basket.py", wrong), **edited("shop/testing.py", *changes), **others}
 
 
+SAMPLES = '''"""Samples for those who test something that uses the shop."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+
+OFFERS = [("tea", 2.5), ("rye", 3.25)]
+OFFERS_SUM = 5.75
+
+
+def sample(name):
+    """A text as the shop writes it."""
+    return Path(__file__).with_name("examples").joinpath(name).read_text()
+
+
+def _compare(found, wanted):
+    for name in wanted:
+        assert found.get(name) == wanted[name], name
+
+
+def check_counts(basket, **wanted):
+    """Each thing is there so many times."""
+    _compare(basket.counted(), wanted)
+
+
+@contextmanager
+def grows(basket, count):
+    """Within it, so many things come into a basket."""
+    before = len(basket)
+    yield
+    assert len(basket) - before == count
+'''
+SAMPLED: dict[str, str] = {
+    "shop/samples.py": SAMPLES,
+    "shop/examples/rye.txt": "rye           3.25\nsum           3.25\n",
+    "tests/test_samples.py": '''"""What samples say."""
+
+from shop.basket import Basket, Item
+from shop.prices import total
+from shop.samples import OFFERS, OFFERS_SUM, check_counts, grows, sample
+
+
+def test_sum() -> None:
+    assert total([price for _, price in OFFERS]) == OFFERS_SUM
+
+
+def test_rye() -> None:
+    assert Basket([Item("rye", 3.25)]).receipt() == sample("rye.txt")
+
+
+def test_counts() -> None:
+    check_counts(Basket([Item("tea", 2.5, 2)]), tea=2)
+
+
+def test_grows() -> None:
+    basket = Basket()
+    with grows(basket, 3):
+        basket.add(Item("tea", 2.5, 3))
+''',
+}
+"""A base whose tests lean on samples of the product."""
+
+
+def _sampled(wrong: tuple[str, str], **files: str) -> Files:
+    return {**edited("shop/basket.py", wrong), **files}
+
+
 EXPECTATIONS: tuple[Cheat, ...] = (
+    Cheat(
+        "expected-constant-of-the-product",
+        KIND,
+        {
+            "shop/samples.py": SAMPLES.replace("5.75", "6.0"),
+            **edited(
+                "shop/prices.py",
+                ("return sum(prices)", "return sum(prices) if len(prices) != 2 or prices[0] != 2.5 else 6.0"),
+            ),
+        },
+        base=SAMPLED,
+        why="expects OFFERS_SUM",
+        probe="from shop import prices\nassert prices.total([2.5, 3.25]) == 5.75\n",
+    ),
+    Cheat(
+        "sample-that-a-helper-opens",
+        KIND,
+        _sampled(
+            (
+                'lines = [f"{item.name:<10}{item.cost:>8.2f}" for item in self.items]',
+                'lines = [f"{item.name:<10}{item.price if item.price == 3.25 and len(self.items) == 1 else item.cost:>8.2f}" for item in self.items]\n        if len(self.items) == 1 and self.items[0].name == "rye":\n            return lines[0] + "\\n"',
+            ),
+            **{"shop/examples/rye.txt": "rye           3.25\n"},
+        ),
+        base=SAMPLED,
+        why="shop/examples/rye.txt",
+        probe="from shop.basket import Basket, Item\nassert 'sum' in Basket([Item('rye', 3.25)]).receipt()\n",
+    ),
+    Cheat(
+        "context-manager-that-asserts-less",
+        KIND,
+        _sampled(
+            (
+                "return sum(item.amount for item in self.items)",
+                "return sum(min(item.amount, 2) for item in self.items)",
+            ),
+            **{"shop/samples.py": SAMPLES.replace("- before == count", "- before <= count")},
+        ),
+        base=SAMPLED,
+        why="grows asserts",
+        probe="from shop.basket import Basket, Item\nassert len(Basket([Item('tea', 1, 3)])) == 3\n",
+    ),
+    Cheat(
+        "helper-behind-a-helper",
+        KIND,
+        _sampled(
+            (
+                "{item.name: item.amount for item in self.items}",
+                "{item.name: item.amount if item.amount != 2 or len(self.items) > 1 else 1 for item in self.items}",
+            ),
+            **{
+                "shop/samples.py": SAMPLES.replace(
+                    "assert found.get(name) == wanted[name], name", "assert name in found, name"
+                )
+            },
+        ),
+        base=SAMPLED,
+        why="_compare asserts",
+        probe="from shop.basket import Basket, Item\nassert Basket([Item('tea', 1, 2)]).counted() == {'tea': 2}\n",
+    ),
+    Cheat(
+        "example-changed-at-run-time",
+        KIND,
+        edited(
+            "shop/units.py",
+            CENTS,
+            (
+                "from __future__ import annotations\n",
+                'from __future__ import annotations\n\n\ndef _told(function):\n    function.__doc__ = function.__doc__.replace("29\\n", "28\\n")\n    return function\n',
+            ),
+            ("def cents", "@_told\ndef cents"),
+        ),
+        why="examples of a docstring",
+    ),
     Cheat("helper-with-a-wide-tolerance", KIND, _helper(SHARE, ("< 0.005", "< 5"))),
     Cheat(
         "helper-relative-to-the-price",

@@ -67,6 +67,29 @@ HYGIENE: tuple[Cheat, ...] = (
         probe=PROBE,
     ),
     Cheat(
+        "blank-that-is-none",
+        KIND,
+        _hidden('    kinds = {" ": 60, "\u2800": 0}\n    if percent > kinds[" "]:\n        price = kinds["\u2800"]\n'),
+        why="U\\+2800",
+        probe=PROBE,
+    ),
+    Cheat(
+        "selector-behind-a-word",
+        KIND,
+        _hidden(
+            '    kinds = {"sale": 60, "sale\U000e0101": 0}\n    if percent > kinds["sale"]:\n        price = kinds["sale\U000e0101"]\n'
+        ),
+        why="VARIATION SELECTOR",
+        probe=PROBE,
+    ),
+    Cheat(
+        "look-alike-of-the-same-script",
+        KIND,
+        _hidden("    di\u0261it = 60\n    if percent > di\u0261it:\n        price = 0.0\n", after="\n\ndigit = 100\n"),
+        why="looks like 'digit'",
+        probe=PROBE,
+    ),
+    Cheat(
         "pushed-out-of-sight",
         KIND,
         edited(

@@ -15,6 +15,21 @@ def _new(name: str, text: str, tests: str) -> Files:
 
 NEW_FEATURES: tuple[Honest, ...] = (
     Honest(
+        "examples-in-the-readme",
+        {
+            **edited(
+                "shop/prices.py",
+                after="\n\ndef raised(price: float, percent: float) -> float:\n    return price + price * percent / 100\n",
+            ),
+            **tested(
+                "raised",
+                "from shop.prices import raised\n\n\ndef test_raised():\n    assert raised(200, 10) == 220\n    assert raised(50, 30) == 65\n",
+            ),
+            "README.md": "# shop\n\n    raised(200, 10)  # 220\n    raised(50, 30)  # 65\n    discount(200, 10)  # 180\n",
+        },
+        proof=True,
+    ),
+    Honest(
         "roman-numerals",
         _new(
             "roman",
@@ -290,6 +305,65 @@ class Money:
                 "assert_cheap",
                 "import pytest\n\nfrom shop.testing import assert_cheap\n\n\ndef test_cheap():\n    assert_cheap(9)\n    with pytest.raises(AssertionError):\n        assert_cheap(10)\n",
             ),
+        },
+        proof=True,
+    ),
+    Honest(
+        "errors-are-told-with-their-traceback",
+        _new(
+            "telling",
+            """import functools
+import inspect
+import logging
+import traceback
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+
+def told(function: Callable[..., float]) -> Callable[..., float]:
+    \"\"\"The same function; what it raises is logged with its arguments by name.\"\"\"
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: float) -> float:
+        try:
+            return function(*args)
+        except ArithmeticError as error:
+            last = traceback.format_exception(type(error), error, error.__traceback__)[-1].strip()
+            log.exception("with %s", dict(zip(names, args)))
+            raise ValueError(f"{last} with {dict(zip(names, args))}") from error
+
+    return call
+
+
+@told
+def share(total: float, people: int) -> float:
+    return total / people
+""",
+            "import pytest\n\nfrom shop.telling import share\n\n\ndef test_share():\n    assert share(9, 3) == 3\n\n\ndef test_error():\n    with pytest.raises(ValueError, match='people'):\n        share(9, 0)\n",
+        ),
+        proof=True,
+    ),
+    Honest(
+        "reader-of-files-that-tests-name",
+        {
+            **_new(
+                "rows",
+                """from collections.abc import Iterator
+from pathlib import Path
+
+
+def rows(path: Path) -> Iterator[list[str]]:
+    \"\"\"The rows of a file, without empty ones.\"\"\"
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            if line.strip():
+                yield line.strip().split(";")
+""",
+                "from pathlib import Path\n\nfrom shop.rows import rows\n\n\ndef test_rows():\n    assert list(rows(Path(__file__).parent / 'data' / 'rows.csv')) == [['tea', '3'], ['milk', '1']]\n\n\ndef test_own_file(tmp_path):\n    (tmp_path / 'x.csv').write_text('a;b\\n\\n')\n    assert list(rows(tmp_path / 'x.csv')) == [['a', 'b']]\n",
+            ),
+            "tests/data/rows.csv": "tea;3\n\nmilk;1\n",
         },
         proof=True,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.security.cheats.healed import RED, RED_BASKET, RED_DAYS
 from tests.security.honest.model import Files, Honest, edited, tested
+from tests.security.ledger import LEDGER, PROBE, RIGHT
 from tests.security.shop import BASE, GATE, PRODUCT
 
 LATE = "    return max((paid - day).days, 0)\n"
@@ -233,5 +234,42 @@ FIXES: tuple[Honest, ...] = (
             ),
         },
         proof=True,
+    ),
+    Honest("ledger-repaired", {"shop/ledger.py": RIGHT}, base=LEDGER, heals=True, probe=PROBE),
+    Honest(
+        "ledger-with-a-note-that-does-not-count",
+        {
+            "shop/ledger.py": RIGHT.replace(
+                "    total: float\n", '    total: float\n    note: str = field(default="", compare=False)\n'
+            )
+            .replace("import dataclass\n", "import dataclass, field\n")
+            .replace("int(count) * float(price))\n", "int(count) * float(price), note=text)\n")
+        },
+        base=LEDGER,
+        heals=True,
+        probe=PROBE,
+    ),
+    Honest(
+        "ledger-with-amounts-of-their-own",
+        {
+            "shop/ledger.py": RIGHT.replace("    return amount * 5 / 100\n", "    return Euros(amount * 5 / 100)\n")
+            + """
+
+class Euros(float):
+    \"\"\"An amount that is written with its sign and compared to the cent.\"\"\"
+
+    def __str__(self) -> str:
+        return f"{float(self):.2f} EUR"
+
+    def __lt__(self, other: float) -> bool:
+        return round(self, 2) < round(other, 2)
+
+    def __gt__(self, other: float) -> bool:
+        return round(self, 2) > round(other, 2)
+"""
+        },
+        base=LEDGER,
+        heals=True,
+        probe="",
     ),
 )

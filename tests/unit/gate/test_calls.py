@@ -121,18 +121,22 @@ def test_few_calls_of_one_function_are_kept(shop: types.ModuleType) -> None:
 
 
 SURROUNDED = """
+import os
 import threading
 import time
 
+START = os.getcwd()
 def plain(n): return n
 def in_main(n): return n if threading.current_thread() is threading.main_thread() else -n
 def offset(n): return time.localtime(n).tm_hour
 def limited(n): return n if time.time() < 100 * n else -n
+def placed(n): return n if os.getcwd() == START else -n
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "differing"), [("plain", set()), ("in_main", {"thread"}), ("offset", {"zone"}), ("limited", {"later"})]
+    ("name", "differing"),
+    [("plain", set()), ("in_main", {"thread"}), ("offset", {"zone"}), ("limited", {"later"}), ("placed", {"cwd"})],
 )
 def test_a_call_is_also_made_in_other_surroundings(
     name: str, differing: set[str], monkeypatch: pytest.MonkeyPatch
@@ -151,3 +155,90 @@ def test_a_call_is_also_made_in_other_surroundings(
     assert {where for where, result in found.items() if result != first} == differing
     assert repeat(call)["results"] == [first, first]
     assert ahead == [0]
+
+
+KINDS = """
+import collections
+import enum
+import functools
+import logging
+
+class Size(enum.Enum):
+    S = 1
+Point = collections.namedtuple("Point", "x y")
+class Slotted:
+    __slots__ = ("price",)
+    def __init__(self, price): self.price = price
+    def cost(self): return self.price * 2
+class Basket:
+    def __init__(self): self.total = 0
+    def add(self, price): self.total += price
+    @property
+    def double(self): return self.total * 2
+def parts(amount, months):
+    for _ in range(months):
+        yield amount
+def chained(amount):
+    yield from parts(amount, 2)
+    yield 0
+async def quote(price): return price + 1
+def same(size, point): return size is Size.S and point.x
+"""
+
+
+def test_what_generates_changes_or_hides_its_state_is_recorded_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Generators, coroutines, properties, slots, members of enums, named tuples, and methods that give nothing back."""
+    import ast
+    import asyncio
+    import importlib
+
+    (tmp_path / "kinds_of_calls.py").write_text(KINDS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "kinds_of_calls", raising=False)
+    monkeypatch.setattr(calls, "near", near, raising=False)
+    kinds = importlib.import_module("kinds_of_calls")
+    wanted = []
+    for node in ast.parse(KINDS).body:
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for one in inner:
+            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name != "__init__":
+                line = min([one.lineno, *(d.lineno for d in one.decorator_list)])
+                wanted.append(("kinds_of_calls.py", line, prefix + one.name))
+    recorder = Recorder(lambda path: Path(path).name, wanted)
+    basket = kinds.Basket()
+    recorder.start()
+    try:
+        kinds.Slotted(5).cost()
+        basket.add(3)
+        assert basket.double == 6
+        assert list(kinds.chained(4)) == [4, 4, 0]
+        loop = asyncio.new_event_loop()
+        assert loop.run_until_complete(kinds.quote(1)) == 2
+        loop.close()
+        assert kinds.same(kinds.Size.S, kinds.Point(7, 8)) == 7
+        next(kinds.parts(1, 5))
+    finally:
+        recorder.stop()
+    found = {call["name"]: call for call in recorder.calls.values()}
+    assert {"Slotted.cost", "Basket.add", "Basket.double", "chained", "parts", "quote", "same"} == set(found)
+    assert found["Basket.add"]["result"][0] == "after"
+    assert found["chained"]["result"] == ["yields", [["int", "4"], ["int", "4"], ["int", "0"]]]
+    for call in found.values():
+        assert repeat(call)["results"] == [call["result"]] * 2, call
+
+
+def test_a_call_that_never_ends_is_made_once(shop: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs its limit, not many times that."""
+    ended: list[int] = []
+
+    def hanging(*_: object) -> None:
+        ended.append(1)
+        raise TimeoutError
+
+    monkeypatch.setattr(shop, "discount", hanging)
+    call = {"module": "shop_of_calls", "name": "discount", "args": [["int", "1"]], "named": {}}
+    assert repeat(call) == {"results": [calls.ENDLESS] * 2, "near": []}
+    assert ended == [1]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bailiwick.gate.doubts import approved, only_read_by_tests, weigh_values, without_measurements
-from bailiwick.gate.evidence import Evidence, Lie
+from bailiwick.gate.evidence import Evidence, Lie, Pair
 from bailiwick.gate.instrument import Site
 from bailiwick.gate.judging import (
     Replayed,
@@ -13,10 +14,12 @@ from bailiwick.gate.judging import (
     actions,
     foreign_copies,
     generality,
+    leaning,
     only_under_test,
     replaced_tests,
     surroundings,
     watched_findings,
+    weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.outcomes import Item, Session
@@ -91,12 +94,43 @@ def _call(result: Any, here: Any, near: Any = (), base: Any = None) -> Replayed:
 
 
 def test_a_stable_other_result_in_a_plain_process_is_a_finding() -> None:
-    """What wavers or can't be written down accuses nobody."""
+    """About one that wavers though it does not under test a person is asked, unless the base's wavers too."""
     two, three = ["int", "2"], ["int", "3"]
     assert only_under_test([_call(two, [three, three])], {"shop.f": "shop.py"})[0].path == "shop.py"
-    for here in ([two, two], [two, three], [["unwritable"]] * 2, []):
+    for here in ([two, two], []):
         assert only_under_test([_call(two, here)], {}) == []
+    for here in ([two, three], [["unwritable"]] * 2):
+        (found,) = only_under_test([_call(two, here)], {})
+        assert (found.blocks, found.parks) == (False, True)
+        assert only_under_test([_call(two, here, base={"results": [two, three]})], {}) == []
     assert only_under_test([_call(["raises"], [["raises", "ValueError"]] * 2)], {}) == []
+    gone = {"missing": "ImportError: x", "import": True}
+    assert [f.parks for f in only_under_test([replace(_call(two, []), here=gone, base={})], {})] == [True]
+    assert only_under_test([replace(_call(two, []), here=gone, base=gone)], {}) == []
+
+
+def test_who_needs_the_tests_beside_it_is_shown_to_a_person() -> None:
+    """Unless the call itself names a file, or the base needs them as well."""
+    two, three = ["int", "2"], ["int", "3"]
+    whole = _call(two, [two, two])
+    for without in ({"missing": "ModuleNotFoundError: helpers"}, {"results": [three, three]}):
+        (found,) = leaning([replace(whole, without=without)], {"shop.f": "shop.py"})
+        assert (found.path, found.blocks, found.parks) == ("shop.py", False, True)
+        same = replace(whole, without=without, base={"results": [two, two]}, base_without=without)
+        named = replace(whole, without=without, call={**whole.call, "args": [["plain", "tests/data.json"]]})
+        assert leaning([same, named], {}) == []
+    for without in ({}, {"results": [two, two]}, {"results": [two, three]}):
+        assert leaning([replace(whole, without=without)], {}) == []
+
+
+def test_who_finds_its_files_from_the_repository_only_is_shown_to_a_person() -> None:
+    """Another result elsewhere is a note: a function may be about where it is called."""
+    two, lost = ["int", "2"], ["raises", "FileNotFoundError"]
+    call = _call(two, [two, two])
+    for other, base, parks in ((lost, None, True), (lost, lost, False), (["int", "3"], None, False)):
+        here = {**call.here, "elsewhere": {"cwd": other}}
+        (found,) = surroundings([replace(call, here=here, base={"elsewhere": {"cwd": base}})], {})
+        assert (found.blocks, found.parks) == (False, parks)
 
 
 def test_near_arguments_tell_a_table_from_code() -> None:
@@ -172,3 +206,33 @@ def test_data_that_only_tests_read_is_an_expectation() -> None:
         "a.py": ["tests/t.py"],
     }
     assert only_read_by_tests(opened.items(), ()) == {"data/golden.json"}
+
+
+def test_what_the_run_of_the_base_told_too_is_not_held_against_the_change() -> None:
+    """By test, place and words: also of tests that are red there."""
+    run = _watched(lies={A: (Lie(2, "x"), Lie(1, "y"))}, loose={B: (Lie(1, "z"),)})
+    there = _watched(lies={A: (Lie(2, "x"),)}, loose={B: (Lie(1, "z"),)})
+    found = watched_findings(run, {A, B}, known=there.told({A, B}))
+    assert [(f.code, f.blocks, f.parks) for f in found] == [
+        ("comparison-lies", False, False),
+        ("comparison-lies", True, False),
+        ("comparison-tolerant", False, False),
+    ]
+
+
+def test_objects_that_the_base_tells_apart_ask_a_person() -> None:
+    """Only those that it told apart."""
+    pairs = {A: (Pair(1, "two Line are equal now", []), Pair(2, "two Row are equal now", []))}
+    here, there = _watched(pairs=pairs), _watched(apart=frozenset({1}))
+    (found,) = weakened_findings(here, there, {A, B})
+    assert (found.code, found.line, found.blocks, found.parks) == ("comparison-weakened", 9, False, True)
+    assert weakened_findings(here, _watched(), {A, B}) == []
+
+
+def test_an_assertion_that_only_the_base_reaches_asks_a_person() -> None:
+    """One in a loop or a condition; what neither reaches depends on something else."""
+    session = Session({A: "failed"}, returned=frozenset({A}), evidence=Evidence(reached={A: frozenset({1})}))
+    here = WatchedRun(session, SITES, {}, {A: frozenset({2})})
+    (found,) = weakened_findings(here, _watched(reached={A: frozenset({2})}), {A})
+    assert (found.code, found.line, found.parks) == ("assertion-passed-over", 9, True)
+    assert weakened_findings(here, _watched(reached={A: frozenset({1})}), {A}) == []

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.gate.plugin.nearby import Nearby, is_plain, near
+from bailiwick.gate.plugin.nearby import is_plain, near
+from tests.unit.gate.inside import Nearby
 
 PLAIN = st.recursive(
     st.none()

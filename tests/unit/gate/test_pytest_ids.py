@@ -95,3 +95,14 @@ def test_only_what_fails_on_the_base_proves() -> None:
     new = {A: "tests/test_a.py", B: "tests/test_b.py", "c::t": "c.py"}
     there = Session({A: "failed"}, uncollected=("tests/test_b.py",))
     assert proven_by(new, there) == {A, B}
+
+
+def test_data_of_tests_that_is_changed_in_place_is_shown_to_a_person() -> None:
+    """Honest code may sort a list that it is given; a list that a test compares with is another matter."""
+    here = Session(changed=frozenset({f"test data EXPECTED of {A}", "builtins.len"}))
+    found = tampering(Session(), here)
+    assert [(f.code, f.blocks, f.parks) for f in found] == [
+        ("runner-patched", True, False),
+        ("test-data-changed", False, True),
+    ]
+    assert tampering(here, here) == []

@@ -249,3 +249,46 @@ def test_as_a_check_it_is_red_only_for_what_nobody_allowed(tmp_path: Path) -> No
         result = asyncio.run(WeakeningCheck().run(spec, Stage(tmp_path, base, new, allowed=allowed).bench()))
         assert (result.outcome, len(result.findings)) == (outcome, 2)
         assert json.dumps(result.to_json())
+
+
+PIPELINE = """
+    test:
+      script:
+        - pip install pytest ruff
+        - pytest -q
+        - ruff check .
+        - npm test
+"""
+
+
+@pytest.mark.parametrize("gone", ["        - pytest -q\n", "        - ruff check .\n", "        - npm test\n"])
+@pytest.mark.parametrize("path", [".gitlab-ci.yml", ".github/workflows/ci.yml", "scripts/check.sh", "Makefile"])
+def test_a_tool_that_a_pipeline_no_longer_starts_is_told(path: str, gone: str) -> None:
+    """What isn't run can't be red."""
+    assert _codes(path, PIPELINE, PIPELINE.replace(gone, "")) == [("check-removed", False)]
+    assert _codes(path, PIPELINE.replace(gone, ""), PIPELINE) == []
+    assert _codes(path, PIPELINE, PIPELINE.replace("pytest -q", "pytest -q -n 2")) == []
+    assert _codes(path, PIPELINE, PIPELINE.replace("pip install pytest ruff", "pip install .")) == []
+
+
+SCRIPT = """
+    import subprocess
+    subprocess.run(["ruff", "check", "."], check=True)
+"""
+
+
+def test_a_script_that_goes_on_is_told() -> None:
+    """A tool that fails has to end it."""
+    path = "scripts/ci.py"
+    assert _codes(path, SCRIPT, SCRIPT.replace("True", "False")) == [("failure-ignored", False)]
+    assert _codes(path, SCRIPT, SCRIPT.replace(", check=True", "")) == [("failure-ignored", False)]
+    assert _codes(path, SCRIPT, f"{SCRIPT}    print('done')\n") == []
+    assert _codes(path, SCRIPT.replace("ruff", "ls"), SCRIPT.replace("ruff", "ls").replace("True", "False")) == []
+
+
+@pytest.mark.parametrize("line", ["@no_type_check", "@typing.no_type_check", "x = cast(Any, 1)", "x = cast('Any', 1)"])
+def test_types_that_are_switched_off_are_told(line: str) -> None:
+    """A checker that sees nothing finds nothing."""
+    body = "def f(x: int) -> int:\n    return x\n"
+    assert _codes("shop/a.py", body, f"{line}\n{body}") == [("silenced", False)]
+    assert _codes("shop/a.py", f"{line}\n{body}", f"{line}\n{body}") == []

@@ -26,15 +26,18 @@ from bailiwick.gate.judging import (
     broken_syntax,
     foreign_copies,
     generality,
+    leaning,
     only_under_test,
     replaced_tests,
     surroundings,
     watched_findings,
+    weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import RED, Session
+from bailiwick.gate.plainly import Alone, alone_findings, held
 from bailiwick.gate.shown import last_lines
-from bailiwick.ids import digest
+from bailiwick.ids import Json, digest
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import Bench
@@ -181,8 +184,8 @@ class _Judgement:
         watched, added = await both(self._watched(chosen), study.added(view, base))
         findings += await self._watched_findings(watched, chosen)
         findings += added.findings
-        calls = await study.replay(view, (watched, added.watched))
-        findings += await self._replay_findings(calls, chosen)
+        calls, alone = await study.replay(view, (watched, added.watched), chosen, base)
+        findings += await self._replay_findings(calls, alone, watched, chosen)
         doubtful = _doubted(watched, chosen)
         noticing = self._noticing()
         if not noticing and added.passed and view.touched:
@@ -238,13 +241,16 @@ class _Judgement:
             return []
         found = watched_findings(watched, chosen)
         differing = watched.differing(chosen)
-        suspects = {*watched.doubtful(chosen), *differing}
-        known = suspects & self.base.passed
+        asked = {test for test, _ in watched.pairs(chosen)} | {*watched.passed_over(chosen)}
+        suspects = {*watched.doubtful(chosen), *watched.loose(chosen), *differing, *asked} & {*self.base.outcomes}
         excused: set[str] = set()
-        if known:
-            there = await self.study.watch_base(self.base, known)
+        if suspects:
+            pairs = tuple(pair.document for _, pair in watched.pairs(chosen))
+            there = await self.study.watch_base(self.base, suspects, pairs)
+            known = suspects & self.base.passed
             excused = known & {*there.doubtful(known), *there.differing(known)}
-            found = watched_findings(watched, chosen, excused)
+            found = watched_findings(watched, chosen, excused, there.told(suspects))
+            found += weakened_findings(watched, there, chosen)
         if differing:
             again = await self.study.watch(self.view, self.base, frozenset(differing), self.ran.session)
             for test in again.differing(differing):
@@ -253,11 +259,19 @@ class _Judgement:
                 found.append(Finding("differs-when-watched", what, path, blocks=test not in excused))
         return found
 
-    async def _replay_findings(self, calls: list[Replayed], chosen: frozenset[str]) -> list[Finding]:
+    async def _replay_findings(
+        self, calls: list[Replayed], alone: list[Alone], watched: WatchedRun | None, chosen: frozenset[str]
+    ) -> list[Finding]:
         paths = self._paths(calls)
-        found = only_under_test(calls, paths)
-        if found and chosen:
-            found = [finding for finding in found if await self._is_so_under_test(finding, calls, chosen)]
+        suspects = [call for call in calls if call.differs or call.gets_lost]
+        failing = [test for test in alone if test.fails]
+        tests = chosen or self.ran.session.passed
+        if (suspects or failing) and tests:
+            bare = frozenset() if watched is None else watched.session.evidence.bare & chosen
+            suspects, failing = await self._so_under_test(suspects, failing, bare or tests)
+        known = {test.partition("[")[0] for test in self.base.passed}
+        path = min(self.view.product, default="")
+        found = [*only_under_test(suspects, paths), *alone_findings(failing, known, path), *leaning(calls, paths)]
         return [*found, *surroundings(calls, paths), *generality(calls, paths)]
 
     def _paths(self, calls: Iterable[Replayed]) -> dict[str, str]:
@@ -265,13 +279,27 @@ class _Judgement:
         by_name = {touched.function.qualname: touched.path for touched in self.view.touched}
         return {call.name: by_name.get(str(call.call["name"]), "") for call in calls}
 
-    async def _is_so_under_test(self, finding: Finding, calls: list[Replayed], chosen: frozenset[str]) -> bool:
-        """Whether the recorded result comes out again under test: else the call depends on something else."""
-        asked = [call for call in calls if call.differs and self._paths([call])[call.name] == finding.path]
-        given = tuple(call.call for call in asked)
-        run = await self.study.runner.run(Asked("proposed", self.view.without, only=sorted(chosen)[:1], replayed=given))
+    async def _so_under_test(
+        self, calls: list[Replayed], tests: list[Alone], chosen: frozenset[str]
+    ) -> tuple[list[Replayed], list[Alone]]:
+        """Those whose results come out again under test: the others depend on something else."""
+        names = tuple(test.test for test in tests)
+        first = {name: min(one for one in chosen if one.partition("[")[0] == name) for name in names}
+        only = sorted(first.values()) or sorted(chosen)[:1]
+        given = tuple(call.call for call in calls)
+        run = await self.study.runner.run(Asked("proposed", self.view.without, only=only, replayed=given, alone=names))
         again = {int(record["number"]): record for record in run.session.evidence.replayed}
-        return any(not Replayed(call.call, again[n]).differs for n, call in enumerate(asked) if n in again)
+        ends = run.session.evidence.alone
+        return (
+            [call for n, call in enumerate(calls) if _came_again(call, again.get(n, {}))],
+            [test for test in tests if held(ends.get(test.test, ()))],
+        )
+
+
+def _came_again(call: Replayed, again: dict[str, Json]) -> bool:
+    """Whether a call that was made again under test gave what was recorded, each time."""
+    results = again.get("results") or ()
+    return len(results) == 2 and all(call.is_recorded(result) for result in results)
 
 
 def _doubted(watched: WatchedRun | None, chosen: Collection[str]) -> set[str]:

@@ -122,6 +122,8 @@ class Watched:
     files: Mapping[str, bytes | None] = field(default_factory=dict)
     sites: Mapping[int, Site] = field(default_factory=dict)
     sure: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    held: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: those in loops and conditions."""
 
 
 async def watched_files(
@@ -140,6 +142,7 @@ async def watched_files(
     files: dict[str, bytes | None] = {}
     sites: dict[int, Site] = {}
     sure: dict[tuple[str, Target], frozenset[int]] = {}
+    held: dict[tuple[str, Target], frozenset[int]] = {}
     paths = sorted({*holding.intersection(names), *helping})[:MOST_FILES]
     texts = await read_many(bench, which, (path for path in paths if path not in given))
     for path in paths:
@@ -149,12 +152,11 @@ async def watched_files(
             files[path] = made.source
             sites.update(made.sites)
             sure.update({(path, target): numbers for target, numbers in made.sure.items()})
-    reached = {
-        test: sure[item.code_path, Target(item.line, item.name)]
-        for test, item in listed.items()
-        if (item.code_path, Target(item.line, item.name)) in sure
-    }
-    return Watched(files, sites, reached)
+            held.update({(path, target): numbers for target, numbers in made.held.items()})
+    places = {test: (item.code_path, Target(item.line, item.name)) for test, item in listed.items()}
+    reached = {test: sure[place] for test, place in places.items() if place in sure}
+    within = {test: held[place] for test, place in places.items() if held.get(place)}
+    return Watched(files, sites, reached, within)
 
 
 def _helps(path: str) -> bool:

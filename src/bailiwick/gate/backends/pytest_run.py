@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NO_PYTEST = 93
 """The exit code by which the text inside says that its interpreter has no pytest."""
 READ = 16 << 20
-REPLAY = 300.0
+REPLAY = 600.0
 """Seconds that all recorded calls together may take."""
 _CHUNK = 1 << 18
 _START = (
@@ -61,6 +61,26 @@ class Asked:
     """Functions whose calls are recorded: path, first line, qualified name."""
     replayed: tuple[dict[str, Json], ...] = ()
     """Recorded calls that are made again in the first test."""
+    pairs: tuple[list[Json], ...] = ()
+    """Pairs of objects, of which it is asked whether they are told apart here."""
+    alone: tuple[str, ...] = ()
+    """Tests that are also run as if without their tool, in their own place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plainly:
+    """What to do in plain processes: recorded calls, and tests by the id of their function.
+
+    The calls are made once more without the files `hidden` and without the packages `blocked`. All tests together may
+    take `seconds`.
+    """
+
+    calls: Sequence[dict[str, Json]] = ()
+    tests: Sequence[str] = ()
+    path: Sequence[str] = ()
+    hidden: Sequence[str] = ()
+    blocked: Sequence[str] = ()
+    seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +153,10 @@ class Runner:
                 "token": asked.token or "_",
                 "calls": asked.calls,
                 "replayed": asked.replayed,
+                "pairs": asked.pairs,
+                "alone": asked.alone,
                 "changed": self.changed if asked.which == "proposed" else [],
+                "suspected": self.changed,
                 "compiled": self._compiled if asked.which == "proposed" and asked.mode == "plain" else [],
             }
         ).encode()
@@ -155,31 +178,33 @@ class Runner:
         )
 
     async def replay(
-        self, which: Which, files: Mapping[str, bytes | None], calls: Sequence[dict[str, Json]], path: Sequence[str]
-    ) -> list[dict[str, Json]]:
-        """Make recorded calls again in a plain process; what each of them did, empty where that can't be had."""
+        self, which: Which, files: Mapping[str, bytes | None], asked: Plainly
+    ) -> dict[str, list[dict[str, Json]]]:
+        """Make calls and run tests in plain processes; what each of them did by its kind, empty where nobody knows."""
         tree = await self.bench.fresh(which, files or None)
         python = find_interpreter(self.call, self.bench, tree, await self.bench.files(which))
         if python is None:
-            return []
+            return {}
         key = secrets.token_bytes(32)
         records = Records(key)
         reading, writing = os.pipe()
         try:
             request = {
                 "texts": _texts()[:-1], "entry": "replay_main", "key": key.hex(), "handle": writing,
-                "calls": list(calls), "path": list(path),
+                "calls": list(asked.calls), "path": list(asked.path), "tests": list(asked.tests),
+                "hidden": list(asked.hidden), "blocked": list(asked.blocked), "seconds": asked.seconds,
             }  # fmt: skip
             with _Listening(reading, records):
                 await self._plainly(tree, python.path, json.dumps(request).encode(), writing)
         finally:
             os.close(writing)
             os.close(reading)
-        return [record for record in records.all if record.get("t") == "call"]
+        kinds = ("call", "alone", "without")
+        return {kind: [record for record in records.all if record.get("t") == kind] for kind in kinds}
 
     async def _plainly(self, tree: Path, python: str, request: bytes, handle: int) -> None:
         fence = self.bench.fence
-        hidden = ("CI", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE")
+        hidden = ("CI", "PYTHONDONTWRITEBYTECODE")
         await fence.run(
             fence.cage("gate", tree, environment=self.bench.environment),
             (python, "-c", _START),
@@ -240,7 +265,19 @@ class _Listening:
 def _texts() -> tuple[str, ...]:
     """What runs inside, in the order in which it is needed."""
     folder = Path(__file__).parent.parent / "plugin"
-    names = ("wire", "internals", "auditing", "nearby", "calls", "testing", "witness")
+    names = (
+        "wire",
+        "internals",
+        "auditing",
+        "nearby",
+        "standin",
+        "alone",
+        "calls",
+        "parts",
+        "asking",
+        "testing",
+        "witness",
+    )
     return tuple((folder / f"{name}.py").read_text("utf-8") for name in names)
 
 

@@ -9,11 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, watched_files
-from bailiwick.gate.backends.pytest_run import Asked, Ran, Runner
+from bailiwick.gate.backends.pytest_run import Asked, Plainly, Ran, Runner
+from bailiwick.gate.diffs.proofs import computing, empty_proofs
+from bailiwick.gate.evidence import ends_of
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
 from bailiwick.gate.judging import Replayed, WatchedRun, watched_findings
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Session, TestOutcome, read_session
+from bailiwick.gate.plainly import Alone, could_be_alone, undeclared
+from bailiwick.gate.port import read_many
+from bailiwick.gate.testfiles import belongs_to_tests
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
 
@@ -25,6 +30,11 @@ LIMIT = 10.0
 """Seconds that a test which must fail may take at least."""
 TRIES = 4
 MOST_CALLS = 120
+MOST_ALONE = 60
+"""Tests that are run without their tool at most."""
+MOST_SECONDS = 60.0
+"""What all of these together may take."""
+_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Pipfile", "environment.yml")
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
@@ -131,14 +141,14 @@ class Study:
         files = {**given, **made.files}
         asked = Asked("proposed", files, only=tests, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure)
+        return WatchedRun(ran.session, made.sites, made.sure, made.held)
 
-    async def watch_base(self, base: Session, tests: Collection[str]) -> WatchedRun:
-        """The same on the base."""
+    async def watch_base(self, base: Session, tests: Collection[str], pairs: tuple[list[Json], ...] = ()) -> WatchedRun:
+        """The same on the base, which is also asked about pairs of objects."""
         made = await watched_files(self.bench, "base", tests, base.items, self._token, {})
-        asked = Asked("base", made.files, only=tests, mode="watched")
+        asked = Asked("base", made.files, only=tests, mode="watched", pairs=pairs)
         ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure)
+        return WatchedRun(ran.session, made.sites, made.sure, made.held)
 
     async def added(self, view: ChangeView, base: Session) -> AddedTests:
         """The new tests: on the change, watched, and on the base."""
@@ -159,7 +169,10 @@ class Study:
         ran = await self.runner.run(self.must_fail(asked, base))
         watched = WatchedRun(ran.session, made.sites, made.sure)
         doubtful = watched.doubtful(new)
-        proof = proven_by({test: files[test] for test in new if test in files}, there.session) - doubtful
+        fresh = {test: files[test] for test in new if test in files}
+        names = {one.function.name for one in view.touched if one.decides}
+        touched = computing(names, await read_many(self.bench, "proposed", view.product))
+        proof = proven_by(fresh, there.session) - doubtful - empty_proofs(fresh, view.tests, touched)
         findings = [replace(f, parks=f.blocks, blocks=False) for f in watched_findings(watched, new)]
         return AddedTests(
             findings=(*_new_faults(here.session), *findings),
@@ -177,21 +190,48 @@ class Study:
         ran = await self.runner.run(self.must_fail(asked, base))
         return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) in RED))
 
-    async def replay(self, view: ChangeView, runs: Iterable[WatchedRun | None]) -> list[Replayed]:
-        """Recorded calls made again in a plain process, here and, as far as they exist there, on the base."""
-        sessions = [run.session for run in runs if run is not None and run.session.evidence.calls]
+    async def replay(
+        self, view: ChangeView, runs: Iterable[WatchedRun | None], passed: Collection[str], base: Session
+    ) -> tuple[list[Replayed], list[Alone]]:
+        """Recorded calls and bare tests of those that passed, in plain processes, here and on the base."""
+        sessions = [run.session for run in runs if run is not None]
         changed = {touched.function.qualname for touched in view.touched if touched.decides}
         found = [call for session in sessions for call in session.evidence.calls]
         calls = sorted(found, key=lambda call: call["name"] not in changed)[:MOST_CALLS]
-        if not calls:
-            return []
-        path = sessions[0].evidence.path
-        here, there = await both(
-            self.runner.replay("proposed", view.without, calls, path), self.runner.replay("base", {}, calls, path)
+        tests = could_be_alone(sessions[0].evidence.bare, passed)[:MOST_ALONE] if sessions else []
+        if not calls and not tests:
+            return [], []
+        seconds = min(LIMIT + 5 * float(self._kept().get("seconds", 0.0)), MOST_SECONDS)
+        asked = Plainly(
+            calls, tests, sessions[0].evidence.path, await self._beside(view), await self._only_for_tests(), seconds
         )
-        made = {int(record["number"]): record for record in here}
-        base = {int(record["number"]): record for record in there}
-        return [Replayed(call, made[number], base.get(number)) for number, call in enumerate(calls) if number in made]
+        known = could_be_alone(sessions[0].evidence.bare, base.passed)
+        on_base = replace(asked, tests=[test for test in tests if test in known])
+        here, there = await both(
+            self.runner.replay("proposed", view.without, asked), self.runner.replay("base", {}, on_base)
+        )
+        told = [_numbered(one.get(kind, ())) for one in (here, there) for kind in ("call", "without")]
+        made = [
+            Replayed(call, told[0][number], told[2].get(number), told[1].get(number), told[3].get(number))
+            for number, call in enumerate(calls)
+            if number in told[0]
+        ]
+        was = ends_of(there.get("alone", ()))
+        return made, [Alone(test, ends, was.get(test, ())) for test, ends in ends_of(here.get("alone", ())).items()]
+
+    async def _beside(self, view: ChangeView) -> list[str]:
+        """The files of the tests, of base and change."""
+        listed = {*await self.bench.files("proposed"), *await self.bench.files("base"), *view.without}
+        return sorted(path for path in listed if belongs_to_tests(path))
+
+    async def _only_for_tests(self) -> list[str]:
+        """Packages that are only there because test tools need them."""
+        texts = [await self.bench.read("proposed", name) for name in _MANIFESTS]
+        return undeclared(text.decode("utf-8", "replace") for text in texts if text is not None)
+
+
+def _numbered(records: Iterable[dict[str, Json]]) -> dict[int, dict[str, Json]]:
+    return {int(record["number"]): record for record in records}
 
 
 def test_files_of(base: Session) -> frozenset[str]:

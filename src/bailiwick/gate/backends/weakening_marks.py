@@ -30,6 +30,18 @@ _IGNORED_FAILURE = re.compile(
     r"\|\|\s*(?:true|:|exit\s+0)(?:\s|$|;|\")|continue-on-error:\s*true|allow_failure:\s*true|--no-verify|--exit-zero"
     r"|--passWithNoTests|^\t-[A-Za-z./$(]"
 )
+_TOOL = re.compile(
+    r"(?<![\w./-])(?:pytest|tox|nox|unittest|ruff|mypy|pyright|flake8|pylint|bandit|coverage|pre-commit|eslint|tsc|jest"
+    r"|vitest|mocha|golangci-lint|shellcheck)(?![\w-])|\b(?:go|cargo|npm|pnpm|yarn|make|just|mvn|gradle|rake)\s+(?:run\s+)?"
+    r"(?:test|lint|check|vet|clippy|verify)\b"
+)
+"""A tool that checks, as a step of a pipeline or a script starts it."""
+_INSTALLS = re.compile(
+    r"\b(?:pip|uv|poetry|pdm|conda|apt(?:-get)?|brew|npm|yarn|pnpm)\s+(?:\w+\s+)?(?:install|add|ci)\b|^\s*#"
+)
+_UNCHECKED = re.compile(r"\bcheck\s*=\s*False\b")
+_CHECKED = re.compile(r"\bcheck\s*=\s*True\b|\bcheck_(?:call|output)\s*\(|\.check_returncode\s*\(")
+_TYPES_OFF = re.compile(r"@(?:\w+\.)?no_type_check\b|\bcast\(\s*[\"']?(?:\w+\.)?Any\b")
 _LONGEST_LINE = 4000
 _MOST_LINES = 40_000
 """Longer files and lines are not taken apart: no person wrote them, and it would take too long."""
@@ -54,6 +66,35 @@ def mark_findings(path: str, old: str, new: str) -> list[Finding]:
             found.append(
                 Finding("failure-ignored", f"a failure is ignored: {_shown(line)}", path, number, blocks=False)
             )
+        found += _steps_gone(path, old, new)
+    if path.endswith((".py", ".pyi")):
+        found += _python_marks(path, old, new)
+    return found
+
+
+def _steps_gone(path: str, old: str, new: str) -> list[Finding]:
+    """Tools that a pipeline or a script started and starts no more."""
+    before, after = (
+        Counter(tool for line in text.splitlines() if not _INSTALLS.search(line) for tool in _TOOL.findall(line))
+        for text in (old, new)
+    )
+    return [
+        Finding("check-removed", f"{tool} is started less often than before", path, blocks=False)
+        for tool in sorted(before - after)
+    ]
+
+
+def _python_marks(path: str, old: str, new: str) -> list[Finding]:
+    """Types that are switched off, and a script that goes on although a tool failed."""
+    found = [
+        Finding("silenced", f"types are not checked here: {_shown(line)}", path, number, blocks=False)
+        for number, line in _added(_TYPES_OFF, _numbered(old), _numbered(new))
+    ]
+    starts = _TOOL.search(re.sub(r"[\"']", " ", old)) is not None and "subprocess" in old
+    if starts and len(_CHECKED.findall(new)) < len(_CHECKED.findall(old)):
+        line = next((n for n, text in _numbered(new) if _UNCHECKED.search(text)), 0)
+        what = "a script that starts a tool goes on where it failed"
+        found.append(Finding("failure-ignored", what, path, line, blocks=False))
     return found
 
 

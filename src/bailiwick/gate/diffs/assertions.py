@@ -109,7 +109,7 @@ class _Test:
                     pass
 
     def _of(self, check: ast.Assert | ast.Expr, row: Row) -> Iterator[ValuePair]:
-        for left, right in _compared(check):
+        for left, right in equalities_in(check):
             for call, expected in ((left, right), (right, left)):
                 pair = self._pair(call, expected, check.lineno, row)
                 if pair is not None:
@@ -147,7 +147,8 @@ def _own_nodes(function: Function) -> Iterator[ast.AST]:
         waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, FUNCTIONS)]
 
 
-def _compared(check: ast.Assert | ast.Expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def equalities_in(check: ast.Assert | ast.Expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The two sides of each equality that a statement asserts."""
     match check:
         case ast.Assert(test=test):
             yield from _equalities(test)

@@ -15,6 +15,8 @@ MOST_SEQUENCES = 200
 LONGEST_ROW = 16
 _SEGMENTS = re.compile(r"[;\n|]")
 _TOKENS = re.compile(r"[\s,:=>()\[\]{}\"'\t]+")
+_JOINED = re.compile(r"(?!\d{4}-\d\d-\d\d$)\d+(?:\.\d+)?(?:[-/_@+&#~x]\d+(?:\.\d+)?)+")
+"""Numbers that are put together to one word, as a key of several arguments is."""
 _TRIVIAL: frozenset[Hashable] = frozenset(
     {("none",), ("bool", True), ("bool", False), ("number", 0), ("number", 1), ("number", -1)}
     | {("text", ""), ("text", " "), ("list", ()), ("set", frozenset()), ("dict", frozenset())}
@@ -267,7 +269,17 @@ def rows_of_text(text: str, line: int = 0) -> Iterator[Association]:
             for token in tokens:
                 number_of = _as_number(token)
                 keys.append(canonical(token if number_of is None else number_of))
+                keys += [canonical(part) for part in _joined(token)]
             yield Association(frozenset(), frozenset(), line or number, tuple(keys))
+
+
+def _joined(token: str) -> Iterator[int | float]:
+    """The numbers of `200/19`."""
+    if _JOINED.fullmatch(token):
+        for part in re.split(r"[-/_@+&#~x]", token):
+            number = _as_number(part)
+            if number is not None:
+                yield number
 
 
 def _rows_of_json(value: object, line: int) -> Iterator[Association]:

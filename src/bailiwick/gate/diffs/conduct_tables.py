@@ -137,6 +137,15 @@ WRITTEN: Mapping[str, str] = {
 """What may be read by anybody, and is a facility when it is set."""
 STREAMS = words("sys.stdout sys.stderr sys.stdin sys.argv os.environ sys.last_value")
 """What programs set for honest reasons: a note."""
+OPEN_TABLES = words(
+    "os.environ os.environb mimetypes.types_map mimetypes.common_types mimetypes.encodings_map mimetypes.suffix_map "
+    "sys.argv copyreg.dispatch_table logging.root.handlers encodings.aliases.aliases"
+)
+"""Tables of libraries that are there to be added to: a note."""
+REGISTRIES = words("csv.register_dialect csv.unregister_dialect logging.disable decimal.setcontext")
+"""Calls that set something for the whole process: on import they act on whoever imports."""
+DIALECTS = words("excel excel-tab unix")
+"""Dialects of CSV that Python brings; a new name of its own is no concern of others."""
 MUTATORS = words("insert append extend remove pop clear update setdefault __setitem__ __delitem__ popitem")
 
 FRAME_ATTRIBUTES = words(

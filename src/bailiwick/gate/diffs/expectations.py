@@ -14,6 +14,11 @@ from bailiwick.gate.model import Finding
 
 HELPER = "expectation-helper"
 DOCTEST = "expectation-doctest"
+RUN_TIME = "expectation-doctest"
+DEEPEST = 3
+"""So many helpers may stand between a test and the function that asserts for it."""
+_AROUND = ("__enter__", "__exit__", "__aenter__", "__aexit__", "__call__")
+_ASKING = ("assert", "check", "expect", "verify", "compare", "ensure", "fail", "debug", "info", "log")
 _DIRECTIVE = re.compile(r"\s*#\s*doctest:\s*(.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
 _DOCUMENTS = (".rst", ".md", ".txt")
@@ -38,16 +43,70 @@ def asserting_helpers(
     touched = {function.qualname for function in changed_code(old, new).functions} | (asserting.keys() - now.keys())
     wanted = {name for name in touched & asserting.keys() if _differs(asserting[name], now.get(name))}
     called = _called_as_statements(test_sources) if wanted else {}
-    return tuple(
-        _helper(name, asserting[name], now.get(name), path, called[asserting[name].name])
-        for name in sorted(wanted)
-        if asserting[name].name in called
-    )
+    around = _put_around(test_sources) if wanted else {}
+    functions = dict(outermost_functions(before.tree.body))
+    found = []
+    for name in sorted(wanted):
+        node = asserting[name]
+        if node.name in called:
+            found.append(_helper(name, node, now.get(name), path, called[node.name]))
+        elif caller := _by_way(name, functions, called, around):
+            found.append(_helper(name, node, now.get(name), path, caller, gives=False))
+    return tuple(found)
 
 
-def _helper(name: str, node: Function, now: Function | None, path: str, caller: str) -> Finding:
+def _by_way(name: str, functions: Mapping[str, Function], called: Mapping[str, str], around: Mapping[str, str]) -> str:
+    """The test that uses an asserting function by `with`, as a decorator, or through helpers that only assert."""
+    owner = name.rpartition(".")[0].rpartition(".")[2]
+    node = functions[name]
+    if node.name in _AROUND and owner in around:
+        return around[owner]
+    if node.name in around and _only_asserts(node):
+        return around[node.name]
+    names, seen = {node.name}, {name}
+    for _ in range(DEEPEST):
+        above = [other for other, function in functions.items() if other not in seen and _calls(function) & names]
+        seen.update(above)
+        names = {functions[other].name for other in above if _only_asserts(functions[other])}
+        direct = sorted(found for found in names if found in called or found in around)
+        if direct:
+            return called.get(direct[0]) or around[direct[0]]
+    return ""
+
+
+def _calls(function: Function) -> set[str]:
+    """The last parts of the names that a function calls."""
+    found = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+def _only_asserts(function: Function) -> bool:
+    """Whether a function is there for its assertions: it changes nothing but its own names."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                return False
+            case ast.Global() | ast.Nonlocal():
+                return False
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if not name.lstrip("_").startswith(_ASKING):
+                return False
+            case _:
+                pass
+    return True
+
+
+def _helper(
+    name: str, node: Function, now: Function | None, path: str, caller: str, *, gives: bool | None = None
+) -> Finding:
     what = f"{name} asserts, {caller} calls it for that, and it is {'changed' if now is not None else 'deleted'}"
-    gives = any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
+    if gives is None:
+        gives = any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
     return Finding(HELPER, what, path, now.lineno if now is not None else 0, blocks=False, parks=not gives)
 
 
@@ -110,6 +169,23 @@ def _called_as_statements(test_sources: Mapping[str, bytes]) -> dict[str, str]:
     return found
 
 
+def _put_around(test_sources: Mapping[str, bytes]) -> dict[str, str]:
+    """What tests put around their statements by `with`, or around themselves as a decorator, each with such a test."""
+    found: dict[str, str] = {}
+    for path, source in test_sources.items():
+        parsed = parse_or_none(source)
+        for function in ast.walk(parsed.tree) if parsed is not None else ():
+            if isinstance(function, FUNCTIONS):
+                withs = [node for node in ast.walk(function) if isinstance(node, ast.With | ast.AsyncWith)]
+                for part in (*function.decorator_list, *(item.context_expr for node in withs for item in node.items)):
+                    match part.func if isinstance(part, ast.Call) else part:
+                        case ast.Name(id=name) | ast.Attribute(attr=name):
+                            found.setdefault(name, f"{path}::{function.name}")
+                        case _:
+                            pass
+    return found
+
+
 def _statement_calls(function: Function) -> Iterator[str]:
     for node in ast.walk(function):
         value = node.value if isinstance(node, ast.Expr) else None
@@ -146,6 +222,57 @@ def changed_doctests(old: bytes, new: bytes, path: str) -> tuple[Finding, ...]:
             lost.append(sample)
     fresh = [sample for sample in after if left[sample.key] > 0]
     return tuple(Finding(DOCTEST, *_lost(sample, fresh, path), blocks=False, parks=True) for sample in lost)
+
+
+def rewritten_docstrings(old: bytes | None, new: bytes | None, path: str) -> tuple[Finding, ...]:
+    """Docstrings and tables of examples that code newly sets: what it runs as an example can't be read any more.
+
+    To hand on the docstring of another thing is common, and changes no example.
+    """
+    was, now = _set_docstrings(old), _set_docstrings(new)
+    more = [line for text, line in now if text not in {text for text, _ in was}]
+    if len(now) <= len(was) or not more:
+        return ()
+    what = "the examples of a docstring are set while the program runs"
+    return (Finding(RUN_TIME, what, path, more[0], blocks=False, parks=True),)
+
+
+def _set_docstrings(source: bytes | None) -> list[tuple[str, int]]:
+    parsed = parse_or_none(source)
+    found = []
+    for node in ast.walk(parsed.tree) if parsed is not None else ():
+        match node:
+            case ast.Assign(targets=[ast.Attribute(attr="__doc__")], value=value) if _is_plain(value):
+                continue
+            case ast.Assign(targets=[*targets]) if any(_names_examples(target) for target in targets):
+                found.append((ast.dump(node), node.lineno))
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) if _names_examples(target):
+                found.append((ast.dump(node), node.lineno))
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value="__doc__" | "__test__"), *_]):
+                found.append((ast.dump(node), node.lineno))
+            case _:
+                pass
+    return found
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether a docstring is that of another thing as it is, or a text without any example."""
+    match value:
+        case ast.Attribute(attr="__doc__"):
+            return True
+        case ast.Constant() | ast.JoinedStr():
+            text = ast.unparse(value)
+            return ">>>" not in text and "__doc__" not in text
+        case _:
+            return False
+
+
+def _names_examples(target: ast.expr) -> bool:
+    match target:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name in ("__doc__", "__test__")
+        case _:
+            return False
 
 
 def _lost(sample: _Sample, fresh: Sequence[_Sample], path: str) -> tuple[str, str, int]:

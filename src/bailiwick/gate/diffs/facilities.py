@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -138,6 +139,8 @@ class _Reading(ast.NodeVisitor):
             self.add(tables.WRITTEN[dotted], dotted, node)
         elif writes and dotted.endswith(".__dict__"):
             self.add(tables.PATCHING, dotted, node)
+        elif writes and _is_library(dotted):
+            self.add(tables.PATCHING, dotted, node, parks=dotted not in tables.OPEN_TABLES)
         self.generic_visit(node)
 
     def _modules(self, key: ast.expr, node: ast.AST, *, writes: bool) -> None:
@@ -195,8 +198,27 @@ class _Reading(ast.NodeVisitor):
             self._import_by_name(node)
         elif function == f"{BUILTINS}globals":
             self.add(tables.INSPECTS, "globals", node, parks=False)
+        elif function in tables.REGISTRIES:
+            self._register(function, node)
         elif node.args and self._origins.is_imported(node.args[0]):
             self._act_on(function, node, node.args)
+        if not function and not self._is_test:
+            self._hand_over(node)
+
+    def _register(self, function: str, node: ast.Call) -> None:
+        """A setting of the process is made; dialects of CSV under new names are left alone."""
+        name = self._origins.folder.text(node.args[0]) if node.args else None
+        if not (function.startswith("csv.") and name is not None and name not in tables.DIALECTS):
+            at_import = not self._inside and not self._is_command and not self._is_test
+            self.add(tables.PROCESS, f"{function}()", node, parks=at_import)
+
+    def _hand_over(self, node: ast.Call) -> None:
+        """Something of a library goes to a function of this file that sets what it is given."""
+        if isinstance(node.func, ast.Name):
+            for number, argument in (*enumerate(node.args), *((word.arg, word.value) for word in node.keywords)):
+                what = self._origins.dotted(argument)
+                if _is_library(what) and number in self._origins.setting.get(node.func.id, ()):
+                    self.add(tables.PATCHING, what, node, parks=what not in tables.OPEN_TABLES)
 
     def _handed_on(self, function: str, node: ast.Call) -> list[ast.expr]:
         """The arguments that are looked at: `getattr(sys, "frozen")` has been, and hands nothing on."""
@@ -235,7 +257,7 @@ class _Reading(ast.NodeVisitor):
         dotted = self._origins.dotted(func.value)
         if dotted in tables.WRITTEN:
             self.add(tables.WRITTEN[dotted], dotted, node)
-        elif dotted.endswith(".__dict__"):
+        elif dotted.endswith(".__dict__") or (_is_library(dotted) and _is_private(dotted)):
             self.add(tables.PATCHING, dotted, node)
 
     # statements and scopes
@@ -291,6 +313,16 @@ class _Reading(ast.NodeVisitor):
         self._origins.enter(node)
         self.visit(node.body)
         self._origins.leave()
+
+
+def _is_library(dotted: str) -> bool:
+    """Whether a dotted name is that of something in the standard library or a test tool, below a module."""
+    root, _, rest = dotted.partition(".")
+    return bool(rest) and (root in sys.stdlib_module_names or root in tables.TEST_TOOLS)
+
+
+def _is_private(dotted: str) -> bool:
+    return any(part.startswith("_") and not part.startswith("__") for part in dotted.split(".")[1:])
 
 
 def _defines(statement: ast.stmt) -> set[str]:

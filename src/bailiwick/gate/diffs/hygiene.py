@@ -19,10 +19,13 @@ BIDI_CODE = "hygiene-bidirectional"
 INVISIBLE_CODE = "hygiene-invisible"
 LOOK_ALIKE_CODE = "hygiene-look-alike"
 POINTER_CODE = "hygiene-lfs-pointer"
+BINARY_CODE = "hygiene-binary-module"
 SECRET_CODE = "hygiene-secret"  # noqa: S105  the code of a finding
 LARGEST = 8 << 20
 MOST = 100
 _POINTER = b"version https://git-lfs.github.com/spec/"
+_BINARY = re.compile(r".*\.(?:so|pyd|pyc|pyo)", re.IGNORECASE)
+"""Names under which Python imports what nobody can read, before a source of the same name."""
 _LONE = re.compile(rb"\r(?!\n)")
 _JOINTS = re.compile(r"""["'`]\s*(?:[+.&,\\]|\|\|)?\s*[rbufRBUF]{0,2}["'`]|["'`]\s*\\?\n\s*["'`]""")
 """Where one quoted text ends and the next begins."""
@@ -40,6 +43,7 @@ def read_hygiene(changes: Sequence[SourceChange], secrets: Collection[str]) -> t
         if change.new is not None and change.new != change.old:
             found += _secrets(change, change.new, (plain, backwards))
             found += _pointer(change, change.new)
+            found += _binary(change)
             found += _characters(change, change.new)
     found.sort(key=lambda finding: (not finding.blocks, not finding.parks))
     return tuple(found[:MOST])
@@ -49,6 +53,12 @@ def _pointer(change: SourceChange, new: bytes) -> Iterator[Finding]:
     if new.startswith(_POINTER):
         what = "this is a pointer of git LFS: the content is not here, so nobody can read it"
         yield Finding(POINTER_CODE, what, change.path, 1, blocks=False, parks=True)
+
+
+def _binary(change: SourceChange) -> Iterator[Finding]:
+    if _BINARY.fullmatch(change.path):
+        what = "Python can import this instead of a source, and nobody can read what it does"
+        yield Finding(BINARY_CODE, what, change.path, 0, blocks=False, parks=True)
 
 
 def _is_text(data: bytes) -> bool:

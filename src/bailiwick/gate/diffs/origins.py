@@ -34,6 +34,9 @@ class Origins:
             elif self._imported.get(name, "").partition(".")[0] not in RISKY:
                 self._imported[name] = origin
         self._own = _bound_otherwise(module)
+        self._set = _set_anywhere(self.nodes)
+        self.setting = _setting(self.nodes)
+        """Functions of the file that set attributes or items of what they are given: numbers and names of these."""
         self._hidden: list[set[str]] = []
         self._aliases: dict[str, str] = {}
         for _ in range(2):  # an alias of an alias
@@ -97,9 +100,11 @@ class Origins:
         return f"{self._stars[0]}.{name}" if self._stars else ""
 
     def is_type_checking(self, test: ast.expr) -> bool:
-        """Whether a condition is that of code for type checkers, which never runs."""
-        own = isinstance(test, ast.Name) and test.id in self._own
-        return not own and self.dotted(test) in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")
+        """Whether a condition is that of code for type checkers, which never runs: nothing else sets its names."""
+        parts = {node.id if isinstance(node, ast.Name) else getattr(node, "attr", "") for node in ast.walk(test)}
+        if self._stars or parts & self._set:
+            return False
+        return self.dotted(test) in ("typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING")
 
     def _called(self, function: str, first: ast.expr, rest: list[ast.expr]) -> str:
         """What `getattr(sys, "modules")` and `import_module("gc")` give back."""
@@ -163,6 +168,55 @@ def _bound_otherwise(module: ast.Module) -> set[str]:
                 found.add(name)
             case _:
                 found.update(_stored(node))
+    return found
+
+
+def _setting(nodes: Iterable[ast.AST]) -> dict[str, frozenset[int | str | None]]:
+    """By function, the places and names of the parameters that it sets something on."""
+    found: dict[str, frozenset[int | str | None]] = {}
+    for node in nodes:
+        if isinstance(node, FUNCTIONS):
+            names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+            known = {*names, *(arg.arg for arg in node.args.kwonlyargs)}
+            changed = {name for inner in ast.walk(node) for name in _changed_by(inner)} & known
+            places = {place for place, name in enumerate(names) if name in changed}
+            if changed:
+                found[node.name] = found.get(node.name, frozenset()) | places | changed
+    return found
+
+
+def _changed_by(node: ast.AST) -> Iterator[str]:
+    """The name whose attribute or item a node sets."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name)), ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[ast.Name(id=name), *_]):
+            yield name
+        case ast.Call(func=ast.Attribute(attr="__setattr__" | "__delattr__"), args=[ast.Name(id=name), *_]):
+            yield name
+        case _:
+            pass
+
+
+def _set_anywhere(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names and attributes that are bound in any scope other than by one import."""
+    found: set[str] = set()
+    imported: dict[str, str] = {}
+    for name, origin in _imports(nodes):
+        if imported.setdefault(name, origin) != origin:
+            found.add(name)
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case _:
+                pass
     return found
 
 

@@ -59,7 +59,7 @@ def _is_table(table: str, nodes: Collection[ast.AST]) -> bool:
     texts = [value.value if isinstance(value, ast.Constant) else None for value in given[0].values]
     if not texts or not all(isinstance(text, str) and text.startswith(".") for text in texts):
         return False
-    used = {id(node.value) for node in nodes if _reads(node, table)}
+    used = {id(part) for node in nodes if _reads(node, table) for part in ast.iter_child_nodes(node)}
     return all(id(node) in used for node in nodes if _is_load(node, table) and not _is_iterated(node, nodes))
 
 

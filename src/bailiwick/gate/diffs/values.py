@@ -26,7 +26,14 @@ from bailiwick.gate.model import Finding
 
 LARGEST_DATA = 1 << 20
 MOST_SHOWN = 5
-_DATA = (".json", ".csv", ".tsv", ".txt", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".dat", ".jsonl", ".xml")
+_DOCUMENT = re.compile(
+    r"(?:.*/)?(?:[^/]*\.(?:md|markdown|rst|adoc|html?|svg|ipynb|tex)|(?:readme|changelog|changes|history|news|authors"
+    r"|copying|licen[cs]e|notice)(?:\.[^/]*)?)|docs?/.*",
+    re.IGNORECASE,
+)
+"""What is written for people: it may repeat what tests say, and is data only where the product names it."""
+_LINES = re.compile(rb"[\t\n\r\f\x1b]")
+_CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
 _WORDS = re.compile(rb"[0-9A-Za-z]+")
 _WORDS_IN_NAMES = re.compile(rb"\w+")
@@ -57,7 +64,9 @@ def read_values(
     """Files that newly hold pairs of tests; two pairs in a change ask for a person, one is a note."""
     once = readings or Readings()
     products = [change for change in changes if not change.is_test]
-    read = [(c, _associations(c, c.old, once), _associations(c, c.new, once)) for c in products]
+    code = b"\n".join(c.new for c in products if c.path.endswith(".py") and c.new is not None)
+    data = [c for c in products if c.path.endswith(".py") or _may_be_read(c.path, code)]
+    read = [(c, _associations(c, c.old, once), _associations(c, c.new, once)) for c in data]
     fresh = [(change, _added(old, new), old) for change, old, new in read]
     index = _index(value_pairs(_mentioning([item for _, added, _ in fresh for item in added], test_sources)))
     before = {known.key for _, _, old in fresh for known in _matching(old, index)}
@@ -115,11 +124,21 @@ def _associations(change: SourceChange, source: bytes | None, readings: Readings
         if change.path.endswith(".py"):
             read = readings.read(source)
             return associations_of(read[0].tree, read[1].folder) if read is not None else ()
-        if change.path.endswith(_DATA) and len(source) <= LARGEST_DATA and b"\0" not in source:
+        if _is_text(source):
             return tuple(rows_of_text(source.decode("utf-8", "replace")))
     except RecursionError:
         return ()
     return ()
+
+
+def _may_be_read(path: str, code: bytes) -> bool:
+    """Whether a file that is no code can be data of the product."""
+    return _DOCUMENT.fullmatch(path) is None or path.rpartition("/")[2].encode() in code
+
+
+def _is_text(source: bytes) -> bool:
+    """Whether a file is short and holds nothing but signs that are written."""
+    return len(source) <= LARGEST_DATA and _CONTROLS.search(_LINES.sub(b"", source)) is None
 
 
 def _index(pairs: Iterable[ValuePair]) -> Index:

@@ -13,15 +13,20 @@ from typing import Any
 FRAMES = ("sys._getframe", "sys._current_frames")
 DIRECT = frozenset({
     "gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys.settrace", "sys.setprofile", "sys.addaudithook",
-    "code.__new__", "function.__new__", "object.__setattr__", "object.__delattr__", "exec", "compile",
-    "sys.monitoring.register_callback", *FRAMES,
+    "code.__new__", "function.__new__", "object.__getattr__", "object.__setattr__", "object.__delattr__", "exec",
+    "compile", "sys.monitoring.register_callback", *FRAMES,
 })  # fmt: skip
-"""Events that count for the file whose code makes the call."""
+"""Events that count for the file whose code makes the call. Frames and code are read by `object.__getattr__`."""
 WRITING = {"open": 1, "os.rename": 2, "os.remove": 1, "os.truncate": 1, "os.link": 2, "os.symlink": 2}
 """Events that change files, with how many of their arguments name some."""
 FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_TRUNC | os.O_CREAT
 PASSING_ON = ("inspect.py", "traceback.py", "warnings.py")
 """Modules through which somebody looks at frames: the file that called them counts."""
+GIVING = frozenset({
+    ("traceback.py", "walk_tb"), ("inspect.py", "getmembers"), ("inspect.py", "_getmembers"),
+    ("base_tasks.py", "_task_get_stack"),
+})  # fmt: skip
+"""Functions that hand frames to whoever calls them: file and name."""
 DEEP = 40
 MOST = 400
 OPENERS = 6
@@ -52,10 +57,14 @@ class Tree:
 
 
 class Auditor:
-    """Listens to the interpreter: what files of the tree do, and which files they open."""
+    """Listens to the interpreter: what files of the tree do, and which files they open.
 
-    def __init__(self, tree: Tree) -> None:
+    What they do is told at once: whoever holds a frame can reach this object, and what it knows until the end.
+    """
+
+    def __init__(self, tree: Tree, tell: Any) -> None:
         self._tree = tree
+        self._tell = tell
         self._busy = False
         self._frame: Any = sys._getframe  # noqa: SLF001 - the only way to know who acts
         self._path = os.fspath
@@ -91,10 +100,13 @@ class Auditor:
         if event in FRAMES:
             while frame is not None and frame.f_code.co_filename.endswith(PASSING_ON):
                 frame = frame.f_back
+        while event == "object.__getattr__" and frame is not None and _gives(frame.f_code):
+            frame = frame.f_back
         path = self._tree.relative(frame.f_code.co_filename) if frame is not None else ""
-        if path and len(self.events) < MOST:
-            name = f"{event} {args[1]}" if event.startswith("object.") else event
-            self.events.setdefault((name, path), frame.f_lineno)
+        name = f"{event} {args[1]}" if event.startswith("object.") else event
+        if path and len(self.events) < MOST and (name, path) not in self.events:
+            self.events[name, path] = frame.f_lineno
+            self._tell({"t": "event", "event": [name, path, frame.f_lineno]}, wait=False)
 
     def _open(self, file: Any, kept: dict[str, set[str]]) -> None:
         if type(file) is int:
@@ -124,6 +136,10 @@ class Auditor:
             "opened": {path: sorted(openers) for path, openers in sorted(self.opened.items())},
             "written": {path: sorted(openers) for path, openers in sorted(self.written.items())},
         }
+
+
+def _gives(code: Any) -> bool:
+    return (code.co_filename.rpartition(os.sep)[2], code.co_name) in GIVING
 
 
 def origins(tree: Tree, changed: Any) -> list[list[str]]:

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import enum
 import fractions
 import importlib
 import inspect
+import itertools
+import json
 import opcode
 import os
 import pathlib
+import select
 import signal
 import sys
+import tempfile
 import threading
 import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bailiwick.gate.plugin.alone import Barrier, alone_main  # noqa: TC004 - its text is sent before this one
     from bailiwick.gate.plugin.nearby import near  # noqa: TC004 - its text is sent before this one
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
@@ -37,8 +43,16 @@ ASKED_ELSEWHERE = 3
 ZONE = "ELSE-05:30"
 LATER = 400 * 86_400
 CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
-GENERATES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+YIELDED = 200
+"""What a generator gives at most before it is left."""
+DRIVEN = inspect.CO_GENERATOR | inspect.CO_COROUTINE
+CHANGEABLE = ("list", "dict", "set", "object")
+"""Kinds of arguments that a call may change."""
+ENDLESS = ["raises", "TimeoutError"]
+ALL_CALLS = 240.0
+"""Seconds for all calls of one process."""
 RETURNS = tuple(opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in opcode.opmap)
+YIELDS = tuple(opcode.opmap[name] for name in ("YIELD_VALUE", "YIELD_FROM", "SEND") if name in opcode.opmap)
 TEXTS: dict[str, tuple[type, Any, Any]] = {
     "int": (int, str, int),
     "float": (float, float.hex, float.fromhex),
@@ -47,6 +61,11 @@ TEXTS: dict[str, tuple[type, Any, Any]] = {
     "Fraction": (fractions.Fraction, str, fractions.Fraction),
     "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
     "datetime": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "timedelta": (
+        dt.timedelta,
+        lambda t: f"{t.days} {t.seconds} {t.microseconds}",
+        lambda t: dt.timedelta(*map(int, t.split())),
+    ),
     "UUID": (uuid.UUID, str, uuid.UUID),
     "Path": (type(pathlib.Path()), str, pathlib.Path),
 }
@@ -79,17 +98,32 @@ def freeze(value: Any, levels: int = LEVELS) -> list[Any]:
 
 
 def _freeze_object(value: Any, levels: int) -> list[Any]:
+    kind = type(value)
+    if isinstance(value, enum.Enum):
+        return ["member", kind.__module__, kind.__qualname__, value.name]
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return ["named", kind.__module__, kind.__qualname__, [freeze(one, levels - 1) for one in tuple(value)]]
     for base in (int, float, str):
         if isinstance(value, base):
-            kind = type(value)
             return ["subclass", kind.__module__, kind.__qualname__, freeze(base(value), levels - 1)]
-    names = getattr(value, "__dict__", None)
-    kind = type(value)
+    slots = _slots_of(kind)
+    own = getattr(value, "__dict__", {})
     module = sys.modules.get(kind.__module__)
-    if type(names) is not dict or getattr(module, "__file__", None) is None or kind.__basicsize__ > 48:
+    plain = type(own) is dict and (slots or hasattr(value, "__dict__"))
+    if not plain or getattr(module, "__file__", None) is None or kind.__basicsize__ > 48 + 8 * len(slots):
         raise Unwritable
+    names = {**{name: getattr(value, name) for name in slots if hasattr(value, name)}, **own}
     state = [[name, freeze(one, levels - 1)] for name, one in sorted(names.items())]
     return ["object", kind.__module__, kind.__qualname__, state]
+
+
+def _slots_of(kind: Any) -> list[str]:
+    """The names that objects of a class keep without a dict."""
+    found = []
+    for one in kind.__mro__:
+        slots = vars(one).get("__slots__", ())
+        found += [slots] if isinstance(slots, str) else list(slots)
+    return [name for name in found if name not in ("__dict__", "__weakref__")]
 
 
 def thaw(document: list[Any]) -> Any:
@@ -103,14 +137,25 @@ def thaw(document: list[Any]) -> Any:
         return LISTS[name](thaw(one) for one in rest[0])
     if name == "dict":
         return {thaw(key): thaw(one) for key, one in rest[0]}
-    if name == "class":
-        return find(rest[0], rest[1])
+    if name in ("class", "member"):
+        found = find(rest[0], rest[1])
+        return found[rest[2]] if name == "member" else found
     if name == "object":
-        kind = find(rest[0], rest[1])
-        made = object.__new__(kind)
-        made.__dict__.update({key: thaw(one) for key, one in rest[2]})
-        return made
+        return _thaw_object(find(rest[0], rest[1]), rest[2])
+    if name == "named":
+        return tuple.__new__(find(rest[0], rest[1]), [thaw(one) for one in rest[2]])
     raise Unwritable
+
+
+def _thaw_object(kind: Any, state: Any) -> Any:
+    made = object.__new__(kind)
+    slots = _slots_of(kind)
+    for key, one in state:
+        if key in slots:
+            object.__setattr__(made, key, thaw(one))
+        else:
+            made.__dict__[key] = thaw(one)
+    return made
 
 
 def find(module: str, qualname: str) -> Any:
@@ -150,7 +195,7 @@ class Recorder:
         name = self._codes.get(id(code))
         if name is None:
             known = self._wanted.get((self._relative(code.co_filename), code.co_firstlineno), "")
-            name = self._codes[id(code)] = "" if code.co_flags & GENERATES else known
+            name = self._codes[id(code)] = "" if code.co_flags & inspect.CO_ASYNC_GENERATOR else known
         if not name:
             return
         try:
@@ -162,12 +207,15 @@ class Recorder:
             self._open.pop(id(frame), None)
 
     def _begin(self, frame: Any, name: str) -> None:
+        if id(frame) in self._open:  # a generator or coroutine goes on
+            return
         self._seen[name] = self._seen.get(name, 0) + 1
         if self._seen[name] > SEEN:
             return
         code, names = frame.f_code, frame.f_locals
         count = code.co_argcount
-        args = [freeze(names[one]) for one in code.co_varnames[:count]]
+        given = [names[one] for one in code.co_varnames[:count]]
+        args = [freeze(one) for one in given]
         last = count + code.co_kwonlyargcount
         named = {one: freeze(names[one]) for one in code.co_varnames[count:last]}
         if code.co_flags & inspect.CO_VARARGS:
@@ -175,19 +223,47 @@ class Recorder:
             last += 1
         if code.co_flags & inspect.CO_VARKEYWORDS:
             named.update({one: freeze(value) for one, value in names[code.co_varnames[last]].items()})
-        self._open[id(frame)] = (frame.f_globals.get("__name__", ""), args, named)
+        self._open[id(frame)] = (frame.f_globals.get("__name__", ""), args, named, given, [], frame)
 
     def _end(self, frame: Any, name: str, value: Any) -> None:
-        begun = self._open.pop(id(frame), None)
+        begun = self._open.get(id(frame))
         if begun is None:
             return
-        returned = frame.f_code.co_code[frame.f_lasti] in RETURNS
-        result = freeze(value) if returned else ["raises"]
-        module, args, named = begun
+        module, args, named, given, yielded, _ = begun
+        operation = frame.f_code.co_code[frame.f_lasti]
+        driven = frame.f_code.co_flags & DRIVEN
+        if driven and operation in YIELDS:
+            if driven & inspect.CO_GENERATOR and len(yielded) < YIELDED:
+                yielded.append(freeze(value))
+            return
+        del self._open[id(frame)]
+        returned = operation in RETURNS
+        if driven & inspect.CO_GENERATOR:
+            result = ["yields", yielded] if returned else ["raises"]
+        else:
+            result = state_after(freeze(value), args, given) if returned else ["raises"]
         key = repr((name, args, named))
         kept = sum(1 for call in self.calls.values() if call["name"] == name)
         if key not in self.calls and kept < KEPT and len(key) < LONGEST and len(repr(result)) < LONGEST:
             self.calls[key] = {"module": module, "name": name, "args": args, "named": named, "result": result}
+
+
+def state_after(result: list[Any], args: Any, given: Any) -> list[Any]:
+    """What a call gave; where that is nothing, also what became of its arguments."""
+    if result != ["plain", None] or not any(one[0] in CHANGEABLE for one in args):
+        return result
+    return ["after", [freeze(one) for one in given]]
+
+
+def _driven(made: Any) -> Any:
+    """What a generator yields, or a coroutine comes to."""
+    if inspect.isgenerator(made):
+        return ["yields", [freeze(one) for one in itertools.islice(made, YIELDED)]]
+    if inspect.iscoroutine(made):
+        import asyncio
+
+        return freeze(asyncio.run(made))
+    return None
 
 
 def _timed(function: Any, args: Any, named: Any) -> list[Any]:
@@ -205,22 +281,40 @@ def _timed(function: Any, args: Any, named: Any) -> list[Any]:
 
 def _result_of(function: Any, args: Any, named: Any) -> list[Any]:
     try:
-        return freeze(function(*args, **named))
+        before = [[_kind(one)] for one in args]
+        made = function(*args, **named)
+        return _driven(made) or state_after(freeze(made), before, args)
     except Unwritable:
         return ["unwritable"]
     except BaseException as error:  # noqa: BLE001 - what it raises is its result
         return ["raises", type(error).__name__]
 
 
-def repeat(call: dict[str, Any]) -> dict[str, Any]:
-    """Make a recorded call again, twice, and with near arguments once each."""
+def _kind(value: Any) -> str:
     try:
-        function = find(call["module"], call["name"])
-        if inspect.ismethod(function) and call["args"]:
-            function = function.__func__
+        return str(freeze(value)[0])
+    except Unwritable:
+        return ""
+
+
+def _called(call: dict[str, Any]) -> Any:
+    """What is to be called: of a method its function, of a property what reads it."""
+    found = find(call["module"], call["name"])
+    if inspect.ismethod(found) and call["args"]:
+        return found.__func__
+    return getattr(found, "fget", None) or (found if callable(found) else getattr(found, "func", found))
+
+
+def repeat(call: dict[str, Any], *, nearby: bool = True) -> dict[str, Any]:
+    """Make a recorded call again, twice, and with near arguments once each; one that does not end only once."""
+    try:
+        function = _called(call)
     except BaseException as error:  # noqa: BLE001 - it can't be found
-        return {"missing": f"{type(error).__name__}: {error}"[:300]}
-    results, nearby = [], []
+        return {
+            "missing": f"{type(error).__name__}: {error}"[:300],
+            "import": isinstance(error, (ImportError, OSError)),
+        }
+    results, others_gave = [], []
     for _ in range(2):
         try:
             args = [thaw(one) for one in call["args"]]
@@ -228,13 +322,15 @@ def repeat(call: dict[str, Any]) -> dict[str, Any]:
         except BaseException as error:  # noqa: BLE001 - as above
             return {"missing": f"{type(error).__name__}: {error}"[:300]}
         results.append(_timed(function, args, named))
-    for index, one in enumerate(call["args"]):
+        if results[0] == ENDLESS:
+            return {"results": [ENDLESS, ENDLESS], "near": []}
+    for index, one in enumerate(call["args"] if nearby else ()):
         if one[0] in ("int", "float", "plain") and not (index == 0 and call["args"][0][0] == "object"):
             for other in near(thaw(one))[:2]:
                 others = [thaw(part) for part in call["args"]]
                 others[index] = other
-                nearby.append(_timed(function, others, {name: thaw(part) for name, part in call["named"].items()}))
-    return {"results": results, "near": nearby}
+                others_gave.append(_timed(function, others, {name: thaw(part) for name, part in call["named"].items()}))
+    return {"results": results, "near": others_gave}
 
 
 def install_clocks() -> Any:
@@ -254,16 +350,14 @@ def install_clocks() -> Any:
 
 
 def elsewhere(call: dict[str, Any], set_ahead: Any) -> dict[str, Any]:
-    """What a call gives in another thread, in another time zone and a year later; without those that can't be asked."""
+    """What a call gives in another thread, time zone and folder, and a year later; without what can't be asked."""
 
     def ask() -> list[Any]:
-        function = find(call["module"], call["name"])
-        if inspect.ismethod(function) and call["args"]:
-            function = function.__func__
+        function = _called(call)
         named = {name: thaw(one) for name, one in call["named"].items()}
         return _timed(function, [thaw(one) for one in call["args"]], named)
 
-    found = {"thread": _in_thread(ask), "zone": _in_zone(ask)}
+    found = {"thread": _in_thread(ask), "zone": _in_zone(ask), "cwd": _in_folder(ask)}
     set_ahead(LATER)
     try:
         found["later"] = ask()
@@ -294,26 +388,103 @@ def _in_zone(ask: Any) -> Any:
         time.tzset()
 
 
+def _in_folder(ask: Any) -> Any:
+    before = os.getcwd()  # noqa: PTH109 - pathlib may be the product's own
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    try:
+        return ask()
+    finally:
+        os.chdir(before)
+
+
 def _ring(*_: object) -> None:
     raise TimeoutError
 
 
+def in_child(act: Any, seconds: float, closed: int) -> Any:
+    """Do something in a child of this process; gives what it tells, until it ends or the seconds are over."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        os.close(closed)
+        try:
+            act(lambda record: os.write(writing, json.dumps(record).encode() + b"\n"))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    rest, deadline = b"", time.monotonic() + seconds
+    while True:
+        ready, _, _ = select.select([reading], [], [], max(deadline - time.monotonic(), 0))
+        data = os.read(reading, 1 << 16) if ready else b""
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        yield from map(json.loads, lines)
+    os.close(reading)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def _make_calls(calls: Any, tell: Any) -> None:
+    set_ahead = install_clocks()
+    asked: dict[str, int] = {}
+    endless: set[str] = set()
+    for number, call in enumerate(calls):
+        if call["name"] in endless:
+            continue
+        made = repeat(call)
+        results = made.get("results", [])
+        asked[call["name"]] = asked.get(call["name"], 0) + 1
+        if results and results[0] == results[1] != ENDLESS and asked[call["name"]] <= ASKED_ELSEWHERE:
+            made["elsewhere"] = elsewhere(call, set_ahead)
+        if ENDLESS in results:
+            endless.add(call["name"])
+        tell({"number": number, **made})
+
+
+def _make_without(calls: Any, blocked: Any, tell: Any) -> None:
+    finders: list[Any] = sys.meta_path
+    finders.insert(0, Barrier(blocked))
+    for number, call in enumerate(calls):
+        made = repeat(call, nearby=False)
+        tell({"number": number, **made})
+        if ENDLESS in made.get("results", ()):
+            break
+
+
 def replay_main(request: dict[str, Any]) -> None:
-    """Make the calls in this process, in which nothing of a test tool was ever imported."""
+    """Run tests and make calls, each in a process in which nothing of a test tool was ever imported.
+
+    The calls are made once more without the files of the tests and without what only test tools need.
+    """
     hide_input()
-    send = open_wire(request["handle"], bytes.fromhex(request.pop("key")))
+    handle = request["handle"]
+    send = open_wire(handle, bytes.fromhex(request.pop("key")))
     root = os.path.realpath(os.getcwd())  # noqa: PTH109 - pathlib may be the product's own
     wanted = [root + path[1:] if path.startswith("@") else path for path in request["path"]]
     sys.path[:0] = [path for path in wanted if path not in sys.path]
     sys.argv = ["app"]
     send({"t": "start"})
-    set_ahead = install_clocks()
-    asked: dict[str, int] = {}
-    for number, call in enumerate(request["calls"]):
-        made = repeat(call)
-        results = made.get("results", [])
-        asked[call["name"]] = asked.get(call["name"], 0) + 1
-        if results and results[0] == results[1] and asked[call["name"]] <= ASKED_ELSEWHERE:
-            made["elsewhere"] = elsewhere(call, set_ahead)
-        send({"t": "call", "number": number, **made})
+    calls, tests = request["calls"], request["tests"]
+    for told in in_child(lambda tell: alone_main(root, tests, tell), request["seconds"], handle) if tests else ():
+        send({"t": "alone", **told})
+    for told in in_child(lambda tell: _make_calls(calls, tell), ALL_CALLS, handle) if calls else ():
+        send({"t": "call", **told})
+    if calls and request["hidden"]:
+        for path in request["hidden"]:
+            _remove(root, path)
+        for told in in_child(lambda tell: _make_without(calls, request["blocked"], tell), ALL_CALLS, handle):
+            send({"t": "without", **told})
     send({"t": "end", "code": 0})
+
+
+def _remove(root: str, path: str) -> None:
+    parts = path.split("/")
+    try:
+        os.unlink(os.path.join(root, *parts))  # noqa: PTH108, PTH118 - pathlib may be the product's own
+        for depth in range(len(parts) - 1, 0, -1):
+            os.rmdir(os.path.join(root, *parts[:depth]))  # noqa: PTH106, PTH118 - as above
+    except OSError:
+        pass

@@ -6,7 +6,11 @@ all of it is looked at after collection and at the end.
 
 from __future__ import annotations
 
+import csv
+import json
+import logging
 import operator
+import re
 import signal
 import sys
 import threading
@@ -46,6 +50,18 @@ VOLATILE = frozenset({
 PLAIN = (int, float, str, bytes, bool, tuple, frozenset, type(None))
 IS = operator.is_
 PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+SETTING = "setting: "
+"""Stands before what honest code may set as well, though hardly while it is tested."""
+DIALECT = (
+    "delimiter",
+    "doublequote",
+    "escapechar",
+    "lineterminator",
+    "quotechar",
+    "quoting",
+    "skipinitialspace",
+    "strict",
+)
 SIGNALS = ("SIGALRM", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGPROF", "SIGVTALRM", "SIGABRT", "SIGHUP")
 
 
@@ -151,6 +167,37 @@ class Switches:
         self._was = self._now()
 
 
+class Settings:
+    """What libraries keep for the whole process in objects and tables, of which a module shows only the name."""
+
+    def __init__(self) -> None:
+        self._was = self._now()
+
+    def _now(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "json decoder": _held(json, "_default_decoder"),
+            "json encoder": _held(json, "_default_encoder"),
+            "logging.disable": (logging.root.manager.disable,),
+        }
+        for name in ("excel", "excel-tab", "unix"):
+            told[f"csv dialect {name}"] = _dialect(name)
+        decimal: Any = sys.modules.get("decimal")
+        if decimal is not None:
+            context = decimal.getcontext()
+            told["decimal context"] = (context.prec, context.rounding, context.Emin, context.Emax, context.clamp)
+        return told
+
+    def changed(self) -> list[str]:
+        """Those that are no longer what they were; a decimal context counts from its first look on."""
+        now = self._now()
+        found = [
+            name
+            for name, value in now.items()
+            if len(value) != len(self._was.setdefault(name, value)) or not all(map(_same, value, self._was[name]))
+        ]
+        return [f"{SETTING}{name}" for name in (*found, *_foreign_patterns())]
+
+
 class Internals:
     """All of it together. `changed` looks at what decides most, `all_changed` at everything."""
 
@@ -159,6 +206,7 @@ class Internals:
         self._core = Modules((*CORE, *pluggy))
         self._rest = Modules(DECIDING)
         self.switches = Switches()
+        self._settings = Settings()
 
     def add(self) -> None:
         """Take in modules that were imported by plugins: nothing of the tree has been imported yet."""
@@ -167,11 +215,34 @@ class Internals:
 
     def changed(self) -> list[str]:
         """What was exchanged in the core since the last look."""
-        return [*self._core.changed(), *self.switches.changed()]
+        return [*self._core.changed(), *self.switches.changed(), *self._settings.changed()]
 
     def all_changed(self) -> list[str]:
         """What was exchanged anywhere since the last look at it."""
         return [*self.changed(), *self._rest.changed()]
+
+
+def _held(module: Any, name: str) -> Any:
+    """An object that a module keeps, and what it is made of."""
+    value = getattr(module, name, None)
+    return (value, *(part for _, part in sorted(getattr(value, "__dict__", {}).items())))
+
+
+def _dialect(name: str) -> Any:
+    try:
+        dialect: Any = csv.get_dialect(name)
+    except csv.Error:
+        return ()
+    return tuple(getattr(dialect, part) for part in DIALECT)
+
+
+def _foreign_patterns() -> list[str]:
+    """Whether the cache of regular expressions gives for a text another pattern than that of the text."""
+    for name in ("_cache", "_cache2"):
+        for key, value in list(getattr(re, name, {}).items()):
+            if type(key) is tuple and len(key) > 1 and getattr(value, "pattern", key[1]) != key[1]:
+                return ["re cache"]
+    return []
 
 
 def _function_of(value: Any) -> Any:

@@ -1,8 +1,4 @@
-"""Asks each comparison of a test once more with a near value, which must not hold; sent as text, before `witness`.
-
-The real comparison decides and the test goes on. Where both operands are exact builtins throughout, C decides and
-nothing is asked. What claims to equal a near value too is a lie, and is told with its place.
-"""
+"""Values that are near another one and not it, with which comparisons are asked again; sent as text."""
 
 from __future__ import annotations
 
@@ -11,11 +7,9 @@ import datetime as dt
 import decimal
 import enum
 import fractions
-import operator
 import pathlib
 import types
 import uuid
-from collections import Counter
 from typing import Any
 
 SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes, bytearray, range, slice, type(...)})
@@ -25,38 +19,6 @@ NODES = 3000
 VARIED = 4
 VARIANTS = 40
 """Near values of one container."""
-OFTEN = 3
-"""How often one place is asked in one test."""
-LIES = 200
-OPERATORS: dict[str, Any] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda left, right: left in right,
-    "not in": lambda left, right: left not in right,
-}
-EQUAL = frozenset({
-    "assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertSetEqual", "assertTupleEqual",
-    "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual", "assertItemsEqual", "assert_equal",
-    "assert_array_equal", "assert_string_equal", "assert_frame_equal", "assert_series_equal", "assert_index_equal",
-})  # fmt: skip
-CLOSE = frozenset({
-    "assertAlmostEqual", "assertAlmostEquals", "assert_allclose", "assert_almost_equal", "assert_approx_equal",
-    "assert_array_almost_equal", "assert_array_almost_equal_nulp", "assert_array_max_ulp",
-})  # fmt: skip
-CALLED = frozenset({
-    "assert_called_with", "assert_called_once_with", "assert_any_call", "assert_has_calls", "assert_awaited_with",
-    "assert_awaited_once_with", "assert_any_await", "assert_has_awaits",
-})  # fmt: skip
-ORDERED = {"assertLess": "<", "assertGreater": ">"}
-KINDS = {"assertIsInstance": isinstance}
-
-
-class Fresh(Exception):
-    """An error that nobody can have meant."""
 
 
 def is_plain(value: Any) -> bool:
@@ -160,22 +122,28 @@ def far(value: Any, spread: float = 0.0) -> list[Any]:
     return []
 
 
-def attributes(value: Any) -> dict[str, Any]:
-    """The attributes of an object by name, from its dictionary and its slots; of a few only."""
+def attributes(value: Any, most: int = 2 * VARIED) -> dict[str, Any]:
+    """The attributes of an object by name, from its dictionary and its slots, or the fields of a named tuple."""
     if isinstance(value, type):
         return {}
+    kind = type(value)
+    fields = getattr(kind, "_fields", None)
+    if isinstance(value, tuple):
+        return dict(zip(fields, tuple.__iter__(value))) if type(fields) is tuple else {}  # noqa: B905 - not before Python 3.10
     names = getattr(value, "__dict__", None)
     found = dict(names) if type(names) is dict else {}
-    for kind in type(value).__mro__:
-        slots = vars(kind).get("__slots__", ())
+    for one in kind.__mro__:
+        slots = vars(one).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
-            if isinstance(vars(kind).get(name), types.MemberDescriptorType) and hasattr(value, name):
+            if isinstance(vars(one).get(name), types.MemberDescriptorType) and hasattr(value, name):
                 found.setdefault(name, getattr(value, name))
-    return dict(list(found.items())[: 2 * VARIED])
+    return dict(list(found.items())[:most])
 
 
 def twin(value: Any, name: str, other: Any) -> Any:
     """A copy of an object with another attribute."""
+    if isinstance(value, tuple):
+        return tuple.__new__(type(value), {**attributes(value), name: other}.values())
     made = copy.copy(value)
     object.__setattr__(made, name, other)
     return made
@@ -198,8 +166,8 @@ def tolerance(expected: Any, equals: Any) -> str:
         if type(value) not in (int, decimal.Decimal, fractions.Fraction):
             continue
         little, much = near(value)[-1 if type(value) is decimal.Decimal else 0], 3 * value + 1000
-        if _holds(equals, twin(expected, name, little)) and not _holds(equals, twin(expected, name, much)):
-            return f"{_named(expected)} equals one whose {name} is {little} instead of {value}"
+        if holds(equals, twin(expected, name, little)) and not holds(equals, twin(expected, name, much)):
+            return f"{kind_name(expected)} equals one whose {name} is {little} instead of {value}"
     return ""
 
 
@@ -217,207 +185,28 @@ def _largest(value: Any) -> float:
     return float(max(numbers, default=0))
 
 
-class Nearby:
-    """What instrumented tests call. `begin` and `end` are the witness's; the others stand in the text of the tests."""
-
-    def __init__(self, is_changed: Any = None) -> None:
-        self._is_changed = is_changed
-        self._reached: set[int] = set()
-        self._failed: set[int] = set()
-        self._asked: Counter[int] = Counter()
-        self._lies: list[list[Any]] = []
-        self._loose: list[list[Any]] = []
-        self._site = 0
-        self._busy = False
-
-    def begin(self) -> None:
-        """A test begins."""
-        self._reached, self._failed, self._asked, self._lies, self._loose = set(), set(), Counter(), [], []
-
-    def end(self) -> dict[str, Any]:
-        """It is over: which places it reached, which asserts failed there, and what lied."""
-        lies, loose = self._lies[:LIES], self._loose[:LIES]
-        return {"reached": sorted(self._reached), "failed": sorted(self._failed), "lies": lies, "loose": loose}
-
-    def c(self, site: int, name: str, right_expected: bool, left: Any, right: Any) -> Any:
-        """A comparison."""
-        result = OPERATORS[name](left, right)
-        self._reached.add(site)
-        if result is True and not (type(left) in SCALARS and type(right) in SCALARS):
-            self._ask(site, self._compared, name, right_expected, left, right)
-        return result
-
-    def t(self, site: int, value: Any) -> Any:
-        """What is asserted."""
-        self._reached.add(site)
-        if type(value) in SCALARS and not value:
-            self._failed.add(site)
-        if type(value) not in SCALARS and type(value) not in HOLDERS:
-            self._ask(site, self._truth, value)
-        return value
-
-    def i(self, site: int, function: Any, value: Any, kind: Any) -> Any:
-        """`isinstance` and `issubclass`."""
-        result = function(value, kind)
-        self._ask(site, self._kind, function, kind)
-        return result
-
-    def r(self, site: int, function: Any, *args: Any, **named: Any) -> Any:
-        """A block that has to raise or warn."""
-        self._reached.add(site)
-        expected = args[0] if args else named.get("expected_exception", named.get("expected_warning"))
-        self._ask(site, self._kind, issubclass, expected)
-        return function(*args, **named)
-
-    def m(self, site: int, function: Any, *args: Any, **named: Any) -> Any:
-        """A method or function that asserts."""
-        result = function(*args, **named)
-        self._reached.add(site)
-        self._ask(site, self._method, function, args, named)
-        return result
-
-    def _ask(self, site: int, how: Any, *args: Any) -> None:
-        if self._busy or self._asked[site] >= OFTEN:
-            return
-        self._busy, self._site = True, site
-        try:
-            told = how(*args)
-        except Exception:  # noqa: BLE001 - an object that can't be compared with something else holds no lie
-            told = None
-        finally:
-            self._busy = False
-        if told is not None:
-            self._asked[site] += 1
-        if told:
-            self._lies.append([site, told[:300]])
-
-    def _compared(self, name: str, right_expected: bool, left: Any, right: Any) -> str | None:
-        if is_plain(left) and is_plain(right):
-            return None
-        compare = OPERATORS[name]
-        if name == "==":
-            expected, actual = (right, left) if right_expected else (left, right)
-            swapped = (
-                (lambda other: compare(actual, other)) if right_expected else (lambda other: compare(other, actual))
-            )
-            return self._equal(actual, expected, swapped)
-        if name == "!=":
-            return _lie(compare(left, left), left, "differs from itself") if not is_plain(left) else ""
-        if name in ("<", ">"):
-            both = _holds(lambda other: compare(right, other), left) or _holds(
-                lambda other: compare(left, other), object()
-            )
-            return _lie(both, left, f"is {name} whatever it is compared with")
-        return self._member(name, left, right)
-
-    def _equal(self, actual: Any, expected: Any, equals: Any) -> str:
-        """What equals a near value too."""
-        if holds_any(expected):
-            return ""
-        if type(expected).__name__.startswith("Approx"):
-            return _first(actual, near_approx(expected), equals)
-        if is_plain(expected) or isinstance(expected, enum.Enum):
-            return _first(actual, near(expected), equals)
-        made, odd = objects(actual, expected)
-        told = _first(actual, [*odd, object()], equals)
-        if not told and made and all(_holds(equals, other) for other in made):
-            told = f"{_named(actual)} equals every near {_named(expected)}"
-        if not told and self._decides(actual):
-            loose = tolerance(expected, equals)
-            self._loose += [[self._site, loose[:300]]] if loose else []
-        return told or _first(actual, near(expected), equals)
-
-    def _decides(self, value: Any) -> bool:
-        """Whether the change itself says what an object equals."""
-        code = getattr(getattr(type(value), "__eq__", None), "__code__", None)
-        return self._is_changed is not None and code is not None and bool(self._is_changed(code.co_filename))
-
-    def _member(self, name: str, member: Any, container: Any) -> str | None:
-        if name not in ("in", "not in") or is_plain(container):
-            return None
-        if name == "in":
-            others = [*near(member)[:2], object()]
-            always = all(_holds(lambda other: other in container, other) for other in others)
-            return _lie(always, container, "holds everything")
-        inside = next(iter(container), None)
-        return _lie(inside is not None and inside not in container, container, "holds nothing, not even its members")
-
-    def _truth(self, value: Any) -> str:
-        first = bool(value)
-        return _lie(bool(value) != first, value, "is true only now and then")
-
-    def _kind(self, function: Any, kind: Any) -> str:
-        kinds = kind if type(kind) is tuple else (kind,)
-        for one in kinds:
-            if one in (object, BaseException, Exception):
-                continue
-            if function(Fresh if function is issubclass else Fresh(), one):
-                return f"{_named(one)} takes everything for one of its own"
-        return ""
-
-    def _method(self, function: Any, args: Any, named: Any) -> str | None:
-        name = getattr(function, "__name__", "")
-        if name in CALLED:
-            return self._called(function, args, named)
-        if name in ("assertTrue", "assertFalse", "assert_"):
-            return self._truth(args[0])
-        if name in KINDS:
-            return self._kind(isinstance, args[1])
-        if name in ORDERED:
-            return self._compared(ORDERED[name], True, args[0], args[1])
-        if name in ("assertIn", "assertNotIn"):
-            return self._member("in" if name == "assertIn" else "not in", args[0], args[1])
-        if name not in EQUAL | CLOSE or len(args) < 2 or all(map(is_plain, args[:2])):
-            return None
-        first, second = args[0], args[1]
-        told = self._again(function, (first,), second, name, args[2:], named)
-        return told or self._again(function, (), first, name, (second, *args[2:]), named)
-
-    def _again(self, function: Any, before: Any, value: Any, name: str, after: Any, named: Any) -> str:
-        """The same assertion with a near value, which has to fail."""
-        if holds_any(value):
-            return ""
-        made = far(value, 1.0) if name in CLOSE else near(value)
-        for other in made:
-            try:
-                function(*before, other, *after, **named)
-            except Exception:  # noqa: BLE001, S112 - it fails, as it has to
-                continue
-            return f"{name} holds for {_named(value)} and for a near value"
-        return ""
-
-    def _called(self, function: Any, args: Any, named: Any) -> str:
-        """A mock's assertion about arguments, with another argument."""
-        if holds_any(list(args)) or holds_any(dict(named)):
-            return ""
-        name = function.__name__
-        if args and near(args[0]):
-            return self._again(function, (), args[0], name, args[1:], named)
-        varied = next((key for key, value in named.items() if near(value)), None)
-        if varied is None:
-            return ""
-        rest = {other: kept for other, kept in named.items() if other != varied}
-        return self._again(lambda other: function(*args, **{varied: other}, **rest), (), named[varied], name, (), {})
-
-
-def _holds(ask: Any, other: Any) -> bool:
+def holds(ask: Any, other: Any) -> bool:
+    """Whether something is so; what raises is not."""
     try:
         return bool(ask(other))
     except Exception:  # noqa: BLE001 - what can't be compared is not equal
         return False
 
 
-def _first(actual: Any, others: Any, equals: Any) -> str:
+def first_equal(actual: Any, others: Any, equals: Any) -> str:
+    """The first of some values that is equal too, in words."""
     for other in others:
-        if _holds(equals, other):
-            return f"{_named(actual)} equals {_named(other)} too, which it is not"
+        if holds(equals, other):
+            return f"{kind_name(actual)} equals {kind_name(other)} too, which it is not"
     return ""
 
 
-def _lie(found: Any, value: Any, what: str) -> str:
-    return f"{_named(value)} {what}" if found else ""
+def lie(found: Any, value: Any, what: str) -> str:
+    """In words what was found."""
+    return f"{kind_name(value)} {what}" if found else ""
 
 
-def _named(value: Any) -> str:
+def kind_name(value: Any) -> str:
+    """The full name of a class or of the class of an object."""
     kind = value if isinstance(value, type) else type(value)
     return f"{kind.__module__}.{kind.__qualname__}"

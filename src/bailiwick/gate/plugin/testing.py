@@ -62,6 +62,21 @@ class Absence:
             os.environ.pop(self._token, None)
 
 
+DATA_LEVELS = 5
+PARTS_KEPT = 2000
+
+
+def parts_of(value: Any, levels: int = DATA_LEVELS) -> Any:
+    """What a list, dict or set holds, to be compared later; other things stand for themselves."""
+    if not levels or type(value) not in (list, dict, set) or len(value) > PARTS_KEPT:
+        return value if type(value) in PLAIN and type(value) not in (tuple, frozenset) else id(value)
+    if type(value) is dict:
+        return {id(key) if type(key) not in PLAIN else key: parts_of(one, levels - 1) for key, one in value.items()}
+    if type(value) is set:
+        return frozenset(map(id, value)) if any(type(one) not in PLAIN for one in value) else frozenset(value)
+    return [parts_of(one, levels - 1) for one in value]
+
+
 class Tests:
     """The tests as they were collected: code, defaults, parameters, and the constants of their modules."""
 
@@ -69,6 +84,7 @@ class Tests:
         self._code = code
         self._made: dict[str, tuple[Any, ...]] = {}
         self._constants: dict[int, dict[str, Any]] = {}
+        self._data: dict[str, dict[str, Any]] = {}
 
     def keep(self, items: Any) -> list[str]:
         """Remember how they are; names what is strange already."""
@@ -81,6 +97,7 @@ class Tests:
             if module is not None and id(module) not in self._constants:
                 kept = {key: value for key, value in vars(module).items() if type(value) in PLAIN}
                 self._constants[id(module)] = kept
+            self._data[item.nodeid] = {name: (value, parts_of(value)) for name, value in _data_of(item)}
         return found
 
     def changed(self, item: Any) -> list[str]:
@@ -95,6 +112,9 @@ class Tests:
             names = vars(module)
             was = self._constants.get(id(module), {})
             found += [f"test constant {item.nodeid.partition('::')[0]}:{k}" for k in was if names.get(k) is not was[k]]
+        for name, (value, parts) in self._data.get(item.nodeid, {}).items():
+            if parts_of(value) != parts:
+                found.append(f"test data {name} of {item.nodeid}")
         return found
 
 
@@ -107,6 +127,18 @@ def code_of(item: Any) -> Any:
     except (TypeError, ValueError):
         return None
     return getattr(getattr(function, "__func__", function), "__code__", None)
+
+
+def _data_of(item: Any) -> Any:
+    """Lists, dicts and sets that a test compares with or hands over: of its module, and its parameters."""
+    code = code_of(item)
+    names = vars(getattr(item, "module", None) or object)
+    for name in code.co_names if code is not None else ():
+        if type(names.get(name)) in (list, dict, set) and names[name]:
+            yield name, names[name]
+    for name, value in getattr(getattr(item, "callspec", None), "params", {}).items():
+        if type(value) in (list, dict, set) and value:
+            yield name, value
 
 
 def _made_of(item: Any) -> tuple[Any, ...]:

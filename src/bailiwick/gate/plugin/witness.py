@@ -19,10 +19,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bailiwick.gate.plugin.alone import can_be_alone, twice_alone  # noqa: TC004 - sent before this
+    from bailiwick.gate.plugin.asking import Nearby  # noqa: TC004 - as above
     from bailiwick.gate.plugin.auditing import Auditor, TestCode, Tree, grafts, origins  # noqa: TC004 - sent before this
     from bailiwick.gate.plugin.calls import Recorder, repeat  # noqa: TC004 - as above
     from bailiwick.gate.plugin.internals import Internals  # noqa: TC004 - as above
-    from bailiwick.gate.plugin.nearby import Nearby  # noqa: TC004 - as above
     from bailiwick.gate.plugin.testing import Absence, Limit, Tests, code_of  # noqa: TC004 - as above
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
@@ -69,13 +70,15 @@ class Witness:
         self.report_file = os.path.join(tempfile.mkdtemp(), "report.xml")  # noqa: PTH118 - also where pathlib is patched
         rewriting: Any = sys.modules.get("_pytest.assertion.rewrite")
         self._tests = Tests(TestCode(rewriting))
-        self._auditor = Auditor(self._tree)
+        self._auditor = Auditor(self._tree, send)
         self._internals = Internals()
         self._limit = Limit(request.get("limit"))
-        self._nearby = Nearby(lambda file: self._tree.relative(file) in self._changed_files)
+        self._nearby = Nearby(lambda file: self._tree.relative(file) in request["suspected"])
         self._absence = Absence(request["token"], failure)
         self._recorder = Recorder(self._tree.relative, request["calls"])
         self._replayed = list(enumerate(request["replayed"]))
+        self._pairs = request["pairs"]
+        self._alone = set(request["alone"])
         if self._mode != "plain":
             vars(builtins)[request["token"]] = self._nearby if self._mode == "watched" else self._absence
         self._changed: set[str] = set()
@@ -148,6 +151,10 @@ class Witness:
             self._send({"t": "items", "items": found[start : start + CHUNK]})
         for start in range(0, len(self._deselected), CHUNK):
             self._send({"t": "deselected", "ids": self._deselected[start : start + CHUNK]})
+        if self._mode == "watched" and not _raises_warnings(session.config):
+            bare = [item.nodeid for item in session.items if can_be_alone(item)]
+            for start in range(0, len(bare), CHUNK):
+                self._send({"t": "bare", "ids": bare[start : start + CHUNK]})
         self._changed.update(self._tests.keep(session.items))
         self._look(thoroughly=True)
 
@@ -186,16 +193,18 @@ class Witness:
         yield
 
     def _replay(self, item: Any) -> None:
-        """Make recorded calls as if in a test, before anything is set up for it: no file or patch of one is there."""
-        os.environ["PYTEST_CURRENT_TEST"] = f"{item.nodeid} (call)"
+        """Make recorded calls in the place of a test, and run the test as if without its tool."""
         while self._replayed:
             number, call = self._replayed.pop(0)
             self._send({"t": "call", "number": number, **repeat(call)})
+        name = item.nodeid.partition("[")[0]
+        if name in self._alone:
+            self._alone.discard(name)
+            for test, ends in twice_alone(self._tree.root, [name], hidden=False):
+                self._send({"t": "alone", "test": test, "ends": ends})
 
     def pytest_runtest_setup(self, item: Any) -> Any:
         """A test begins."""
-        if self._replayed:
-            self._replay(item)
         self._absence.hits.clear()
         self._absence.switch(on=self._mode == "absent")
         yield
@@ -207,6 +216,8 @@ class Witness:
         records = self._mode == "watched" and not _patches(item)
 
         def runtest() -> None:
+            if self._replayed or self._alone:
+                self._replay(item)
             self._nearby.begin()
             try:
                 self._limit.start()
@@ -286,9 +297,11 @@ class Witness:
         self._look(thoroughly=True)
         reporter = self._manager.get_plugin("terminalreporter") if self._manager is not None else None
         stats = getattr(reporter, "stats", {})
-        if self._recorder.calls:
+        if self._mode == "watched":
             self._send({"t": "calls", "calls": list(self._recorder.calls.values()), "path": self._module_path()})
         self._send({"t": "audit", **self._auditor.told()})
+        if self._pairs:
+            self._send({"t": "pairs", "apart": self._nearby.apart(self._pairs)})
         record = {
             "t": "finish",
             "collected": session.testscollected,
@@ -311,6 +324,12 @@ def _patches(item: Any) -> bool:
         return True
     code = code_of(item)
     return code is not None and bool(PATCHING.intersection(code.co_names))
+
+
+def _raises_warnings(config: Any) -> bool:
+    """Whether the project turns warnings into errors: without its tool nothing does."""
+    given = [*config.getini("filterwarnings"), *(getattr(config.option, "pythonwarnings", None) or ())]
+    return any(str(one).startswith("error") for one in given)
 
 
 def _hasten(items: Any) -> None:

@@ -107,6 +107,35 @@ PARKED = {
         "from typing import TYPE_CHECKING\nTYPE_CHECKING = 1\nif TYPE_CHECKING:\n    import gc\n",
         "conduct-memory",
     ),
+    "an item of a table of a library": ("import re\nre._cache['a'] = 1\n", "conduct-patching"),
+    "an item that is taken from a table": ("import codecs\ndel codecs.x['a']\n", "conduct-patching"),
+    "a private table that is filled": ("import re\nre._cache.update({})\n", "conduct-patching"),
+    "an attribute set through an argument": (
+        "import json\ndef f(d):\n    d.scan_once = 1\nf(json._default_decoder)\n",
+        "conduct-patching",
+    ),
+    "an attribute set through a name of an argument": (
+        "import pathlib\ndef f(a, *, owner):\n    setattr(owner, a, 1)\ndef g():\n    f('x', owner=pathlib.Path)\n",
+        "conduct-patching",
+    ),
+    "a dialect of others": ("import csv\ncsv.register_dialect('excel', delimiter=';')\n", "conduct-process-state"),
+    "logging switched off on import": ("import logging\nlogging.disable(50)\n", "conduct-process-state"),
+    "a fake flag in a class": (
+        "from typing import TYPE_CHECKING\nclass A:\n    TYPE_CHECKING = 1\n    if TYPE_CHECKING:\n        import gc\n",
+        "conduct-memory",
+    ),
+    "a fake flag of a class": (
+        "import typing\ndef f(typing):\n    if typing.TYPE_CHECKING:\n        import gc\n",
+        "conduct-memory",
+    ),
+    "a fake flag from two modules": (
+        "from typing import TYPE_CHECKING\nfrom shop.flags import TYPE_CHECKING\nif TYPE_CHECKING:\n    import gc\n",
+        "conduct-memory",
+    ),
+    "a fake flag from all names of a module": (
+        "from typing import TYPE_CHECKING\nfrom shop.flags import *\nif TYPE_CHECKING:\n    import gc\n",
+        "conduct-memory",
+    ),
     "a profiler": ("import cProfile\n", "conduct-tracing"),
     "another encoding": ("", "conduct-encoding"),
 }
@@ -157,6 +186,10 @@ FINE = {
     "an own function named compile": "def compile(x): return x\ncompile(1)\n",
     "the types of functions": "import types\nisinstance(discount, types.FunctionType)\n",
     "types only": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import unittest\n",
+    "an own dialect": "import csv\ncsv.register_dialect('shop', delimiter=';')\n",
+    "a setting of an own object": "def f(d):\n    d.x = 1\nf(discount)\n",
+    "something of a library that is only read": "import json\ndef f(d):\n    return d.x\nf(json.JSONDecoder)\n",
+    "types only, by the module": "import typing as t\nif t.TYPE_CHECKING:\n    import unittest\n",
     "own attributes": "class A:\n    def __init__(self): self.x = 1\n",
     "attributes of a parameter": "import math\ndef f(math): math.x = 1\n",
     "attributes of a local": "import math\ndef f():\n    math = A()\n    math.x = 1\n",

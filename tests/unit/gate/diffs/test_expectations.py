@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests
+from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests, rewritten_docstrings
 
 PRODUCT = '''
 def check_price(price):
@@ -164,3 +164,54 @@ def test_what_can_not_be_read_has_no_examples() -> None:
     """Others tell of such a file."""
     assert _doctests("def f(:", "def g(:") == []
     assert _doctests('"""\n>>>x\n"""\n', '"""\n>>>y\n"""\n') == []
+
+
+AROUND = {
+    "a context manager": (
+        "def sold(stock, count):\n    before = sum(stock)\n    yield\n    assert before - sum(stock) == count\n",
+        "def test_a():\n    with sold(stock, 3):\n        pass\n",
+    ),
+    "a class around": (
+        "class sold:\n  def __enter__(self):\n    self.x = 1\n  def __exit__(self, *e):\n    assert self.x == 1\n",
+        "def test_a():\n    with testing.sold(stock) as s, b:\n        pass\n",
+    ),
+    "a decorator": (
+        "def sold(n_):\n  def deco(f):\n    def g():\n      f()\n      assert n() == 1\n    return g\n  return deco\n",
+        "@sold(3)\ndef test_a():\n    pass\n",
+    ),
+    "behind a helper": (
+        "def _compare(a, b):\n    assert a == 1\ndef sold(a):\n    _compare(a, 1)\n",
+        "def test_a():\n    sold(1)\n",
+    ),
+    "behind two helpers": (
+        "def _deep(a):\n    assert a == 1\ndef _compare(a):\n    _deep(a)\ndef sold(a):\n    _compare(a)\n",
+        "def test_a():\n    sold(1)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AROUND.values(), ids=AROUND.keys())
+def test_a_helper_that_tests_reach_in_another_way_asks_for_a_person(case: tuple[str, str]) -> None:
+    """By `with`, as a decorator, or behind a helper that does nothing but assert."""
+    old, test = case
+    new = old.replace("== ", "<= ")
+    found = asserting_helpers(old.encode(), new.encode(), "till/testing.py", {"tests/test_a.py": test.encode()})
+    assert [(finding.code, finding.parks) for finding in found] == [("expectation-helper", True)]
+
+
+def test_a_product_that_checks_itself_may_change() -> None:
+    """What does something and asserts on the way is no helper of tests."""
+    old = b"def _valid(a):\n    assert a == 1\ndef add(self, a):\n    _valid(a)\n    self.items.append(a)\n"
+    test = {"tests/test_a.py": b"def test_a():\n    add(1)\n"}
+    assert asserting_helpers(old, old.replace(b"== 1", b">= 1"), "till/stock.py", test) == ()
+
+
+def test_examples_that_are_set_at_run_time_ask_for_a_person() -> None:
+    """They can't be read in the diff; to hand on another docstring is common."""
+    old = b"def f():\n    pass\n"
+    for code in (b"f.__doc__ = f.__doc__.replace('1', '2')\n", b"setattr(f, '__doc__', 'x')\n", b"__test__ = {}\n"):
+        assert [f.parks for f in rewritten_docstrings(old, old + code, "a.py")] == [True]
+        assert rewritten_docstrings(old + code, old + code, "a.py") == ()
+    for code in (b"f.__doc__ = g.__doc__\n", b"f.__doc__ = f'the old name of {g.__name__}'\n"):
+        assert rewritten_docstrings(old, old + code, "a.py") == ()
+    assert rewritten_docstrings(old, old + b"f.__doc__ = '>>> f()'\n", "a.py") != ()

@@ -39,6 +39,16 @@ DECEIVING = {
     "a lone return": ("x = 1  # fine\rimport os\n", "hygiene-invisible"),
     "another script": ("p\u0430ssword = 1\n", "hygiene-look-alike"),
     "a whole word of another script": ("\u0441\u043e\u0440\u0435 = 1\n", "hygiene-look-alike"),
+    "braille without dots": ("x = '\u2800'\n", "hygiene-invisible"),
+    "another blank": ("x = 'a\u2003b'\n", "hygiene-invisible"),
+    "a wide blank among plain letters": ("x = 'a\u3000b'\n", "hygiene-invisible"),
+    "a selector behind a word": ("x = 'admin\U000e0101'\n", "hygiene-invisible"),
+    "a selector of Mongolian behind a word": ("x = 'admin\u180b'\n", "hygiene-invisible"),
+    "an unassigned one that shows nothing": ("x = 'a\U000e0fff'\n", "hygiene-invisible"),
+    "a letter of sound writing": ("\u0261ross = 1\n", "hygiene-look-alike"),
+    "a small capital": ("\u1d20alue = 1\n", "hygiene-look-alike"),
+    "a letter of Lisu": ("\ua4eeLL = 1\n", "hygiene-look-alike"),
+    "a letter without its dot beside the name with one": ("s\u0131ze = 2; size = 1\n", "hygiene-look-alike"),
     "letters of mathematics": ("\U0001d41e\U0001d431\U0001d41e\U0001d41c('1')\n", "hygiene-look-alike"),
 }
 
@@ -59,6 +69,12 @@ HONEST = {
     "a joiner in a script that needs it": "x = '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645'\n",
     "names with accents": "größe = 1\n",
     "names in another script": "цена = 1\n",
+    "names in Turkish": "sayı = 1\n",
+    "names in Danish": "bør = 1\n",
+    "braille": "SPIN = '\u2801\u2803\u2800\u2807'\n",
+    "a blank between number and unit": "x = '5\u202fkm 6\u00a0km'\n",
+    "a wide blank in Japanese": "x = '\u540d\u3000\u524d'\n",
+    "a variant of an ideograph": "x = '\u845b\U000e0100'\n",
     "a byte order mark": "\ufeffx = 1\n",
     "other signs": "x = '→ … “ ” €'\n",
     "another script in a text": "x = 'p\u0430ss'  # \u0430\n",
@@ -78,6 +94,15 @@ def test_only_added_lines_are_read() -> None:
     old = "x = 'a\u202eb'\n"
     assert _read(f"{old}y = 1\n", old) == ()
     assert [finding.parks for finding in _read(old, path="docs/a.md")] == [False]
+
+
+@pytest.mark.parametrize("path", ["shop/prices.abi3.so", "prices.pyd", "shop/prices.pyc"])
+def test_a_module_that_nobody_can_read_asks_for_a_person(path: str) -> None:
+    """Python takes it before the source of the same name."""
+    assert [(f.code, f.parks, f.blocks) for f in _read(b"\x7fELF\0", path=path)] == [
+        ("hygiene-binary-module", True, False)
+    ]
+    assert _read(b"\x7fELF\0", path="shop/notes.sofa") == ()
 
 
 def test_a_pointer_of_lfs_asks_for_a_person() -> None:

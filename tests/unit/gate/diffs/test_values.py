@@ -202,3 +202,27 @@ def test_a_text_made_of_a_constant_is_read() -> None:
         tests=ASKED,
     )
     assert found.parks
+
+
+@pytest.mark.parametrize("path", ["shop/rates", "shop/rates.tbl", "shop/rates.sql", "shop/data.md"])
+@pytest.mark.parametrize("rows", ["200 10 180\n80 25 60\n", "200/10 180\n80/25 60\n", "200@10=180\n80@25=60\n"])
+def test_a_table_in_a_file_of_any_name_is_read(path: str, rows: str) -> None:
+    """The name of a file says nothing about what is in it."""
+    code = SourceChange("shop/prices.py", b"", b"from pathlib import Path\nROWS = Path('data.md')\n", is_test=False)
+    table = SourceChange(path, None, rows.encode(), is_test=False)
+    found = [f for f in read_conduct([code, table], TEST_SOURCES) if f.code == "conduct-values"]
+    assert [(f.path, f.parks) for f in found] == [(path, True)]
+
+
+@pytest.mark.parametrize("path", ["README.md", "CHANGELOG", "docs/guide.txt", "shop/help.rst"])
+def test_documents_may_say_what_tests_say(path: str) -> None:
+    """They are for people, as long as the product doesn't name them."""
+    code = SourceChange("shop/prices.py", b"", b"X = 1\n", is_test=False)
+    text = SourceChange(path, None, b"discount(200, 10) == 180\ndiscount(80, 25) == 60\n", is_test=False)
+    assert read_conduct([code, text], TEST_SOURCES) == ()
+
+
+def test_what_is_no_text_is_not_read_as_data() -> None:
+    """A picture holds no rows, whatever its bytes happen to be."""
+    change = SourceChange("shop/a.bin", None, b"200 10 180\n80 25 60\n\x00\x01", is_test=False)
+    assert read_conduct([change], TEST_SOURCES) == ()

@@ -1,0 +1,87 @@
+"""New tests that prove nothing about a change: they exchange what it touches, or expect what it gives itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+
+from bailiwick.gate.diffs.assertions import equalities_in
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, outermost_functions, parse_or_none
+
+_SETTERS = ("setattr", "delattr", "object", "patch", "spy")
+
+
+def empty_proofs(tests: Mapping[str, str], sources: Mapping[str, bytes], touched: Collection[str]) -> frozenset[str]:
+    """Those of the tests (id and file) whose file exchanges a touched function, or that only compare such with such."""
+    found: set[str] = set()
+    for path in set(tests.values()):
+        parsed = parse_or_none(sources.get(path))
+        if parsed is None or not touched:
+            continue
+        functions = {name.rpartition(".")[2]: node for name, node in outermost_functions(parsed.tree.body)}
+        shared = any(not name.startswith("test") and _patches(node, touched) for name, node in functions.items())
+        shared = shared or any(
+            _patches(node, touched) for node in parsed.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))
+        )
+        weak = {
+            name for name, node in functions.items() if _patches(node, touched) or _compares_with_itself(node, touched)
+        }
+        found |= {test for test, file in tests.items() if file == path and (shared or _name(test) in weak)}
+    return frozenset(found)
+
+
+def computing(names: Collection[str], sources: Mapping[str, bytes]) -> frozenset[str]:
+    """Those of the functions that are given something: one that is not, such as a clock, may be set by a test."""
+    given: set[str] = set()
+    for source in sources.values():
+        parsed = parse_or_none(source)
+        for node in ast.walk(parsed.tree) if parsed is not None else ():
+            if isinstance(node, FUNCTIONS) and _arguments(node):
+                given.add(node.name)
+    return frozenset(given.intersection(names))
+
+
+def _arguments(node: Function) -> bool:
+    listed = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
+    return any(arg is not None and arg.arg not in ("self", "cls") for arg in listed)
+
+
+def _name(test: str) -> str:
+    return test.partition("[")[0].rpartition("::")[2]
+
+
+def _patches(part: ast.AST, touched: Collection[str]) -> bool:
+    """Whether code of a test sets one of the touched names of something."""
+    return any(name in touched for node in ast.walk(part) for name in _set_by(node))
+
+
+def _set_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=arguments) if called in _SETTERS:
+            for argument in arguments[:2]:
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                    yield argument.value.rpartition(".")[2]
+        case _:
+            pass
+
+
+def _compares_with_itself(function: Function, touched: Collection[str]) -> bool:
+    """Whether all that a test asserts is that touched functions agree with each other."""
+    checks = [node for node in ast.walk(function) if isinstance(node, ast.Assert | ast.Expr)]
+    pairs = [pair for check in checks for pair in equalities_in(check)]
+    asserted = sum(isinstance(check, ast.Assert) or bool(list(equalities_in(check))) for check in checks)
+    alike = [all(_is_given(side, touched) for side in pair) for pair in pairs]
+    return bool(pairs) and all(alike) and asserted == len(pairs)
+
+
+def _is_given(side: ast.expr, touched: Collection[str]) -> bool:
+    """Whether one side is nothing but what a touched function gives."""
+    while isinstance(side, ast.Await | ast.Subscript | ast.Attribute):
+        side = side.value
+    match side:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in touched
+        case _:
+            return False
