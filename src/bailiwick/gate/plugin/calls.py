@@ -232,14 +232,16 @@ class Recorder:
         module, args, named, given, yielded, _ = begun
         operation = frame.f_code.co_code[frame.f_lasti]
         driven = frame.f_code.co_flags & DRIVEN
-        if driven and operation in YIELDS:
+        if driven and (operation in YIELDS or (operation not in RETURNS and value is not None)):
             if driven & inspect.CO_GENERATOR and len(yielded) < YIELDED:
                 yielded.append(freeze(value))
             return
         del self._open[id(frame)]
         returned = operation in RETURNS
+        if driven and not returned:  # it raised, or it yields nothing and goes on: versions of Python tell it otherwise
+            return
         if driven & inspect.CO_GENERATOR:
-            result = ["yields", yielded] if returned else ["raises"]
+            result = ["yields", yielded]
         else:
             result = state_after(freeze(value), args, given) if returned else ["raises"]
         key = repr((name, args, named))
