@@ -39,7 +39,9 @@ PROJECTS = (
     Project(
         "itsdangerous", "2.1.2", "setuptools", "src/itsdangerous/encoding.py", "base64_encode", "pinned pytest 7.0"
     ),
-    Project("blinker", "1.7.0", "flit", "src/blinker/base.py", "connect", "asyncio, requirements/", small=True),
+    Project(
+        "blinker", "1.7.0", "flit", "src/blinker/base.py", "has_receivers_for", "asyncio, requirements/", small=True
+    ),
     Project(
         "pluggy", "1.3.0", "setuptools", "src/pluggy/_manager.py", "register", "setuptools-scm, _version.py, testing/"
     ),

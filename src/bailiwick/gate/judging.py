@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -397,8 +398,9 @@ def _moved(calls: Sequence[Replayed]) -> bool:
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Whether two results are equal for a test: 180 is 180.0."""
-    return bool(one == other) or (_number(one) is not None and _number(one) == _number(other))
+    """Whether two results are equal for people: 180 is 180.0, and the last bit of a sum is nobody's intention."""
+    first, second = _number(one), _number(other)
+    return bool(one == other) or (first is not None and second is not None and math.isclose(first, second))
 
 
 def _number(value: Json) -> float | None:
@@ -414,14 +416,14 @@ def _number(value: Json) -> float | None:
 def _moves_beside(calls: Sequence[Replayed]) -> bool:
     """Whether nothing changed for the arguments of tests, and something did beside them: no test asked for it."""
     known = [call for call in calls if _known(call)]
-    return not _moved(known) and any(one != other for call in known for one, other in _near(call))
+    return not _moved(known) and any(not _same(one, other) for call in known for one, other in _near(call))
 
 
 def _generalises(calls: Sequence[Replayed]) -> bool:
     """Other than the base on the tested inputs and near them. What differs only beside them follows no test."""
     near = [(one, other) for call in calls if _known(call) for one, other in _near(call)]
     if near:
-        return _moved(calls) and any(one != other and not _raises(one) for one, other in near)
+        return _moved(calls) and any(not _same(one, other) and not _raises(one) for one, other in near)
     results = {repr(call.here["results"][0]) for call in calls}
     others = {repr(one) for call in calls for one in call.here.get("near", ()) if one[0] != "raises"} - results
     return len(others) >= 2

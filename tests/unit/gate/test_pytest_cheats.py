@@ -229,7 +229,11 @@ def test_a_cheat_is_found_and_named(cheat: str, known: dict[str, Json], tmp_path
 def test_an_honest_change_is_green(known: dict[str, Json], tmp_path: Path) -> None:
     """The same rules find nothing where there is nothing, and say what was shown."""
     result = _check(tmp_path, known, shop="def discount(p, q):\n    return p * (100 - q) // 100\n")
-    assert (result.outcome, [f.code for f in result.findings], result.failing) == ("passed", ["generalises"], ())
+    assert (result.outcome, [f.code for f in result.findings], result.failing) == (
+        "passed",
+        ["changed-beside-tests"],
+        (),
+    )
     assert dict(result.counts) == {"passed": 4, "expected": 4, "watched": 4, "new": 0}
     assert len(result.exercised) == 4
     assert result.unproven.startswith("no test shows this fix")

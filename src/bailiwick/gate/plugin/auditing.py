@@ -142,12 +142,15 @@ def _gives(code: Any) -> bool:
     return (code.co_filename.rpartition(os.sep)[2], code.co_name) in GIVING
 
 
-def origins(tree: Tree, changed: Any) -> list[list[str]]:
-    """Changed modules that were imported from somewhere else than the tree: path in the tree, and the other file."""
+def origins(tree: Tree, changed: Any, tools: Any) -> list[list[str]]:
+    """Changed modules that were imported from somewhere else than the tree: path in the tree, and the other file.
+
+    `tools` are modules that were there before anything of the tree: those of the test tool itself.
+    """
     found = []
     for path in changed:
         for name in _names(tree.root, path):
-            module = sys.modules.get(name)
+            module = None if name in tools else sys.modules.get(name)
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and not tree.relative(os.path.realpath(file)) and not tree.relative(file):
                 found.append([path, file])

@@ -81,6 +81,7 @@ class Witness:
         self._alone = set(request["alone"])
         if self._mode != "plain":
             vars(builtins)[request["token"]] = self._nearby if self._mode == "watched" else self._absence
+        self._tools: frozenset[str] = frozenset()
         self._changed: set[str] = set()
         self._hooks: Counter[str] = Counter()
         self._deselected: list[str] = []
@@ -92,6 +93,7 @@ class Witness:
 
     def pytest_load_initial_conftests(self) -> None:
         """The last moment before code of the tree is imported."""
+        self._tools = frozenset(sys.modules)
         self._internals.add()
         self._internals.switches.settle()
         self._auditor.start()
@@ -313,7 +315,7 @@ class Witness:
             "hooks": dict(self._hooks),
             "settings": [self._settings] if self._settings else [],
             "grafts": grafts(self._tree),
-            "origins": origins(self._tree, self._changed_files),
+            "origins": origins(self._tree, self._changed_files, self._tools),
         }
         self._send(record)
 
