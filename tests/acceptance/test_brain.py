@@ -17,7 +17,14 @@ from tests.acceptance.toolbox import python_with_pytest
 __all__ = ["python_with_pytest"]
 pytestmark = pytest.mark.timeout(300)
 KILLER = """#!/bin/sh
-case " $* " in *" {verb} "*) kill -9 $PPID; exit 1;; esac
+case " $* " in *" {verb} "*)
+    caller=$PPID
+    until tr '\\0' ' ' </proc/$caller/cmdline | grep -q 'brain write'; do
+        caller=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$caller/status)
+    done
+    kill -9 "$caller"
+    exit 1;;
+esac
 exec {git} "$@"
 """
 
