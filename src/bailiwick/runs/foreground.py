@@ -87,9 +87,13 @@ class Foreground:
         return row.status == "stopped" or (row.status == "failed" and not await self._ended(row))
 
     async def _stopping(self, row: RunRow) -> bool:
-        """Whether a stop came that nobody carried out: who asked for it, or who was to do it, was killed."""
-        if any(message.kind == "stop" for message in await self._assembly.store.inbox(row.id)):
-            return True
+        """Whether a stop came that nobody carried out: who asked for it, or who was to do it, was killed.
+
+        One that the journal sent because it lost events is new, and is carried out first.
+        """
+        stops = [message for message in await self._assembly.store.inbox(row.id) if message.kind == "stop"]
+        if stops:
+            return not any(message.body.get("lost") for message in stops)
         return bool((await self._assembly.library.state(row.id)).stopping)
 
     async def _ended(self, row: RunRow) -> bool:

@@ -272,7 +272,7 @@ def _interrupted(story: Story, where: str, since: float) -> Reason:
     owner = _last(story.entries, ev.OwnerChanged)
     who = f" ({owner[2].owner})" if owner is not None and owner[2].owner else ""
     text = f"'{where}' was interrupted: it began {local(since)}, and the process that walked it{who} is gone"
-    return Reason("interrupted", text, (f"it is entered again with: bailiwick resume {story.name}",), since)
+    return Reason("interrupted", text, (f"go on with: bailiwick resume {story.name}",), since)
 
 
 def _members(story: Story) -> list[Reason]:

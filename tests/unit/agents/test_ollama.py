@@ -176,7 +176,7 @@ def test_a_check_of_a_server_that_is_not_there_says_so() -> None:
     """Doctor shows this line as it is."""
     ok, words = asyncio.run(OllamaBackend(Endpoint("http://127.0.0.1:9")).check({}, NoProcesses()))
     assert not ok
-    assert words.startswith("127.0.0.1:9 can't be reached")
+    assert words.startswith("nothing listens at 127.0.0.1:9")
 
 
 def test_there_is_no_session_to_compact() -> None:

@@ -184,7 +184,7 @@ def brain(config: Config) -> object:
 
     def opened() -> None:
         found = Brain.open(config, CLOCK)
-        made.append(found.folder)
+        made.append((found.folder, found.ingest_url))
         found.close()
 
     return raised(opened), made
@@ -380,6 +380,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("sessions_dir", "elsewhere", folders),
     Probe("skills_dir", "elsewhere", folders),
     Probe("brain_dir", "elsewhere", brain),
+    Probe("brain.ingest_url", "http://127.0.0.1:1/notes", brain),
     Probe("time.zone", "Asia/Tokyo", session),
     *(Probe(f"power.*.{name}", "m", tier) for name in ("high", "medium", "low")),
     Probe("features.skills", False, skills),
