@@ -73,7 +73,7 @@ def test_bash_completes_what_is_there(person: Person) -> None:
         ["budget.run.usd"],
         ["files", ""],
         ["graph"],
-        ["resume", "rewind", "reload", "rebuild"],
+        ["resume", "rewind", "reload", "reask", "rebuild"],
         [""],
     ]
 

@@ -168,4 +168,6 @@ def _stop(tx: Transaction, mark: Mark, seq: int, now: float) -> None:
     if row is not None and row[0] == "ready":
         by = f"the journal, which lost {mark.seq - seq} events"
         with contextlib.suppress(NotFound):
-            inbox.send(tx, Message(mark.run_id, "stop", f"lost:{mark.seq}:{seq}", {"now": True, "by": by, "lost": True}, now))
+            inbox.send(
+                tx, Message(mark.run_id, "stop", f"lost:{mark.seq}:{seq}", {"now": True, "by": by, "lost": True}, now)
+            )

@@ -269,9 +269,7 @@ def _running(story: Story) -> list[Reason]:
 
 def _interrupted(story: Story, where: str, since: float) -> Reason:
     """A step that had begun and whose process is gone."""
-    owner = _last(story.entries, ev.OwnerChanged)
-    who = f" ({owner[2].owner})" if owner is not None and owner[2].owner else ""
-    text = f"'{where}' was interrupted: it began {local(since)}, and the process that walked it{who} is gone"
+    text = f"'{where}' was interrupted: it began {local(since)}, and its process is gone"
     return Reason("interrupted", text, (f"go on with: bailiwick resume {story.name}",), since)
 
 
