@@ -195,7 +195,7 @@ def test_a_step_whose_process_is_gone_was_interrupted() -> None:
     gone = replace(story, holder="")
     (reason,) = _topic(explain(gone), "interrupted")
     assert "'build' was interrupted" in reason.text
-    assert "pid 7 on host h" in reason.text
+    assert reason.text.endswith("and its process is gone")
     assert reason.lines == ("go on with: bailiwick resume flow-default",)
     assert not _topic(explain(gone), "running")
     assert _topic(explain(replace(story, holder="pid 8")), "running")
