@@ -102,7 +102,7 @@ def test_a_red_base_costs_nothing(person: Person) -> None:
     assert "self-heal" in result.err
     assert "--known-red" in result.err
     assert branches(root) == []
-    assert person.runs("runs", "list", "--json").json() in ([], {"runs": []})
+    assert person.runs("runs", "list", "--json").json() in ([], {"runs": [], "more": False})
 
 
 def test_a_refusal_is_handed_to_a_person(person: Person, tmp_path: Path) -> None:
