@@ -57,7 +57,7 @@ PARKED: Mapping[str, frozenset[str]] = {
         "traceback.walk_stack traceback.print_stack traceback.format_stack"
     ),
     MEMORY: words("gc ctypes _ctypes cffi _testcapi"),
-    HOOKS: words("sys.meta_path sys.path_hooks sys.path_importer_cache sys.modules"),
+    HOOKS: words("sys.meta_path sys.path_hooks sys.path_importer_cache sys.modules sys.path"),
     TRACING: words(
         "sys.settrace sys.setprofile sys.monitoring sys.addaudithook sys.call_tracing threading.settrace "
         "threading.setprofile threading.settrace_all_threads threading.setprofile_all_threads trace bdb pdb cProfile "
