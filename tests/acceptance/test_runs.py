@@ -232,7 +232,7 @@ def test_a_worker_takes_ready_runs(person: Person) -> None:
     """A run that nobody walks is picked up."""
     assert person.runs("run", EXAMPLES / "ask-choices").code == 3
     assert person.runs("runs", "answer", "ask-choices", "green").code == 0
-    assert "nobody" in person.runs("status").out
+    assert "bailiwick worker" in person.runs("status").out
     assert person.runs("worker", "--until-idle").code == 0
     assert person.runs("runs", "wait", "ask-choices").code == 0
 
