@@ -274,8 +274,7 @@ async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -
         late = False
         while True:
             tree = family(row, await store.runs(root_id=row.root_id, archived=True))
-            row = next((member for member in tree if member.id == row.id), row)
-            state = tree_state(tree)
+            row, state = tree[0], tree_state(tree)
             if late or row.status != "ready" or (state in ("waiting", "sleeping") and not through):
                 break
             late = not await next_change(session, until)

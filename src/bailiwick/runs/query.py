@@ -109,10 +109,11 @@ def _only_waits_for_children(row: RunRow) -> bool:
 
 
 def family(row: RunRow, rows: Iterable[RunRow]) -> list[RunRow]:
-    """A run with all the runs below it, of rows that may hold others too."""
+    """A run with all the runs below it, of rows that may hold others too; `rows` know better how `row` stands now."""
     below: dict[str | None, list[RunRow]] = {}
     for member in rows:
         below.setdefault(member.parent, []).append(member)
+        row = member if member.id == row.id else row
     found = [row]
     for member in found:
         found += below.get(member.id, ())
@@ -128,8 +129,9 @@ def _walked(state: str, holder: str, tree: Iterable[RunRow]) -> str:
 
 def standing(row: RunRow, rows: Iterable[RunRow], me: Owner, now: float) -> Standing:
     """Where a run stands; `rows` hold the runs below it, and may hold others."""
-    known = facts(row)
     tree = family(row, rows)
+    row = tree[0]
+    known = facts(row)
     ready = [member for member in tree if member.status == "ready"]
     holder = next((shown(m.owner) for m in ready if m.owner and is_held(m, me, now)), "")
     due = [m.wake_at is not None and m.wake_at <= now for m in ready]
