@@ -40,6 +40,7 @@ _KINDS = ("isinstance", "issubclass")
 _TEXT_METHODS = ("startswith", "endswith", "find", "rfind", "index", "count", "isidentifier")
 _ENDING = ("skip", "xfail", "importorskip", "fail", "exit", "skipTest", "_exit")
 _SWALLOWING = ("suppress",)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -63,13 +64,15 @@ class Site:
 class Instrumented:
     """A rewritten file; its places by number; by test function the places that it surely reaches.
 
-    `held` are by test function the assertions in loops and in conditions that have no other branch.
+    `held` are by test function the assertions in loops and in conditions that have no other branch, `looped` those that
+    every turn of a loop reaches.
     """
 
     source: bytes
     sites: dict[int, Site]
     sure: dict[Target, frozenset[int]]
     held: dict[Target, frozenset[int]] = field(default_factory=dict)
+    looped: dict[Target, frozenset[int]] = field(default_factory=dict)
 
 
 def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrumented | None:
@@ -90,7 +93,8 @@ def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrume
         changed = editor.apply()
         if _parses(changed):
             sites = {number: Site(path, line) for number, line in editor.lines.items()}
-            return Instrumented(changed.decode("utf-8").encode(encoding), sites, editor.sure, editor.held)
+            again = changed.decode("utf-8").encode(encoding)
+            return Instrumented(again, sites, editor.sure, editor.held, editor.looped)
     return None
 
 
@@ -146,6 +150,7 @@ class _Editor:
         self.lines: dict[int, int] = {}
         self.sure: dict[Target, frozenset[int]] = {}
         self.held: dict[Target, frozenset[int]] = {}
+        self.looped: dict[Target, frozenset[int]] = {}
 
     def function(self, node: Function) -> None:
         """Rewrite one function with all that is in it."""
@@ -154,7 +159,8 @@ class _Editor:
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         target = Target(first, node.name)
         self.sure[target] = self._numbered(_surely_reached(node.body))
-        self.held[target] = self._numbered(_held_back(node.body))
+        self.held[target] = self._numbered(_held_back(node.body, (*_LOOPS, ast.If)))
+        self.looped[target] = self._numbered(_held_back(node.body, _LOOPS))
 
     def _numbered(self, parts: Iterable[ast.AST]) -> frozenset[int]:
         numbers = (self._numbers.get(id(part)) for part in parts)
@@ -334,16 +340,15 @@ def _is_written_out(node: ast.expr) -> bool:
             return False
 
 
-def _held_back(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
-    """The assertions in loops and in conditions without another branch."""
+def _held_back(body: Sequence[ast.stmt], within: tuple[type[ast.stmt], ...]) -> Iterator[ast.AST]:
+    """The assertions in some kinds of statements: in loops, and in conditions without another branch."""
     for statement in body:
-        if isinstance(statement, ast.For | ast.AsyncFor | ast.While) or (
-            isinstance(statement, ast.If) and not statement.orelse
-        ):
-            yield from _surely_reached(statement.body)
-            yield from _held_back(statement.body)
+        if isinstance(statement, within) and not (isinstance(statement, ast.If) and statement.orelse):
+            inner: list[ast.stmt] = statement.body  # type: ignore[attr-defined]
+            yield from _surely_reached(inner)
+            yield from _held_back(inner, within)
         elif isinstance(statement, ast.With | ast.AsyncWith):
-            yield from _held_back(statement.body)
+            yield from _held_back(statement.body, within)
 
 
 def _surely_reached(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:

@@ -94,6 +94,8 @@ class WatchedRun:
     sure: Mapping[str, frozenset[int]]
     held: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: places of assertions in loops and conditions, which need not be reached."""
+    looped: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: places that every turn of a loop reaches."""
 
     def would_pass(self, test: str) -> bool:
         """Whether a test ran to its end."""
@@ -134,6 +136,13 @@ class WatchedRun:
             if reached is not None and left and self.would_pass(test):
                 found[test] = {self.sites[number] for number in left}
         return found
+
+    def never_entered(self, tests: Collection[str]) -> dict[str, Site]:
+        """By test that ran to its end: an assertion in a loop that none of the tests entered."""
+        ended = [test for test in sorted(tests) if self.would_pass(test)]
+        reached = {number for test in ended for number in self.session.evidence.reached.get(test, ())}
+        left = {test: self.looped.get(test, frozenset()) - reached for test in ended}
+        return {test: self.sites[min(numbers)] for test, numbers in left.items() if numbers}
 
     def reached(self, test: str) -> set[Site]:
         """The places that a test reached."""
@@ -204,6 +213,18 @@ def watched_findings(
     for test in run.silent(tests):
         told = f"{test}: it was made to fail and no failure was reported"
         found.append(Finding("failure-hidden", told, test.partition("::")[0], blocks=test not in excused))
+    return found
+
+
+def vacuous_findings(run: WatchedRun, tests: Collection[str], always: Mapping[str, tuple[str, int]]) -> list[Finding]:
+    """New tests with a loop over nothing, or with an assertion that always holds (`always`: where)."""
+    found = []
+    for test, (path, line) in sorted(always.items()):
+        told = f"{test}: the assertion on line {line} holds whatever the product gives"
+        found.append(Finding("assertion-always-holds", told, path, line, blocks=False, parks=True))
+    for test, site in run.never_entered(tests).items():
+        told = f"{test}: it passes without entering the loop with the assertion on line {site.line}"
+        found.append(Finding("loop-not-entered", told, site.path, site.line, blocks=False, parks=True))
     return found
 
 

@@ -203,6 +203,8 @@ def test_assertions_in_loops_and_conditions_are_known() -> None:
     )
     (held,) = made.held.values()
     assert sorted(made.sites[number].line for number in held) == [4, 6]
+    (looped,) = made.looped.values()
+    assert [made.sites[number].line for number in looped] == [4]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from bailiwick.gate.judging import (
     only_under_test,
     replaced_tests,
     surroundings,
+    vacuous_findings,
     watched_findings,
     weakened_findings,
 )
@@ -227,6 +228,19 @@ def test_objects_that_the_base_tells_apart_ask_a_person() -> None:
     (found,) = weakened_findings(here, there, {A, B})
     assert (found.code, found.line, found.blocks, found.parks) == ("comparison-weakened", 9, False, True)
     assert weakened_findings(here, _watched(), {A, B}) == []
+
+
+def test_a_loop_that_no_new_test_enters_asks_a_person() -> None:
+    """Each instance of a parametrized test may pass over it, as long as one enters it."""
+    looped = {A: frozenset({2}), B: frozenset({2})}
+    for reached, blamed in (((), [A, B]), ((2,), [])):
+        evidence = Evidence(reached={A: frozenset({1}), B: frozenset({1, *reached})})
+        session = Session({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=evidence)
+        run = WatchedRun(session, SITES, {}, {}, looped)
+        found = vacuous_findings(run, {A, B}, {})
+        assert [(f.code, f.what.partition(": ")[0], f.parks) for f in found] == [
+            ("loop-not-entered", test, True) for test in blamed
+        ]
 
 
 def test_an_assertion_that_only_the_base_reaches_asks_a_person() -> None:

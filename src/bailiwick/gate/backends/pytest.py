@@ -190,6 +190,8 @@ class _Judgement:
         noticing = self._noticing()
         if not noticing and added.passed and view.touched:
             noticing = await study.notice_new(view, base, added.passed)
+        if added.passed and not noticing and not added.proof and any(one.decides for one in view.touched):
+            findings.append(_missing_the_change(added.passed))
         outcome = _outcome(here, excused, findings)
         ran = self.ran
         if added.red and added.ran is not None:
@@ -294,6 +296,13 @@ class _Judgement:
             [call for n, call in enumerate(calls) if _came_again(call, again.get(n, {}))],
             [test for test in tests if held(ends.get(test.test, ()))],
         )
+
+
+def _missing_the_change(tests: Collection[str]) -> Finding:
+    """New tests that pass with every changed function raising."""
+    first = min(tests)
+    what = f"{first}: it is new, and neither it nor any other test notices when the changed functions are gone"
+    return Finding("new-tests-miss-the-change", what, first.partition("::")[0], blocks=False, parks=True)
 
 
 def _came_again(call: Replayed, again: dict[str, Json]) -> bool:

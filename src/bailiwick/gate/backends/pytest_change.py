@@ -124,6 +124,8 @@ class Watched:
     sure: Mapping[str, frozenset[int]] = field(default_factory=dict)
     held: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: those in loops and conditions."""
+    looped: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By test: those that every turn of a loop reaches."""
 
 
 async def watched_files(
@@ -143,6 +145,7 @@ async def watched_files(
     sites: dict[int, Site] = {}
     sure: dict[tuple[str, Target], frozenset[int]] = {}
     held: dict[tuple[str, Target], frozenset[int]] = {}
+    looped: dict[tuple[str, Target], frozenset[int]] = {}
     paths = sorted({*holding.intersection(names), *helping})[:MOST_FILES]
     texts = await read_many(bench, which, (path for path in paths if path not in given))
     for path in paths:
@@ -153,10 +156,12 @@ async def watched_files(
             sites.update(made.sites)
             sure.update({(path, target): numbers for target, numbers in made.sure.items()})
             held.update({(path, target): numbers for target, numbers in made.held.items()})
+            looped.update({(path, target): numbers for target, numbers in made.looped.items()})
     places = {test: (item.code_path, Target(item.line, item.name)) for test, item in listed.items()}
     reached = {test: sure[place] for test, place in places.items() if place in sure}
     within = {test: held[place] for test, place in places.items() if held.get(place)}
-    return Watched(files, sites, reached, within)
+    turns = {test: looped[place] for test, place in places.items() if looped.get(place)}
+    return Watched(files, sites, reached, within, turns)
 
 
 def _helps(path: str) -> bool:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, watched_files
 from bailiwick.gate.backends.pytest_run import Asked, Plainly, Ran, Runner
-from bailiwick.gate.diffs.proofs import computing, empty_proofs
+from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow
 from bailiwick.gate.evidence import ends_of
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
-from bailiwick.gate.judging import Replayed, WatchedRun, watched_findings
+from bailiwick.gate.judging import Replayed, WatchedRun, vacuous_findings, watched_findings
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Session, TestOutcome, read_session
 from bailiwick.gate.plainly import Alone, could_be_alone, undeclared
@@ -167,13 +167,15 @@ class Study:
         made = await watched_files(self.bench, "proposed", new, here.session.items, self._token, {})
         asked = Asked("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
-        watched = WatchedRun(ran.session, made.sites, made.sure)
-        doubtful = watched.doubtful(new)
+        watched = WatchedRun(ran.session, made.sites, made.sure, made.held, made.looped)
         fresh = {test: files[test] for test in new if test in files}
+        always = hollow(fresh, view.tests)
+        doubtful = watched.doubtful(new) | watched.never_entered(new).keys() | always.keys()
         names = {one.function.name for one in view.touched if one.decides}
         touched = computing(names, await read_many(self.bench, "proposed", view.product))
         proof = proven_by(fresh, there.session) - doubtful - empty_proofs(fresh, view.tests, touched)
         findings = [replace(f, parks=f.blocks, blocks=False) for f in watched_findings(watched, new)]
+        findings += vacuous_findings(watched, new, always)
         return AddedTests(
             findings=(*_new_faults(here.session), *findings),
             passed=new,

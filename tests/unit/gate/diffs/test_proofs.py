@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.diffs.proofs import computing, empty_proofs
+from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow
 
 TOUCHED = {"discount", "_off"}
 
@@ -57,3 +57,35 @@ def test_what_is_given_nothing_may_be_set() -> None:
     """A clock is where a test comes in; what computes from arguments is what it is about."""
     source = b"def today():\n    pass\ndef off(a):\n    pass\nclass A:\n    def now(self):\n        pass\n"
     assert computing({"today", "off", "now", "other"}, {"a.py": source, "b.py": b"("}) == {"off"}
+
+
+@pytest.mark.parametrize(
+    ("check", "holds"),
+    [
+        ("assert taxed(1) == 2 or True", True),
+        ("assert (taxed(1) == 2, 'with tax')", True),
+        ("assert [taxed(1)]", True),
+        ("assert lambda: taxed(1) == 2", True),
+        ("found = taxed(1)\n    assert found == found", True),
+        ("found = taxed(1)\n    assert found.price == found.price", True),
+        ("assert (taxed(1) == 2 or 'reason') and (2,)", True),
+        ("assert taxed(1) == 2", False),
+        ("assert taxed(1) == 2 or taxed(1) == 3", False),
+        ("assert taxed(1) == taxed(1)", False),
+        ("assert taxed(1) in (1, 2)", False),
+        ("assert 2 == 2", False),
+        ("assert True", False),
+    ],
+)
+def test_an_assertion_that_holds_by_its_form_is_found(check: str, holds: bool) -> None:
+    """Whatever the product gives, such a test passes; what might fail for some reason is left alone."""
+    text = f"def test_new():\n    {check}\n"
+    found = hollow({"t.py::test_new[1]": "t.py", "t.py::test_other": "t.py"}, {"t.py": text.encode()})
+    assert ("t.py::test_new[1]" in found) is holds
+    assert "t.py::test_other" not in found
+
+
+def test_the_same_call_twice_under_names_is_no_proof() -> None:
+    """It compares the change with itself, one step further away."""
+    text = "def test_new():\n    one = taxed(1)\n    two = taxed(1)\n    assert one == two\n"
+    assert empty_proofs({"t.py::test_new": "t.py"}, {"t.py": text.encode()}, {"taxed"}) == {"t.py::test_new"}
