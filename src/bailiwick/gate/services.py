@@ -201,6 +201,7 @@ class _Waiting:
         service = self.started.service
         if service.ready:
             end = await self.yard.execute(self.started.container, service.ready, seconds)
+            _heed(self.means.cancel)  # what a command says that was ended in the middle means nothing
             if end.code in _NOT_STARTED and b"OCI runtime" in end.stdout + end.stderr:
                 raise await self._failed(f"has no such command as its `ready`: {words(end)}")
             if end.code != 0:
