@@ -3,12 +3,14 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# where a machine sets it, every start of a command compiles all it imports: that is most of the time that tests take
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN     := .venv/bin
 READY   := .venv/.ready
 CHECKED := $(wildcard src tests benchmarks)
 WORKERS ?= 3
-PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup system agents llama clients demo test check format catalogue nightly crash bench docs lock clean
 

@@ -50,6 +50,7 @@ def make_tools(folder: Path) -> Path:
     script = folder / "bin" / "pytest"
     script.write_text(f"#!{folder}/bin/python3\nimport sys\nimport pytest\nsys.exit(pytest.console_main())\n")
     script.chmod(0o755)
+    subprocess.run([script.with_name("python3"), "-m", "compileall", "-q", packages], check=True, capture_output=True)
     subprocess.run([script, "--version"], check=True, capture_output=True)
     return folder / "bin"
 

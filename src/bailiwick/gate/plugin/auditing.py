@@ -17,6 +17,7 @@ DIRECT = frozenset({
     "compile", "sys.monitoring.register_callback", *FRAMES,
 })  # fmt: skip
 """Events that count for the file whose code makes the call. Frames and code are read by `object.__getattr__`."""
+REWRITING = frozenset({"object.__setattr__", "object.__delattr__"})
 WRITING = {"open": 1, "os.rename": 2, "os.remove": 1, "os.truncate": 1, "os.link": 2, "os.symlink": 2}
 """Events that change files, with how many of their arguments name some."""
 FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_TRUNC | os.O_CREAT
@@ -71,12 +72,16 @@ class Auditor:
         self.events: dict[tuple[str, str], int] = {}
         self.opened: dict[str, set[str]] = {}
         self.written: dict[str, set[str]] = {}
+        self.rewritten = 0
+        """How often somebody has set a part of an object that decides what it does, such as the code of a function."""
 
     def start(self) -> None:
         """From now on, until the process ends: nobody can take an audit hook away."""
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, args: Any) -> None:
+        if event in REWRITING:
+            self.rewritten += 1
         if self._busy or not (event in DIRECT or event in WRITING or event.startswith("ctypes.")):
             return
         self._busy = True

@@ -1,7 +1,7 @@
 """What pytest and the libraries that decide are made of at the start of a run, to notice what is exchanged later.
 
-Sent as text, before `witness`. A look at the core costs a fraction of a millisecond and is taken before each test;
-all of it is looked at after collection and at the end.
+Sent as text, before `witness`. A look at the core costs about a millisecond and is taken before each test, into its
+functions only where somebody has set a part of a function; all of it is looked at after collection and at the end.
 """
 
 from __future__ import annotations
@@ -82,8 +82,11 @@ class Space:
         self._made_of = [part for function in self._functions for part in _parts(function)]
         self._seen = list(names.values())
 
-    def changed(self) -> list[str]:
-        """What is no longer what it was; in a closed space also what is new there."""
+    def changed(self, *, inside: bool) -> list[str]:
+        """What is no longer what it was; in a closed space also what is new there. `inside`: functions too.
+
+        Python tells of each time that the code of a function is read, so that to read all takes long.
+        """
         found: list[str] = []
         if len(self._names) != len(self._seen) or not all(map(IS, self._names.values(), self._seen)):
             names = dict(self._names)
@@ -91,7 +94,7 @@ class Space:
             found += [key for key, value in self._kept.items() if not _same(names.get(key), value)]
             if self._closed:
                 found += [key for key, value in names.items() if key not in self._kept and _acts(value)]
-        now = [part for function in self._functions for part in _parts(function)]
+        now = [part for function in self._functions for part in _parts(function)] if inside else self._made_of
         if not all(map(IS, now, self._made_of)):
             for index, (part, was) in enumerate(zip(now, self._made_of)):  # noqa: B905 - Python 3.8 has no strict
                 if part is not was:
@@ -121,11 +124,11 @@ class Modules:
                 if isinstance(value, type) and value.__module__ == name and name != "builtins":
                     self._spaces.append(Space(f"{name}.{key}", vars(value), closed=True))
 
-    def changed(self) -> list[str]:
+    def changed(self, *, inside: bool) -> list[str]:
         """Names of what is no longer what it was since the last look."""
         found = [name for name, module in self._modules.items() if sys.modules.get(name) is not module]
         for space in self._spaces:
-            found += space.changed()
+            found += space.changed(inside=inside)
         return found
 
 
@@ -213,13 +216,13 @@ class Internals:
         self._core.add()
         self._rest.add()
 
-    def changed(self) -> list[str]:
-        """What was exchanged in the core since the last look."""
-        return [*self._core.changed(), *self.switches.changed(), *self._settings.changed()]
+    def changed(self, *, inside: bool = True) -> list[str]:
+        """What was exchanged in the core since the last look; `inside`: in functions too."""
+        return [*self._core.changed(inside=inside), *self.switches.changed(), *self._settings.changed()]
 
     def all_changed(self) -> list[str]:
         """What was exchanged anywhere since the last look at it."""
-        return [*self.changed(), *self._rest.changed()]
+        return [*self.changed(), *self._rest.changed(inside=True)]
 
 
 def _held(module: Any, name: str) -> Any:

@@ -89,6 +89,7 @@ class Witness:
         self._manager: Any = None
         self._settings = ""
         self._count = 0
+        self._rewritten = 0
         self._relay: dict[str, Any] = {}
 
     def pytest_load_initial_conftests(self) -> None:
@@ -172,7 +173,8 @@ class Witness:
 
     def _look(self, *, thoroughly: bool = False) -> None:
         """Note what was exchanged or added since the start; hooks one by one only if their number changed."""
-        self._changed.update(self._internals.all_changed() if thoroughly else self._internals.changed())
+        inside, self._rewritten = self._auditor.rewritten != self._rewritten, self._auditor.rewritten
+        self._changed.update(self._internals.all_changed() if thoroughly else self._internals.changed(inside=inside))
         if self._manager is None:
             return
         relay = vars(self._manager.hook)
