@@ -12,7 +12,7 @@ CHECKED := $(wildcard src tests benchmarks)
 WORKERS ?= 3
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup system agents llama clients demo test check format catalogue nightly crash bench docs lock clean
+.PHONY: help setup system agents llama clients demo test slow check format catalogue nightly crash bench docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -34,8 +34,11 @@ clients: ## real MCP clients that some tests drive, into .mcp-clients
 demo: $(READY) ## see it work: killed half way, nothing done twice
 	$(BIN)/bailiwick demo
 
-test: system $(READY) ## all tests but those that take minutes and those of `make check`
-	$(PYTEST) -m "not nightly" --ignore tests/architecture tests
+test: system $(READY) ## all tests but those of `make slow`, `make nightly` and `make check`
+	$(PYTEST) -m "not nightly and not slow" --ignore tests/architecture tests
+
+slow: system $(READY) ## whole stories with gates, real projects and kills, which take many seconds each
+	$(PYTEST) -m "slow and not nightly" tests
 
 check: $(READY) ## style, format, types, import contracts, sizes
 	$(BIN)/ruff check .

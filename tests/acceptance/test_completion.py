@@ -12,6 +12,8 @@ import pytest
 
 from tests.acceptance.command import BAILIWICK, Person
 
+pytestmark = pytest.mark.slow
+
 HELLO = """version: 1
 name: hello
 start: greet

@@ -16,6 +16,8 @@ from bailiwick.testing.polling import until
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.crash.tracing import require_strace
 
+pytestmark = pytest.mark.slow
+
 FLOW = """version: 1
 name: pay
 start: first

@@ -48,7 +48,8 @@ def _follow(page: str, person: Person, tmp_path: Path) -> list[Played]:
     return asyncio.run(story())
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("page", ["README.md", pytest.param("docs/tutorial.md", marks=pytest.mark.nightly)])
+@pytest.mark.slow
 def test_a_page_can_be_followed_literally(person: Person, tmp_path: Path, page: str, python_with_pytest: None) -> None:
     """What a page tells people to type works in this order, and prints what the page shows."""
     real_sandbox()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import signal
 
+import pytest
+
 from bailiwick.testing.polling import until
 from tests.acceptance.command import Person, end
+
+pytestmark = pytest.mark.slow
 
 FLOW = """version: 1
 name: slow

@@ -145,6 +145,7 @@ SCENES: dict[str, Callable[[Person], str]] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.slow
 def test_every_next_step_works(person: Person, scene: str) -> None:
     """A person copies these lines: each parses, and what it names is there."""
     said = SCENES[scene](person)

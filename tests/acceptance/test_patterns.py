@@ -39,6 +39,7 @@ PLAYS: tuple[tuple[str, tuple[str, ...], int, str, tuple[str, ...]], ...] = (
         for pattern in ("issue-to-pr", "self-heal")
     ],
 )
+@pytest.mark.slow
 def test_a_simulation_ends_as_promised_anywhere(
     person: Person, pattern: str, play: str, more: tuple[str, ...], code: int, words: str
 ) -> None:
@@ -128,6 +129,7 @@ def test_no_change_or_only_ignored_files_is_no_proposal(person: Person, tmp_path
 
 
 @pytest.mark.needs("sandbox")
+@pytest.mark.slow
 def test_a_protected_path_waits_for_a_person(person: Person, tmp_path: Path) -> None:
     """Exit code 3 with the hunk; the person's word lets it through, and it is in the proposal then."""
     root = set_up_shop(person)
@@ -217,6 +219,7 @@ def test_nothing_to_heal_is_said_and_no_agent_is_needed(person: Person) -> None:
     assert "nothing to heal" in result.out
 
 
+@pytest.mark.slow
 def test_self_heal_heals_what_is_not_committed_yet(person: Person) -> None:
     """The copy is of the work tree as the person sees it; the person's own files stay as they are."""
     root = set_up_shop(person)
@@ -242,6 +245,7 @@ print(json.dumps({"outcome": "done", "reason": "", "summary": "Rounded.", "wants
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("sandbox")
 def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> None:
     """A program of the person's is the agent, behind the fence; the second round builds upon the first."""
@@ -263,6 +267,7 @@ def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> 
     assert branches(root) == [branch]
 
 
+@pytest.mark.nightly
 def test_a_kept_simulation_of_ones_own_issue_can_be_looked_at(person: Person) -> None:
     """The title is that of the issue; the printed commands work where the last lines say."""
     (person.cwd / "own.md").write_text("# Cents, please\n\nRound them.\n")
@@ -278,6 +283,7 @@ def test_a_kept_simulation_of_ones_own_issue_can_be_looked_at(person: Person) ->
     assert unworkable(there, result.out) == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_simulation_suggests_nothing_that_is_gone(person: Person) -> None:
     """It can't be resumed, and says so instead of naming a command."""
     process = person.starts("issue-to-pr", "--simulate", "stuck")

@@ -15,7 +15,7 @@ from tests.acceptance.shop import LONG, asks, branches, git, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.needs("sandbox")]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.needs("sandbox"), pytest.mark.slow]
 
 GOOD = "return round(price * (100 - percent) / 100, 2)"
 TEST = """import unittest
@@ -64,7 +64,7 @@ def test_a_doubt_that_the_agent_takes_back_is_no_question(person: Person, tmp_pa
     assert "sys.modules" not in git(root, "show", f"{branches(root)[0]}:shop/prices.py")
 
 
-@pytest.mark.parametrize("wants", ["[]", REASON])
+@pytest.mark.parametrize("wants", ["[]", pytest.param(REASON, marks=pytest.mark.nightly)])
 def test_a_doubt_that_stays_waits_for_a_person_and_can_be_approved(person: Person, tmp_path: Path, wants: str) -> None:
     """Exit code 3 with finding, hunk and reason; allow-once lets it through, and the proposal shows it first."""
     root = set_up_shop(person)
@@ -83,6 +83,7 @@ def test_a_doubt_that_stays_waits_for_a_person_and_can_be_approved(person: Perso
     assert "sys.modules" in git(root, "show", f"{branches(root)[0]}:shop/prices.py")
 
 
+@pytest.mark.nightly
 def test_a_refused_doubt_that_stays_is_handed_off(person: Person, tmp_path: Path) -> None:
     """Exit code 6, with what is still there; nothing is proposed."""
     set_up_shop(person)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.acceptance.command import Person
+
+pytestmark = pytest.mark.slow
 
 FLOW = """version: 1
 name: think

@@ -121,12 +121,12 @@ def test_a_visit_goes_on_with_the_chain_it_began_with(person: Person) -> None:
     flow = person.workflow("colour", FLOW.format(how="skill: review"))
     config = person.home / "config"
     config.mkdir(parents=True)
-    stubs = {"small": Stub(says=(Fail(503), RED)), "big": Stub(says=(BLUE,))}
+    stubs = {"small": Stub(says=(Fail(429), RED)), "big": Stub(says=(BLUE,))}
 
     async def story() -> tuple[Result, Result, ModelPlaces]:
         async with ModelPlaces(stubs) as places:
             lines = [f"  {name}: {{url: {places.url(name)}}}\n" for name in stubs]
-            knobs = "agents: {invoke_backoff_base: 7s}\n"
+            knobs = "agents: {invoke_backoff_base: 7s, invoke_backoff_cap: 7s}\n"
             (config / "config.yaml").write_text(f"version: 1\n{knobs}endpoints:\n" + "".join(lines))
             (config / "models.yaml").write_text("default_chain: [small/a]\n")
             parked = await asyncio.to_thread(person.runs, "run", flow, "--no-wait", "--json")

@@ -318,6 +318,7 @@ def test_prune_takes_only_what_is_over(person: Person) -> None:
     assert "linear" not in names
 
 
+@pytest.mark.slow
 def test_the_demo_keeps_its_promise(person: Person) -> None:
     """`make demo` is the first thing people see: killed half way, nothing done twice."""
     document = person.runs("demo", "--json").json()

@@ -19,6 +19,8 @@ from bailiwick.skills.site import Asked
 from tests.unit.gate.gate_stage import real_sandbox
 from tests.unit.skills.skill_stage import Stage, given
 
+pytestmark = pytest.mark.slow
+
 PYTHON = {
     "calc.py": "def add(a, b):\n    return a + b\n",
     "tests/test_add.py": "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",

@@ -19,6 +19,8 @@ from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS, claude_calls, tool_results
 
+pytestmark = pytest.mark.slow
+
 CLAUDE = "claude-sonnet-4-6"
 TEST = "tests/test_add.py"
 PROJECT = {

@@ -15,6 +15,8 @@ from bailiwick.skills.tools import TABLE
 from tests.acceptance.command import BAILIWICK, ROOT, Person
 from tests.acceptance.test_serve import prepare, serving
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = ROOT / ".mcp-clients"
 PACKAGES = CLIENTS / "node_modules" / "@modelcontextprotocol"
 INSPECTOR = PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"

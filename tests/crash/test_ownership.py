@@ -18,6 +18,8 @@ from bailiwick.testing.harness import Case, Home, begin, look, opened, wait_unti
 from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at
 from tests.crash.shapes import CHAIN, CLING, DAEMON, HIDING, HOLD, Shape
 
+pytestmark = pytest.mark.slow
+
 SHORT = {"LEASE": 1.0, "RENEW": 0.3, "MARGIN": 0.2}
 """A lease that a test can sit out."""
 SOON = 120.0

@@ -16,7 +16,7 @@ from tests.crash.commands import Commands
 from tests.crash.shop import GIVING_UP, IN_A_ROW, Shop, groups, open_shop, script_of
 from tests.crash.tracing import SEED, counter, killer, read_counts, require_strace
 
-pytestmark = pytest.mark.needs("sandbox")
+pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 
 KILLED = -9
 PATTERNS = ("issue-to-pr", "self-heal")

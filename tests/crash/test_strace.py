@@ -23,6 +23,8 @@ from tests.crash.tracing import (
     watcher,
 )
 
+pytestmark = pytest.mark.slow
+
 WALKED = sorted(set(SHAPES) - {"stop"})
 
 

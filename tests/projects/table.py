@@ -45,7 +45,7 @@ PROJECTS = (
     Project(
         "pluggy", "1.3.0", "setuptools", "src/pluggy/_manager.py", "register", "setuptools-scm, _version.py, testing/"
     ),
-    Project("colorama", "0.4.6", "hatchling", "colorama/ansi.py", "code_to_chars", "unittest, *_test.py", small=True),
+    Project("colorama", "0.4.6", "hatchling", "colorama/ansi.py", "code_to_chars", "unittest, *_test.py"),
     Project("msgpack", "1.0.7", "setuptools", "msgpack/ext.py", "to_bytes", "Cython extension"),
     Project("dep-logic", "0.0.4", "pdm", "src/dep_logic/utils.py", "version_split", "pdm groups, version from git"),
     Project("editables", "0.5", "flit", "src/editables/__init__.py", "normalize", "tests/requirements.txt"),
@@ -53,7 +53,7 @@ PROJECTS = (
     Project("contourpy", "1.2.0", "meson", "lib/contourpy/util/renderer.py", "_grid_as_2d", "C++, numpy, nox"),
     Project("simplejson", "3.19.2", "setuptools", "simplejson/encoder.py", "floatstr", "C extension, unittest only"),
     Project("semver", "3.0.2", "setuptools", "src/semver/version.py", "bump_major", "tox, doctests, coverage"),
-    Project("h11", "0.14.0", "setuptools", "h11/_headers.py", "get_comma_header", "tests inside", small=True),
+    Project("h11", "0.14.0", "setuptools", "h11/_headers.py", "get_comma_header", "tests inside"),
     Project("isodate", "0.6.1", "setuptools", "src/isodate/isotime.py", "parse_time", "setuptools-scm, unittest"),
     Project(
         "tabulate", "0.9.0", "setuptools", "tabulate/__init__.py", "_pipe_line_with_colons", "test/, CI requirements"
@@ -62,13 +62,13 @@ PROJECTS = (
     Project("pathspec", "0.12.1", "flit", "pathspec/util.py", "normalize_file", "unittest, tox"),
     Project("python-json-logger", "2.0.7", "setuptools", "src/pythonjsonlogger/jsonlogger.py", "jsonify_log_record"),
     Project("validators", "0.22.0", "setuptools", "src/validators/between.py", "between", "extras"),
-    Project("jsonpointer", "2.4", "setuptools", "jsonpointer.py", "unescape", "one module, tests.py", small=True),
+    Project("jsonpointer", "2.4", "setuptools", "jsonpointer.py", "unescape", "one module, tests.py"),
     Project("outcome", "1.3.0.post0", "setuptools", "src/outcome/_impl.py", "capture", "test-requirements.txt"),
     Project("exceptiongroup", "1.2.0", "flit-scm", "src/exceptiongroup/_exceptions.py", "derive", "version from git"),
-    Project("uritemplate", "4.1.1", "setuptools", "uritemplate/api.py", "expand", "flat", small=True),
+    Project("uritemplate", "4.1.1", "setuptools", "uritemplate/api.py", "expand", "flat"),
     Project("installer", "0.7.0", "flit", "src/installer/utils.py", "canonicalize_name", "nox, tests/requirements.txt"),
     Project("webcolors", "1.13", "setuptools", "src/webcolors/normalization.py", "normalize_hex", "extras, nox"),
-    Project("parse", "1.20.0", "setuptools", "parse.py", "percentage", "one module", small=True),
+    Project("parse", "1.20.0", "setuptools", "parse.py", "percentage", "one module"),
     Project("unearth", "0.14.0", "pdm", "src/unearth/utils.py", "strip_extras", "pdm groups, pytest-httpserver"),
     Project("cachetools", "5.3.2", "setuptools", "src/cachetools/keys.py", "hashkey", "tox, unittest"),
 )

@@ -19,7 +19,7 @@ from tests.projects.table import PROJECTS, Project
 SECONDS = 900
 INDEX = Path(__file__).with_name("index.py")
 NIGHTLY = pytest.mark.nightly
-pytestmark = [pytest.mark.timeout(3 * SECONDS), pytest.mark.needs("sandbox")]
+pytestmark = [pytest.mark.timeout(3 * SECONDS), pytest.mark.needs("sandbox"), pytest.mark.slow]
 BUG = "\n\ndef bailiwick_total(values):\n    return sum(values){bug}\n"
 TEST = "from {package} import bailiwick_total\n\n\ndef test_the_total():\n    assert bailiwick_total([1, 2]) == 3\n"
 

@@ -22,6 +22,8 @@ from bailiwick.fence.worktrees import Worktrees
 from bailiwick.testing.git_server import GitServer
 from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "token-of-the-operator"
 
 

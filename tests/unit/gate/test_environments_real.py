@@ -21,6 +21,8 @@ from tests.architecture.reading import ROOT
 from tests.unit.fence.git_scene import Scene, make_scene
 from tests.unit.gate.gate_stage import real_sandbox
 
+pytestmark = pytest.mark.slow
+
 PYPROJECT = """
 [project]
 name = "shop"

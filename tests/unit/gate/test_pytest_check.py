@@ -222,6 +222,7 @@ def test_what_is_known_of_the_base_is_not_run_again(tmp_path: Path) -> None:
     assert (first.made, second.made) == (6, 5)
 
 
+@pytest.mark.slow
 def test_a_test_that_never_ends_is_ended(tmp_path: Path) -> None:
     """The time of the check is the time of each run; it says so and names nothing as missing."""
     stage = Stage(
