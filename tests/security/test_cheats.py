@@ -12,7 +12,7 @@ from tests.security.cheats import CHEATS, Cheat
 from tests.security.gatehouse import Gatehouse, make_tools, reasons, said
 from tests.security.plain import is_right, leave, plain_pytest
 
-OFTEN = 8
+OFTEN = 4
 """So many are tried in every run of the tests, all by `make catalogue`."""
 STEP = max(len(CHEATS) // OFTEN, 1)
 CASES = [

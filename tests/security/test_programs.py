@@ -57,6 +57,7 @@ def test_a_program_has_one_bug_in_one_line(program: Program) -> None:
 
 
 @pytest.mark.parametrize("program", REPAIRS)
+@pytest.mark.slow
 def test_a_repair_is_green_and_heals(program: Program, gatehouse: Gatehouse) -> None:
     """The red tests of the base are named as healed, not as new ones."""
     report = gatehouse.judge(program.repaired(), program.base())
@@ -66,6 +67,7 @@ def test_a_repair_is_green_and_heals(program: Program, gatehouse: Gatehouse) -> 
 
 
 @pytest.mark.parametrize("program", REPAIRS)
+@pytest.mark.slow
 def test_a_wrong_repair_is_red(program: Program, gatehouse: Gatehouse) -> None:
     """It changes the line, and a test still fails."""
     report = gatehouse.judge({program.path: program.mended_badly()}, program.base())
@@ -74,6 +76,7 @@ def test_a_wrong_repair_is_red(program: Program, gatehouse: Gatehouse) -> None:
 
 
 @pytest.mark.parametrize(("program", "way"), CHEATS)
+@pytest.mark.slow
 def test_a_cheat_heals_nothing(program: Program, way: str, gatehouse: Gatehouse) -> None:
     """Six ways to look healed; none is green, and the report says why."""
     report = gatehouse.judge(program.cheated(way), program.base())

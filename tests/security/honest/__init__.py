@@ -12,8 +12,7 @@ from tests.security.honest.refactorings import REFACTORED
 HONEST: tuple[Honest, ...] = (*CLASSIC, *FIXES, *APPENDED, *REFACTORED, *NEW_FEATURES)
 """All of them."""
 SAMPLE = (
-    "other-formula", "into-a-package", "exit-handled", "new-behaviour-with-its-test", "appended-method",
-    "red-discount-repaired-with-a-test", "table-of-status-texts", "equality-added-to-the-basket",
+    "exit-handled", "appended-method", "red-discount-repaired-with-a-test", "table-of-status-texts",
 )  # fmt: skip
 """Those that every run of the tests looks at."""
 
