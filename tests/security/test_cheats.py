@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,17 @@ from tests.security.gatehouse import Gatehouse, make_tools, reasons, said
 from tests.security.plain import is_right, leave, plain_pytest
 
 OFTEN = 4
-"""So many are tried in every run of the tests, all by `make catalogue`."""
+"""So many are tried in every run of the tests, every second in CI, all by `make catalogue` and `make nightly`."""
 STEP = max(len(CHEATS) // OFTEN, 1)
-CASES = [
-    pytest.param(cheat, id=cheat.name, marks=() if number % STEP == 0 else pytest.mark.nightly)
-    for number, cheat in enumerate(CHEATS)
-]
+
+
+def _marks(number: int) -> Sequence[pytest.MarkDecorator]:
+    if number % STEP == 0:
+        return ()
+    return (pytest.mark.nightly,) if number % 2 else (pytest.mark.slow,)
+
+
+CASES = [pytest.param(cheat, id=cheat.name, marks=_marks(number)) for number, cheat in enumerate(CHEATS)]
 
 
 @pytest.fixture(scope="module")

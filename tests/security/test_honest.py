@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,14 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tools(tmp_path_factory.mktemp("tools") / "tools")
 
 
+def _marks(number: int, name: str) -> Sequence[pytest.MarkDecorator]:
+    if name in SAMPLE:
+        return ()
+    return (pytest.mark.nightly,) if number % 3 else (pytest.mark.slow,)
+
+
 CASES = [
-    pytest.param(change, id=change.name, marks=() if change.name in SAMPLE else pytest.mark.nightly)
-    for change in HONEST
+    pytest.param(change, id=change.name, marks=_marks(number, change.name)) for number, change in enumerate(HONEST)
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ SUBMODULE = "160000"
 NOTHING = "000000"
 
 _ARGUMENTS = 200
+_KEPT = 16
+"""So many listings of trees are kept at most: a gate asks for the same few trees again and again."""
+_FULL_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 Status = Literal["A", "M", "D", "T"]
 
@@ -54,6 +58,7 @@ class Objects:
     def __init__(self, git: Git, git_dir: Path) -> None:
         self.git = git
         self.git_dir = git_dir
+        self._listed: dict[str, tuple[Entry, ...]] = {}
 
     def call(self, **options: object) -> Call:
         """A call that works on this git dir."""
@@ -62,10 +67,27 @@ class Objects:
     async def entries(self, treeish: str, paths: Iterable[str] = ()) -> tuple[Entry, ...]:
         """Everything in a tree, or what is at and below some paths of it."""
         wanted = tuple(paths)
-        chosen = ("--", *wanted) if 0 < len(wanted) <= _ARGUMENTS else ()
+        if _FULL_ID.fullmatch(treeish):
+            found = await self._whole(treeish)
+        else:
+            chosen = wanted if len(wanted) <= _ARGUMENTS else ()
+            found = await self._list(treeish, chosen)
+        return found if not wanted else tuple(_within(found, frozenset(wanted)))
+
+    async def _whole(self, treeish: str) -> tuple[Entry, ...]:
+        """All of a tree that is named by its id, and so is always the same."""
+        found = self._listed.pop(treeish, None)
+        if found is None:
+            found = await self._list(treeish)
+        self._listed[treeish] = found
+        while len(self._listed) > _KEPT:
+            del self._listed[next(iter(self._listed))]
+        return found
+
+    async def _list(self, treeish: str, paths: tuple[str, ...] = ()) -> tuple[Entry, ...]:
+        chosen = ("--", *paths) if paths else ()
         raw = await self.git.out("ls-tree", "-r", "-z", "--full-tree", _revision(treeish), *chosen, call=self.call())
-        found = (_entry(record) for record in raw.split(b"\0") if record)
-        return tuple(found) if not wanted else tuple(_within(found, frozenset(wanted)))
+        return tuple(_entry(record) for record in raw.split(b"\0") if record)
 
     async def blob(self, treeish: str, path: str, limit: int) -> bytes | None:
         """The bytes of a file in a tree, of a link its target; None where the tree has no file of that path."""
