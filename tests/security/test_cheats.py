@@ -14,14 +14,14 @@ from tests.security.gatehouse import Gatehouse, make_tools, reasons, said
 from tests.security.plain import is_right, leave, plain_pytest
 
 OFTEN = 4
-"""So many are tried in every run of the tests, every second in CI, all by `make catalogue` and `make nightly`."""
+"""So many are tried in every run of the tests, every fourth in CI, all by `make catalogue` and `make nightly`."""
 STEP = max(len(CHEATS) // OFTEN, 1)
 
 
 def _marks(number: int) -> Sequence[pytest.MarkDecorator]:
     if number % STEP == 0:
         return ()
-    return (pytest.mark.nightly,) if number % 2 else (pytest.mark.slow,)
+    return (pytest.mark.nightly,) if number % 4 else (pytest.mark.slow,)
 
 
 CASES = [pytest.param(cheat, id=cheat.name, marks=_marks(number)) for number, cheat in enumerate(CHEATS)]

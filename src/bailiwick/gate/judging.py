@@ -31,6 +31,7 @@ _EVENTS = {
 }
 _TEST_TOOLS = ("pytest", "_pytest", "pluggy", "unittest", "builtins", "doctest", "hypothesis", "importlib")
 MOST_NAMED = 5
+TELLING = 3
 
 
 def actions(base: Session, here: Session, product: Collection[str], files: Collection[str] = ()) -> list[Finding]:
@@ -390,6 +391,9 @@ def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Find
             found.append(Finding("value-table", what, path, blocks=False))
         elif _generalises(own):
             found.append(Finding("generalises", f"{name} gives new results for near arguments too", path, blocks=False))
+        elif _only_there(own):
+            what = f"{name} gives the same as before for the arguments of tests, and something else for most near them"
+            found.append(Finding("right-for-tests-only", what, path, blocks=False, parks=True))
         elif _moves_beside(own):
             what = f"{name} gives the same as before for the arguments of tests, and something else near them"
             found.append(Finding("changed-beside-tests", what, path, blocks=False))
@@ -438,6 +442,15 @@ def _moves_beside(calls: Sequence[Replayed]) -> bool:
     """Whether nothing changed for the arguments of tests, and something did beside them: no test asked for it."""
     known = [call for call in calls if _known(call)]
     return not _moved(known) and any(not _same(one, other) for call in known for one, other in _near(call))
+
+
+def _only_there(calls: Sequence[Replayed]) -> bool:
+    """Whether a function agrees with the base on the arguments of tests, and next to them hardly ever."""
+    known = [call for call in calls if _known(call)]
+    near = [(one, other) for call in known for one, other in _near(call) if not (_raises(one) and _raises(other))]
+    apart = sum(not _same(one, other) for one, other in near)
+    often = len(known) >= TELLING and apart >= TELLING and apart * 4 >= len(near) * 3
+    return not _moved(known) and (often or (apart >= 2 and apart == len(near)))
 
 
 def _generalises(calls: Sequence[Replayed]) -> bool:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bailiwick.gate.plugin import calls
 from bailiwick.gate.plugin.calls import Recorder, Unwritable, elsewhere, freeze, repeat, thaw
+from bailiwick.gate.plugin.internals import own_defaults
 from bailiwick.gate.plugin.nearby import near
 
 VALUES = st.recursive(
@@ -66,6 +67,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     import importlib
 
     monkeypatch.setattr(calls, "near", near, raising=False)
+    monkeypatch.setattr(calls, "own_defaults", own_defaults, raising=False)
     return importlib.import_module("shop_of_calls")
 
 
@@ -146,6 +148,7 @@ def test_a_call_is_also_made_in_other_surroundings(
     exec(SURROUNDED, vars(module))
     monkeypatch.setitem(sys.modules, "surrounded", module)
     monkeypatch.setattr(calls, "near", near, raising=False)
+    monkeypatch.setattr(calls, "own_defaults", own_defaults, raising=False)
     monkeypatch.setenv("TZ", "UTC")
     ahead = [0]
     monkeypatch.setattr(module.time, "time", lambda: 3600 + ahead[0])
@@ -198,6 +201,7 @@ def test_what_generates_changes_or_hides_its_state_is_recorded_too(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "kinds_of_calls", raising=False)
     monkeypatch.setattr(calls, "near", near, raising=False)
+    monkeypatch.setattr(calls, "own_defaults", own_defaults, raising=False)
     kinds = importlib.import_module("kinds_of_calls")
     wanted = []
     for node in ast.parse(KINDS).body:
@@ -242,3 +246,20 @@ def test_a_call_that_never_ends_is_made_once(shop: types.ModuleType, monkeypatch
     call = {"module": "shop_of_calls", "name": "discount", "args": [["int", "1"]], "named": {}}
     assert repeat(call) == {"results": [calls.ENDLESS] * 2, "near": []}
     assert ended == [1]
+
+
+def test_a_default_that_nobody_gave_is_known() -> None:
+    """The function of the base may not know the argument: it would then be told apart by an error alone."""
+    found: list[dict[str, Any]] = []
+
+    def look(price: int, off: int = 3, *, known: tuple[int, ...] = (1, 2)) -> int:
+        found.append(own_defaults(sys._getframe(), "look"))
+        return price - off - known[0]
+
+    globals()["look"] = look
+    try:
+        assert look(10) == 6
+    finally:
+        del globals()["look"]
+    look(10)
+    assert found == [{"off": 3, "known": (1, 2)}, {}]

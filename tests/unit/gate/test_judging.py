@@ -146,6 +146,20 @@ def test_near_arguments_tell_a_table_from_code() -> None:
     assert [f.code for f in generality(new, {})] == ["value-table"]
 
 
+def test_what_is_right_for_the_arguments_of_tests_only_asks_a_person() -> None:
+    """It agrees with the base on them and next to them hardly ever; a change somewhere beside them is a note."""
+    one, two, nine = ["int", "1"], ["int", "2"], ["int", "9"]
+    base = {"results": [two, two], "near": [one, one]}
+    apart, both = _call(two, [two, two], [nine, nine], base), _call(two, [two, two], [nine, one], base)
+    for calls, code, parks in (
+        ([apart], "right-for-tests-only", True),
+        ([apart, apart, both], "right-for-tests-only", True),
+        ([both, both, both], "changed-beside-tests", False),
+        ([both], "changed-beside-tests", False),
+    ):
+        assert [(f.code, f.parks) for f in generality(calls, {})] == [(code, parks)]
+
+
 def test_errors_beside_the_tested_values_are_nothing_new() -> None:
     """A dictionary that only knows the tested keys raises for all others: it generalises nothing."""
     two, nine, error = ["int", "2"], ["int", "9"], ["raises", "KeyError"]

@@ -78,8 +78,9 @@ BUILT_IN: Mapping[str, str] = {
     "eval": DYNAMIC,
     "compile": DYNAMIC,
     "__import__": DYNAMIC,
+    "__debug__": INSPECTS,
 }
-"""Functions of Python itself that do; written without an import."""
+"""Names of Python itself that do; written without an import."""
 LEAVING = words("sys.exit builtin:exit builtin:quit")
 """Ways to end a program that a command has reason to use and a library has not."""
 LEAVING_ERRORS = words("builtin:SystemExit builtin:KeyboardInterrupt")

@@ -42,6 +42,8 @@ def asserting_helpers(
     now = dict(outermost_functions(after.tree.body)) if after is not None else {}
     touched = {function.qualname for function in changed_code(old, new).functions} | (asserting.keys() - now.keys())
     wanted = {name for name in touched & asserting.keys() if _differs(asserting[name], now.get(name))}
+    if after is not None:
+        wanted |= asserting.keys() & (_bound_again(after.tree.body) - _bound_again(before.tree.body))
     called = _called_as_statements(test_sources) if wanted else {}
     around = _put_around(test_sources) if wanted else {}
     functions = dict(outermost_functions(before.tree.body))
@@ -53,6 +55,18 @@ def asserting_helpers(
         elif caller := _by_way(name, functions, called, around):
             found.append(_helper(name, node, now.get(name), path, caller, gives=False))
     return tuple(found)
+
+
+def _bound_again(body: Sequence[ast.stmt]) -> set[str]:
+    """Names that statements of a module set otherwise than by `def` and `class`: what was defined is then not used."""
+    found: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement) if not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) else ():
+            if isinstance(node, ast.alias):
+                found.add(node.asname or node.name.partition(".")[0])
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+    return found
 
 
 def _by_way(name: str, functions: Mapping[str, Function], called: Mapping[str, str], around: Mapping[str, str]) -> str:

@@ -26,6 +26,7 @@ MOST = 100
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _BINARY = re.compile(r".*\.(?:so|pyd|pyc|pyo)", re.IGNORECASE)
 """Names under which Python imports what nobody can read, before a source of the same name."""
+_BLANKS = re.compile(rb"([ \t]{120,})\S")
 _LONE = re.compile(rb"\r(?!\n)")
 _JOINTS = re.compile(r"""["'`]\s*(?:[+.&,\\]|\|\|)?\s*[rbufRBUF]{0,2}["'`]|["'`]\s*\\?\n\s*["'`]""")
 """Where one quoted text ends and the next begins."""
@@ -76,6 +77,10 @@ def _characters(change: SourceChange, new: bytes) -> Iterator[Finding]:
             code, kind = (BIDI_CODE, "turns the order of") if sign in BIDIRECTIONAL else (INVISIBLE_CODE, "hides among")
             what = f"{named(sign)} {kind} what is read here; write it as an escape, or not at all"
             yield Finding(code, what, change.path, number, blocks=False, parks=parks)
+    for number, line in added if parks else ():
+        if found := _BLANKS.search(line):
+            what = f"{len(found[1])} blanks push what follows out of sight"
+            yield Finding(INVISIBLE_CODE, what, change.path, number, blocks=False, parks=True)
     yield from _returns(change, new, parks=parks)
     if change.path.endswith((".py", ".pyi")):
         parsed = parse_or_none(new)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bailiwick.gate.plugin.alone import Barrier, alone_main  # noqa: TC004 - its text is sent before this one
+    from bailiwick.gate.plugin.internals import own_defaults  # noqa: TC004 - as above
     from bailiwick.gate.plugin.nearby import near  # noqa: TC004 - its text is sent before this one
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
@@ -215,15 +216,19 @@ class Recorder:
         code, names = frame.f_code, frame.f_locals
         count = code.co_argcount
         given = [names[one] for one in code.co_varnames[:count]]
-        args = [freeze(one) for one in given]
         last = count + code.co_kwonlyargcount
-        named = {one: freeze(names[one]) for one in code.co_varnames[count:last]}
+        unset = own_defaults(frame, name) if not code.co_flags & inspect.CO_VARARGS else {}
+        while count and names[code.co_varnames[count - 1]] is unset.get(code.co_varnames[count - 1], unset):
+            count -= 1  # as if nobody had given it: what the base has may not know it
+        wanted = [one for one in code.co_varnames[len(given) : last] if names[one] is not unset.get(one, unset)]
+        args = [freeze(one) for one in given[:count]]
+        named = {one: freeze(names[one]) for one in wanted}
         if code.co_flags & inspect.CO_VARARGS:
             args += [freeze(one) for one in names[code.co_varnames[last]]]
             last += 1
         if code.co_flags & inspect.CO_VARKEYWORDS:
             named.update({one: freeze(value) for one, value in names[code.co_varnames[last]].items()})
-        self._open[id(frame)] = (frame.f_globals.get("__name__", ""), args, named, given, [], frame)
+        self._open[id(frame)] = (frame.f_globals.get("__name__", ""), args, named, given[:count], [], frame)
 
     def _end(self, frame: Any, name: str, value: Any) -> None:
         begun = self._open.get(id(frame))

@@ -225,6 +225,21 @@ class Internals:
         return [*self.changed(), *self._rest.changed(inside=True)]
 
 
+def own_defaults(frame: Any, name: str) -> dict[str, Any]:
+    """The defaults by argument of the function that a frame runs, found by its qualified name; none where it is not."""
+    found: Any = frame.f_globals
+    for part in name.split("."):
+        names = found if isinstance(found, dict) else vars(found) if isinstance(found, type) else {}
+        found = getattr(names.get(part), "__func__", names.get(part))
+    code: Any = frame.f_code
+    is_found = getattr(found, "__code__", None) is code
+    if not is_found:
+        return {}
+    known = code.co_varnames[: code.co_argcount]
+    given = found.__defaults__ or ()
+    return {**dict(zip(known[len(known) - len(given) :], given)), **(found.__kwdefaults__ or {})}  # noqa: B905 - 3.8
+
+
 def _held(module: Any, name: str) -> Any:
     """An object that a module keeps, and what it is made of."""
     value = getattr(module, name, None)

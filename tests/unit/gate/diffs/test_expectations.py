@@ -215,3 +215,15 @@ def test_examples_that_are_set_at_run_time_ask_for_a_person() -> None:
     for code in (b"f.__doc__ = g.__doc__\n", b"f.__doc__ = f'the old name of {g.__name__}'\n"):
         assert rewritten_docstrings(old, old + code, "a.py") == ()
     assert rewritten_docstrings(old, old + b"f.__doc__ = '>>> f()'\n", "a.py") != ()
+
+
+@pytest.mark.parametrize(
+    "more", ["from till._checks import same\n", "same = print\n", "import checks as same\n", "del same\n"]
+)
+def test_a_helper_whose_name_means_something_else_asks_for_a_person(more: str) -> None:
+    """Its own lines stay, and tests call another function."""
+    old = "def same(a, b):\n    assert a == b\n"
+    test = {"tests/test_a.py": b"def test_a():\n    same(1, 1)\n"}
+    found = asserting_helpers(old.encode(), (old + more).encode(), "till/testing.py", test)
+    assert [(finding.code, finding.parks) for finding in found] == [("expectation-helper", True)]
+    assert asserting_helpers((old + more).encode(), (old + more).encode(), "till/testing.py", test) == ()

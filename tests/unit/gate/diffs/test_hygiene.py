@@ -167,3 +167,11 @@ def test_any_secret_in_the_diff_blocks(secret: str) -> None:
     found = read_hygiene([SourceChange("a.txt", None, f"x {secret} y".encode(), is_test=False)], [secret])
     assert any(finding.blocks for finding in found)
     assert not any(secret in finding.what for finding in found)
+
+
+def test_code_that_is_pushed_out_of_sight_asks_for_a_person() -> None:
+    """A diff is read in a window; blanks at the end of a line and a wide indentation hide nothing."""
+    hidden = _read("def f(a):\n    pass" + " " * 200 + "; a = 0\n    return a\n")
+    assert [(finding.line, finding.parks) for finding in hidden] == [(2, True)]
+    assert _read("x = 1" + " " * 200 + "\n" + " " * 40 + "# wide\n") == ()
+    assert [finding.parks for finding in _read("a" + " " * 200 + "b\n", path="notes.txt")] == []
