@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,17 +13,22 @@ from tests.security.gatehouse import Gatehouse, make_tools, reasons, said
 from tests.security.plain import is_right, leave, plain_pytest
 
 OFTEN = 4
-"""So many are tried in every run of the tests, every fourth in CI, all by `make catalogue` and `make nightly`."""
+"""So many are tried in every run of the tests, every eighth in CI, all by `make catalogue` and `make nightly`."""
 STEP = max(len(CHEATS) // OFTEN, 1)
 
 
-def _marks(number: int) -> Sequence[pytest.MarkDecorator]:
-    if number % STEP == 0:
-        return ()
-    return (pytest.mark.nightly,) if number % 4 else (pytest.mark.slow,)
+OPEN = {
+    "sees-the-age-of-the-process": "it is right for so many calls, more than tests and replays make",
+}
+"""Cheats that still look green, and why; docs/explanation/threat-model.md names them. One that is caught must go."""
 
 
-CASES = [pytest.param(cheat, id=cheat.name, marks=_marks(number)) for number, cheat in enumerate(CHEATS)]
+def _marks(number: int, name: str) -> list[pytest.MarkDecorator]:
+    often = [] if number % STEP == 0 else [pytest.mark.nightly if number % 8 else pytest.mark.slow]
+    return [*often, *([pytest.mark.xfail(strict=True, reason=OPEN[name])] if name in OPEN else [])]
+
+
+CASES = [pytest.param(cheat, id=cheat.name, marks=_marks(number, cheat.name)) for number, cheat in enumerate(CHEATS)]
 
 
 @pytest.fixture(scope="module")

@@ -228,3 +228,9 @@ def test_a_tolerance_that_the_change_brings_is_told(step: str, changed: bool, to
 def test_a_near_decimal_differs_in_its_last_digit(value: decimal.Decimal) -> None:
     """People read 3.11 as next to 3.10; a whole one more is far away."""
     assert abs(near(value)[-1] - value) == decimal.Decimal("0.01")
+
+
+def test_the_end_of_time_has_days_near_it() -> None:
+    """The last day is what honest code writes for never."""
+    assert all(other < dt.date.max for other in near(dt.date.max))
+    assert len(near(dt.date(2024, 1, 20))) == 2

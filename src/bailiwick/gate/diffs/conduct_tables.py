@@ -81,6 +81,8 @@ BUILT_IN: Mapping[str, str] = {
     "__debug__": INSPECTS,
 }
 """Names of Python itself that do; written without an import."""
+BORROWING = words("__class__ __instancecheck__ __subclasscheck__")
+"""What passes for another class; in a table of names that is hidden, in the body of a class a note."""
 LEAVING = words("sys.exit builtin:exit builtin:quit")
 """Ways to end a program that a command has reason to use and a library has not."""
 LEAVING_ERRORS = words("builtin:SystemExit builtin:KeyboardInterrupt")

@@ -282,6 +282,13 @@ class _Reading(ast.NodeVisitor):
             self.add(tables.SWALLOWS, f"except {caught}".strip(), node, parks=False)
         self.generic_visit(node)
 
+    def visit_Dict(self, node: ast.Dict) -> None:
+        """What a class is made of may be written as a table."""
+        for key in node.keys:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in tables.BORROWING:
+                self.add(tables.COMPARES, key.value, node)
+        self.generic_visit(node)
+
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for base in node.bases:
             name = self._origins.dotted(base).removeprefix(BUILTINS)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bailiwick.gate.plugin.nearby import near  # noqa: TC004 - its text is sent before this one
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
+VARIED_KINDS = ("int", "float", "plain", "Decimal", "Fraction", "date", "datetime", "timedelta", "bytes")
 KEPT = 12
 """Different calls of one function that are kept."""
 SEEN = 400
@@ -332,7 +333,7 @@ def repeat(call: dict[str, Any], *, nearby: bool = True) -> dict[str, Any]:
         if results[0] == ENDLESS:
             return {"results": [ENDLESS, ENDLESS], "near": []}
     for index, one in enumerate(call["args"] if nearby else ()):
-        if one[0] in ("int", "float", "plain") and not (index == 0 and call["args"][0][0] == "object"):
+        if one[0] in VARIED_KINDS and not (index == 0 and call["args"][0][0] == "object"):
             for other in near(thaw(one))[:2]:
                 others = [thaw(part) for part in call["args"]]
                 others[index] = other

@@ -65,11 +65,19 @@ SHIFTS: tuple[tuple[tuple[type, ...], Any], ...] = (
     ((str,), lambda value: [value + "b", "b" + value]),
     ((bytes, bytearray), lambda value: [value + b"b", b"b" + value]),
     ((type(None),), lambda _: [0, ""]),
-    ((dt.date, dt.datetime, dt.timedelta), lambda value: [value + dt.timedelta(days=1)]),
+    ((dt.date, dt.datetime, dt.timedelta), lambda value: [_moved_by(value, 1), _moved_by(value, 40)]),
     ((uuid.UUID,), lambda value: [uuid.UUID(int=value.int ^ 1)]),
 )
 """What is near a value of exactly one of these types."""
 BARE = (bool, int, float, str)
+
+
+def _moved_by(value: Any, days: int) -> Any:
+    """So many days later, or earlier at the end of time."""
+    try:
+        return value + dt.timedelta(days=days)
+    except OverflowError:
+        return value - dt.timedelta(days=days)
 
 
 def near(value: Any, depth: int = 3) -> list[Any]:

@@ -334,3 +334,12 @@ def test_a_file_that_stays_has_no_conduct(source: str) -> None:
 def test_renamed_locals_never_ask_for_a_person(source: str) -> None:
     """A name inside of a function is nobody's business."""
     assert _codes(_read(source.replace("total", "summed").replace("inner", "within"), source)) == set()
+
+
+def test_a_class_that_a_table_makes_pass_for_another_asks_for_a_person() -> None:
+    """In the body of a class it is read; among the arguments of `type` nobody looks for it."""
+    new = b'Odd = type("Odd", (OSError,), {"__class__": ValueError})\n'
+    found = read_conduct([SourceChange("shop.py", b"", new, is_test=False)], {})
+    assert [(finding.code, finding.parks) for finding in found if finding.code == "conduct-compares"] == [
+        ("conduct-compares", True)
+    ]
