@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, settings
 
 from tests.needs import look_at_marks
 
-settings.register_profile("default", deadline=None, max_examples=50, derandomize=True, print_blob=True)
-settings.register_profile(
-    "nightly", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
+ANY_SPEED = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("default", ANY_SPEED, max_examples=50, derandomize=True)
+settings.register_profile("nightly", ANY_SPEED, max_examples=1000)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile("default")
 

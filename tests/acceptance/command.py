@@ -42,7 +42,7 @@ class Person:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("BAILIWICK", "AGENT_"))}
         return {**kept, "BAILIWICK_HOME": str(self.home), "NO_COLOR": "1", **self.extra}
 
-    def runs(self, *args: str | Path, timeout: float = 240) -> Result:
+    def runs(self, *args: str | Path, timeout: float = 600) -> Result:
         """Run a command to its end."""
         done = subprocess.run(
             [BAILIWICK, *args], cwd=self.cwd, env=self.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -89,7 +89,7 @@ def _missing(person: Person, context: click.Context) -> Iterator[str]:
 def _fails(person: Person, *ways: tuple[str, ...]) -> Iterator[str]:
     results: list[Result] = []
     for way in ways:
-        results.append(person.runs(*way, timeout=240))
+        results.append(person.runs(*way, timeout=600))
         if results[-1].code == 0:
             return
     yield results[0].err.strip()

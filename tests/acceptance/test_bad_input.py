@@ -65,7 +65,7 @@ def _measured(person: Person, *args: str | Path) -> tuple[int, str, int]:
         env=person.env(),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=True,
     )
     code, memory = done.stdout.split()

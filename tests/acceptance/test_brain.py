@@ -83,7 +83,7 @@ def test_a_run_is_told_what_was_learned_here_and_nothing_else(person: Person) ->
     person.runs("brain", "write", "--approve", "Discounted prices are decimals here.")
     person.runs("brain", "write", "Discounted prices that nobody has looked at.")
     script = str(BUNDLED / "issue-to-pr" / "simulate" / "good.yaml")
-    result = person.runs("issue-to-pr", "issues/round-to-cents.md", "--simulate", script, timeout=280)
+    result = person.runs("issue-to-pr", "issues/round-to-cents.md", "--simulate", script, timeout=600)
     assert result.code == 0, result.out + result.err
     assert "with notes n-" in result.out
     runs = person.home / "state" / "runs"
@@ -96,10 +96,10 @@ def test_twenty_that_write_into_a_fresh_brain_at_once_all_succeed(person: Person
     """Nobody was there before: no folder, no repository, no index."""
     writers = [person.starts("brain", "write", f"note number {number}") for number in range(20)]
     try:
-        ends = [(one.communicate(timeout=240), one.returncode) for one in writers]
+        ends = [(one.communicate(timeout=600), one.returncode) for one in writers]
     finally:
         for one in writers:
             end(one)
     assert [said for said, code in ends if code != 0] == []
-    assert len(person.runs("brain", "list", "--json", timeout=240).json()["notes"]) == 20
+    assert len(person.runs("brain", "list", "--json", timeout=600).json()["notes"]) == 20
     assert _git(_folder(person), "status", "--porcelain") == ""

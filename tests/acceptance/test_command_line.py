@@ -141,7 +141,7 @@ def test_a_dumb_terminal_gets_no_colours(person: Person, term: str, coloured: bo
     env = {name: value for name, value in person.env().items() if name != "NO_COLOR"} | {"TERM": term}
     ours, theirs = pty.openpty()
     done = subprocess.run(
-        [BAILIWICK, "runs", "list"], cwd=person.cwd, env=env, stdin=subprocess.DEVNULL, stdout=theirs, timeout=240,
+        [BAILIWICK, "runs", "list"], cwd=person.cwd, env=env, stdin=subprocess.DEVNULL, stdout=theirs, timeout=600,
         check=False,
     )  # fmt: skip
     os.close(theirs)

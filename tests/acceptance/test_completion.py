@@ -42,7 +42,7 @@ def _in_bash(person: Person, *lines: tuple[str, ...]) -> list[list[str]]:
     """What bash is given for each command line, whose last word is unfinished."""
     script = ASKED + "".join(f"_completed {shlex.join(('bailiwick', *words))}\n" for words in lines)
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], cwd=person.cwd, env=_env(person), capture_output=True, text=True, timeout=240,
+        ["bash", "--norc", "-c", script], cwd=person.cwd, env=_env(person), capture_output=True, text=True, timeout=600,
         check=True,
     )  # fmt: skip
     assert not done.stderr, done.stderr
@@ -88,7 +88,7 @@ def test_other_shells_get_the_same_names(person: Person, shell: str, shown: str)
     asked = {"_BAILIWICK_COMPLETE": f"{shell}_complete", "COMP_WORDS": "bailiwick resume hello", "COMP_CWORD": "2"}
     env = {**_env(person), **asked} if shell == "zsh" else {**_env(person), **asked, "COMP_CWORD": "hello"}
     done = subprocess.run(
-        [BAILIWICK], cwd=person.cwd, env=env, capture_output=True, text=True, timeout=240, check=False
+        [BAILIWICK], cwd=person.cwd, env=env, capture_output=True, text=True, timeout=600, check=False
     )  # fmt: skip
     assert shown in done.stdout
     script = person.runs("completion", shell)
@@ -103,7 +103,7 @@ def test_completion_never_fails_a_shell(person: Person) -> None:
             (person.home / "state").mkdir(parents=True)
             (person.home / "state" / "bailiwick.db").write_text("no database")
         done = subprocess.run(
-            [BAILIWICK], cwd=person.cwd, env={**_env(person), **asked}, capture_output=True, text=True, timeout=240,
+            [BAILIWICK], cwd=person.cwd, env={**_env(person), **asked}, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
         assert (done.stdout.strip(), done.stderr) == ("", "")

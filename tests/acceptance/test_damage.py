@@ -44,7 +44,7 @@ def _killed(person: Person, *, checkpointed: bool) -> Path:
     """A run that was killed at its last script; with `checkpointed` its creation is in the database file itself."""
     flow = person.workflow("pay", FLOW, note_sh=NOTE, hold_sh=HOLD)
     if checkpointed:
-        person.runs("status", timeout=120)
+        person.runs("status", timeout=600)
     process = person.starts("run", flow)
     try:
         if checkpointed:
@@ -79,16 +79,16 @@ def test_a_lost_write_ahead_log_is_told_and_nothing_is_done_again_unasked(
     """Going back in silence would pay twice: the run stops, says what was lost, and a person decides."""
     flow = _killed(person, checkpointed=harm is _delete)
     harm(_database(person).with_name("bailiwick.db-wal"))
-    again = person.runs("run", flow, timeout=120)
+    again = person.runs("run", flow, timeout=600)
     assert "warning[BW305]" in again.err
     assert "run pay-default went back by " in again.err
     assert _log(person) == ["first", "pay", "hold"], "nothing was done again"
     assert person.runs("runs", "show", "pay", "--json").json()["state"] == "stopped"
-    second = person.runs("status", timeout=120)
+    second = person.runs("status", timeout=600)
     assert "BW305" not in second.err, "it is told once"
-    checks = {one["name"]: one for one in json.loads(person.runs("doctor", "--json", timeout=120).out)["checks"]}
+    checks = {one["name"]: one for one in json.loads(person.runs("doctor", "--json", timeout=600).out)["checks"]}
     assert "pay-default went back by" in checks["journal"]["found"]
-    assert person.runs("resume", "pay-default", timeout=120).code == 0
+    assert person.runs("resume", "pay-default", timeout=600).code == 0
     assert _log(person)[-1] == "hold"
 
 
@@ -96,7 +96,7 @@ def test_a_run_that_is_gone_with_the_log_is_named(person: Person) -> None:
     """Everything was in the log: without its mark there would be no trace of the run at all."""
     _killed(person, checkpointed=False)
     _database(person).with_name("bailiwick.db-wal").unlink()
-    told = person.runs("runs", "list", "--json", timeout=120)
+    told = person.runs("runs", "list", "--json", timeout=600)
     assert told.json()["runs"] == []
     assert "run pay-default is gone with its " in told.err
 
@@ -104,7 +104,7 @@ def test_a_run_that_is_gone_with_the_log_is_named(person: Person) -> None:
 def test_an_unharmed_journal_says_nothing_after_a_kill(person: Person) -> None:
     """A warning that comes after every crash is a warning that nobody reads."""
     flow = _killed(person, checkpointed=False)
-    again = person.runs("run", flow, timeout=120)
+    again = person.runs("run", flow, timeout=600)
     assert (again.code, again.err) == (0, "")
 
 
@@ -112,14 +112,14 @@ def _finished(person: Person) -> None:
     flow = person.workflow(
         "one", FLOW.replace("next: hold", "next: done").replace("name: pay", "name: one"), note_sh=NOTE, hold_sh=NOTE
     )
-    assert person.runs("run", flow, timeout=120).code == 0
+    assert person.runs("run", flow, timeout=600).code == 0
     with sqlite3.connect(_database(person)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
 
 
 def _doctor(person: Person) -> tuple[int, dict[str, object]]:
-    done = person.runs("doctor", "--json", timeout=240)
+    done = person.runs("doctor", "--json", timeout=600)
     return done.code, next(one for one in done.json()["checks"] if one["name"] == "journal")
 
 
@@ -168,7 +168,7 @@ def _with_errors(person: Person, when: str) -> Result:
     command = [*tracer, str(BAILIWICK), "runs", "list", "--json"]
     quiet = subprocess.DEVNULL
     done = subprocess.run(
-        command, cwd=person.cwd, env=person.env(), capture_output=True, text=True, stdin=quiet, timeout=240, check=False
+        command, cwd=person.cwd, env=person.env(), capture_output=True, text=True, stdin=quiet, timeout=600, check=False
     )
     return Result(done.returncode, done.stdout, done.stderr)
 
@@ -198,9 +198,9 @@ def test_a_pin_that_is_gone_is_named_with_what_makes_it_anew(person: Person) -> 
     pins = person.home / "state" / "pins"
     subprocess.run(["chmod", "-R", "u+w", str(pins)], check=True)
     shutil.rmtree(pins)
-    failed = person.runs("run", flow, timeout=120)
+    failed = person.runs("run", flow, timeout=600)
     assert failed.code == 1
     assert "the pinned copy of 'scripts/hold.sh', with which the run was started, is gone" in failed.out
     command = failed.out.partition("`bailiwick ")[2].partition("`")[0].split()
-    assert person.runs(*command, timeout=120).code == 0, command
-    assert person.runs("resume", "pay-default", timeout=120).code == 0
+    assert person.runs(*command, timeout=600).code == 0, command
+    assert person.runs("resume", "pay-default", timeout=600).code == 0

@@ -89,7 +89,7 @@ def test_a_detached_run_is_said_to_go_on(person: Person, again: bool) -> None:
     assert said.code == 0
     assert "goes on in the background (pid " in said.out
     assert "Done" not in said.out
-    assert person.runs("runs", "wait", "flow", timeout=240).code == 0
+    assert person.runs("runs", "wait", "flow", timeout=600).code == 0
     if again:
         assert "Already done" in person.runs("run", flow, "--detach").out
 
@@ -99,7 +99,7 @@ def test_a_detached_run_is_running_for_programs(person: Person) -> None:
     told = person.runs("run", _flow(person), "--detach", "--json").json()
     assert (told["state"], told["meaning"]) == ("running", "goes on in the background")
     assert isinstance(told["worker"], int)
-    assert person.runs("runs", "wait", "flow", timeout=240).code == 0
+    assert person.runs("runs", "wait", "flow", timeout=600).code == 0
 
 
 def test_what_a_workflow_returns_is_shown_when_it_ends_and_later(person: Person) -> None:

@@ -51,7 +51,7 @@ def test_a_program_ends_as_expected(person: Person, tmp_path: Path, program: Pro
     person.cwd = write_repository(person.cwd / program.name, files)
     script = tmp_path / "script.yaml"
     script.write_text(_script(program, play))
-    result = person.runs("self-heal", "--simulate", script, "--json", timeout=280)
+    result = person.runs("self-heal", "--simulate", script, "--json", timeout=600)
     assert result.code == OUTCOMES[play], result.out + result.err
     document = result.json()
     if result.code:

@@ -51,7 +51,7 @@ def test_a_killed_run_is_interrupted_wherever_it_is_shown(person: Person) -> Non
     assert (why["topic"], why["lines"]) == ("interrupted", ["go on with: bailiwick resume slow-default"])
     for workspace in (person.home / "state" / "workspaces").iterdir():
         (workspace / "go").touch()
-    assert person.runs("resume", "slow-default", timeout=120).code == 0
+    assert person.runs("resume", "slow-default", timeout=600).code == 0
 
 
 def test_status_watch_shows_what_changed_as_one_document_each(person: Person) -> None:
@@ -69,7 +69,7 @@ def test_status_watch_shows_what_changed_as_one_document_each(person: Person) ->
                     break
             end(process)
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(120) == 130
+        assert watching.wait(600) == 130
     finally:
         end(watching)
         end(process)

@@ -52,7 +52,7 @@ class Editor:
 
     def leave(self) -> tuple[int, str]:
         """Close the pipe; gives the exit code and what was still said on standard output."""
-        out, _ = self.process.communicate(timeout=300)
+        out, _ = self.process.communicate(timeout=600)
         return self.process.returncode, out
 
 
@@ -75,7 +75,7 @@ def test_an_editor_starts_a_run_and_leaves(person: Person) -> None:
     def over() -> bool:
         return bool(person.runs("runs", "show", begun["run"], "--json").json()["state"] == "done")
 
-    until(over, 30, "the run's end")
+    until(over, what="the run's end")
 
 
 @pytest.mark.nightly
@@ -84,7 +84,7 @@ def test_a_signal_ends_it_while_a_client_is_connected(person: Person) -> None:
     editor = Editor(person)
     try:
         editor.process.send_signal(signal.SIGTERM)
-        assert editor.process.wait(timeout=300) == 0
+        assert editor.process.wait(timeout=600) == 0
     finally:
         end(editor.process)
 

@@ -20,7 +20,7 @@ def test_a_configured_linter_that_is_missing_is_a_failed_check_with_the_way_to_g
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "x"]):
         subprocess.run([*git, *words], cwd=repository, check=True)
     person.cwd = repository
-    done = person.runs("gate", "--json", timeout=240)
+    done = person.runs("gate", "--json", timeout=600)
     assert done.code != 0
     (lint,) = [one for one in done.json()["checks"] if one["name"] == "lint"]
     assert lint["outcome"] == "failed"

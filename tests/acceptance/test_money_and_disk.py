@@ -43,7 +43,7 @@ def ask(model):
         {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"},
     )
     try:
-        statuses.append(urllib.request.urlopen(request, timeout=300).status)
+        statuses.append(urllib.request.urlopen(request, timeout=600).status)
     except urllib.error.HTTPError as error:
         statuses.append([error.code, json.loads(error.read())["error"]["message"]])
 for model in ("claude-opus-4-5", "claude-haiku-4-5"):

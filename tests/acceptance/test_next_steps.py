@@ -112,7 +112,7 @@ def _reloaded(person: Person) -> str:
 
 def _detached(person: Person) -> str:
     said = person.runs("run", _flow(person, "done"), "--detach").out
-    person.runs("runs", "wait", "flow", timeout=240)
+    person.runs("runs", "wait", "flow", timeout=600)
     return said
 
 

@@ -24,7 +24,7 @@ returns: [x]
 def test_a_turn_is_asked_once_more_and_the_run_stays_as_it_is(person: Person) -> None:
     """Would another model have done better? Both answers are shown, the new one is paid for, the journal stays."""
     flow = person.workflow("think", FLOW)
-    assert person.runs("run", flow, "--simulate", timeout=120).code == 0
+    assert person.runs("run", flow, "--simulate", timeout=600).code == 0
     before = person.runs("runs", "logs", "think", "--json").json()
     (person.cwd / "other.md").write_text("What is 3 + 4?\n")
     asked = person.runs("runs", "reask", "think", "a", "--model", "tiny", "--prompt", "other.md", "--json").json()
@@ -42,7 +42,7 @@ def test_a_turn_is_asked_once_more_and_the_run_stays_as_it_is(person: Person) ->
 
 def test_what_asked_no_agent_can_not_be_asked_again(person: Person) -> None:
     """Exit 2, with what there is."""
-    assert person.runs("run", person.workflow("think", FLOW), "--simulate", timeout=120).code == 0
+    assert person.runs("run", person.workflow("think", FLOW), "--simulate", timeout=600).code == 0
     refused = person.runs("runs", "reask", "think", "d")
     assert (refused.code, "asked no agent" in refused.err) == (2, True)
     assert person.runs("runs", "reask", "think", "a", "--prompt", "nowhere.md").code == 2

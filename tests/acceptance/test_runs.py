@@ -68,7 +68,7 @@ def test_a_second_process_is_refused_by_name(person: Person) -> None:
         assert f"pid {process.pid}" in second.err
     finally:
         _go(person)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 0, out + err
 
 
@@ -79,7 +79,7 @@ def test_sigterm_leaves_it_resumable(person: Person) -> None:
     try:
         until(lambda: "second" in _log(person))
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=600)
     finally:
         end(process)
     assert process.returncode == 143, out + err
@@ -100,7 +100,7 @@ def test_stop_lands_at_the_next_node_and_resume_goes_on(person: Person) -> None:
         stopped = person.runs("stop", "slow")
         assert stopped.code == 0, stopped.err
         _go(person)
-        process.communicate(timeout=300)
+        process.communicate(timeout=600)
     finally:
         end(process)
     assert process.returncode == 130
@@ -117,7 +117,7 @@ def test_stop_now_ends_the_children(person: Person) -> None:
     try:
         until(lambda: "second" in _log(person))
         assert person.runs("runs", "stop", "slow", "--now").code == 0
-        process.communicate(timeout=300)
+        process.communicate(timeout=600)
     finally:
         end(process)
     _go(person)
@@ -338,9 +338,9 @@ def test_stop_all_leaves_no_process_even_of_a_holder_that_hangs(person: Person) 
         stopping = person.starts("stop", "--all")
         uid = person.runs("runs", "list", "--json").json()
         assert "slow" in json.dumps(uid)
-        until(lambda: not _scripts(person), 10)
+        until(lambda: not _scripts(person))
         process.send_signal(signal.SIGCONT)
-        stopping.communicate(timeout=300)
+        stopping.communicate(timeout=600)
     finally:
         end(process)
     assert not _scripts(person)

@@ -50,7 +50,7 @@ class Service:
     def end(self, number: signal.Signals) -> tuple[int, str]:
         """Tell it to end; gives its exit code and what it said on standard error."""
         self.process.send_signal(number)
-        _, err = self.process.communicate(timeout=300)
+        _, err = self.process.communicate(timeout=600)
         return self.process.returncode, err
 
 
@@ -79,7 +79,7 @@ def iter_until(lines: Iterable[str], last: str) -> Iterator[str]:
 def status_of(url: str, token: str = "") -> int:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=300) as reply:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=600) as reply:
             return int(reply.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -118,7 +118,7 @@ def test_the_service_walks_a_run_that_a_client_starts_and_ends_when_told(person:
             found[:] = calls(url, token, ("run_result", {"run_id": begun["run_id"]}))
             return bool(found[0]["over"])
 
-        until(over, 30, "the run's end")
+        until(over, what="the run's end")
         assert (found[0]["status"], found[0]["context"]["text"]) == ("done", "hello")
         assert found[0]["started_by"] == "mcp:mcp@operator"
         assert service.end(signal.SIGTERM) == (0, "")

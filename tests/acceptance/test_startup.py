@@ -33,7 +33,7 @@ def _loaded(person: Person, *args: str) -> set[str]:
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=300,
+        timeout=600,
         check=True,
     )
     return set(json.loads(done.stderr.splitlines()[-1]))
@@ -70,7 +70,7 @@ def test_a_client_is_greeted_before_the_server_is_loaded(person: Person) -> None
         env=person.env(),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
     name, modules = json.loads(done.stderr.splitlines()[-1])

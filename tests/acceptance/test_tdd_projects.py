@@ -43,8 +43,8 @@ def make(top: Path, files: Mapping[str, str], *, repository: bool = False) -> St
     stage = Stage(top, sandbox(), marks={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     stage.write(files)
     if repository:
-        subprocess.run(["git", "init", "-q"], cwd=stage.root, check=True, timeout=300)
-        subprocess.run(["git", "add", "."], cwd=stage.root, check=True, timeout=300)
+        subprocess.run(["git", "init", "-q"], cwd=stage.root, check=True, timeout=600)
+        subprocess.run(["git", "add", "."], cwd=stage.root, check=True, timeout=600)
     return stage
 
 
@@ -158,7 +158,7 @@ def test_a_virtual_environment_that_git_ignores_is_used_with_the_copys_code(tmp_
         "tests/test_price.py": "import unittest\n\nfrom shop.price import LOWEST\n\n\n"
         "class TestPrice(unittest.TestCase):\n    def test_lowest(self):\n        self.assertEqual(LOWEST, 0)\n",
     }, repository=True)  # fmt: skip
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(stage.root / ".venv")], check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(stage.root / ".venv")], check=True, timeout=600)
     [packages] = (stage.root / ".venv").glob("lib/python3*/site-packages")
     (packages / "shop.pth").write_text(f"{stage.root / 'src'}\n", "utf-8")
     asked = Asked(".venv/bin/python -m unittest discover -s tests", "tests/test_price.py")

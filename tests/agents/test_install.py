@@ -48,7 +48,7 @@ def _place(tmp_path: Path, npm: str = "") -> Path:
 def _install(place: Path) -> subprocess.CompletedProcess[str]:
     env = {"PATH": str(place / "bin"), "HOME": str(place)}
     command = [place / "tools" / "agents"]
-    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_without_npm_it_says_what_is_missing_and_goes_on(tmp_path: Path) -> None:

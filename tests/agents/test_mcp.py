@@ -49,7 +49,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
     need("claude")
     for folder in ("work", "own", "tmp", "home/config"):
         (tmp_path / folder).mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=300)
+    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=600)
     extra = {
         "PATH": f"{BAILIWICK.parent}:{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path / "own"),
         "TMPDIR": str(tmp_path / "tmp"), "ANTHROPIC_API_KEY": "made-up", "DISABLE_AUTOUPDATER": "1",
@@ -61,7 +61,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
     written = somebody.runs("init", "--mcp", "--yes")
     assert written.code == 0, written.err
     yield somebody
-    until(lambda: find_children({"HOME": extra["HOME"]}) == [], 10, "the end of claude and of its MCP server")
+    until(lambda: find_children({"HOME": extra["HOME"]}) == [], what="the end of claude and of its MCP server")
 
 
 def _asks(
@@ -96,7 +96,7 @@ def _claude(person: Person, places: ModelPlaces, during: During) -> Result:
     )  # fmt: skip
     try:
         during(process, places)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=600)
     finally:
         end(process)
     return Result(process.returncode, out, err)
@@ -235,14 +235,14 @@ def test_when_claude_is_interrupted_the_call_ends_and_is_on_record(person: Perso
     """The local model is hung up on, the server goes with its client, and the session still tells of the call."""
 
     def interrupt(process: subprocess.Popen[str], places: ModelPlaces) -> None:
-        until(lambda: places.count("small") == 1, 60, "the call of the local model")
+        until(lambda: places.count("small") == 1, what="the call of the local model")
         assert len(find_children({"HOME": person.extra["HOME"]})) >= 2
         process.send_signal(signal.SIGINT)
 
     review = claude_calls(f"{PREFIX}review", project_root=str(person.cwd), files=["price.py"], session_id="s1")
     result, places = _asks(person, [review, DONE], stubs=_local(person, (Hang(),)), during=interrupt)
     assert (len(_asked(places)), places.count("judge")) == (1, 0), result.out
-    until(lambda: find_children({"HOME": person.extra["HOME"]}) == [], 10, "the end of the MCP server")
+    until(lambda: find_children({"HOME": person.extra["HOME"]}) == [], what="the end of the MCP server")
     (entry,) = person.runs("skill", "session_log", "--session-id", "s1").json()["entries"]
     assert (entry["skill"], entry["final_status"]) == ("review", "error")
     assert "cancelled" in entry["message"]

@@ -59,7 +59,7 @@ def _asked(person: Person, more: Mapping[str, str], model: str) -> tuple[Result,
             _profile(person, house.url("scene"))
             person.extra |= {"OPENAI_BASE_URL": vendor.url("scene") + "/v1", **more}
             run = ("run", person.cwd / "private", "--model", model, "--json")
-            return await asyncio.to_thread(person.runs, *run, timeout=240), house, vendor
+            return await asyncio.to_thread(person.runs, *run, timeout=600), house, vendor
 
     return asyncio.run(go())
 
@@ -102,7 +102,7 @@ def test_codex_starts_where_nobody_ever_ran_it(person: Person) -> None:
         async with ModelServer({"scene": [ANSWER]}) as vendor:
             person.extra |= {"OPENAI_BASE_URL": vendor.url("scene") + "/v1", "OPENAI_API_KEY": "sk-vendor"}
             run = ("run", person.cwd / "private", "--model", "@gpt-5", "--json")
-            return await asyncio.to_thread(person.runs, *run, timeout=240), vendor
+            return await asyncio.to_thread(person.runs, *run, timeout=600), vendor
 
     result, vendor = asyncio.run(go())
     assert result.code == 0, result.out + result.err

@@ -46,7 +46,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
         (tmp_path / folder).mkdir(parents=True)
     for name, text in PROJECT.items():
         (tmp_path / "work" / name).write_text(text)
-    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=300)
+    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=600)
     (tmp_path / "home" / "config" / "models.yaml").write_text(f"default_chain: [{CLAUDE}]\n")
     extra = {
         "PATH": f"{BAILIWICK.parent}:{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path / "own"),
@@ -167,7 +167,7 @@ def test_interrupted_it_leaves_no_process_and_no_change(person: Person) -> None:
                 assert find_children({"BAILIWICK_ROOT": found[1]}) != []
                 assert _copies(person) != []
                 process.send_signal(signal.SIGINT)
-                out, _ = await asyncio.to_thread(process.communicate, timeout=300)
+                out, _ = await asyncio.to_thread(process.communicate, timeout=600)
             finally:
                 await asyncio.to_thread(end, process)
             return found[1], process.returncode, out

@@ -54,7 +54,7 @@ def _import_in_a_fresh_process(names: list[str], cwd: Path) -> dict[str, object]
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

@@ -65,7 +65,7 @@ def private_engine() -> Iterator[Mapping[str, str]]:
 
 
 def _answers(variables: Mapping[str, str]) -> bool:
-    done = subprocess.run(["docker", "version"], env=dict(variables), capture_output=True, check=False, timeout=300)
+    done = subprocess.run(["docker", "version"], env=dict(variables), capture_output=True, check=False, timeout=600)
     return done.returncode == 0
 
 

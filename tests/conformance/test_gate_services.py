@@ -137,7 +137,7 @@ def fails(engine: Mapping[str, str], stage: Stage, service: Service, seconds: fl
             assert containers(engine) == []
         return failed
 
-    failed = asyncio.run(asyncio.wait_for(go(), 60))
+    failed = asyncio.run(asyncio.wait_for(go(), 600))
     assert failed is not None
     return failed
 
@@ -179,7 +179,7 @@ def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stag
             argv = ("python3", "-B", "-c", f"{APP}\nprint(fetch(), fetch())")
             return await fence.run(fence.cage("gate", stage.scene.repo), argv, timeout=60)
 
-    end = asyncio.run(asyncio.wait_for(go(), 90))
+    end = asyncio.run(asyncio.wait_for(go(), 600))
     assert (end.code, end.stdout) == (0, b"42 42\n"), end.stderr
 
 
@@ -330,4 +330,4 @@ def in_yard(engine: Mapping[str, str], story: Callable[[Yard], Awaitable[None]])
         async with open_yard(await find_engine(engine), asyncio.Event()) as yard:
             await story(yard)
 
-    asyncio.run(asyncio.wait_for(go(), 60))
+    asyncio.run(asyncio.wait_for(go(), 600))

@@ -143,7 +143,7 @@ class Target(NamedTuple):
 def node(person: Person, *words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [CLIENTS / "bin" / "node", *words], cwd=person.cwd, env=person.env(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=90, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 

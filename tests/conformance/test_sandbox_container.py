@@ -47,7 +47,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 def play(story: Coroutine[Any, Any, _T]) -> _T:
     """Run a test's story to its end."""
-    return asyncio.run(asyncio.wait_for(story, 120))
+    return asyncio.run(asyncio.wait_for(story, 600))
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ class TestContainer(SandboxConformance):
 
 async def shell(room: ContainerRoom, script: str, env: Mapping[str, str] | None = None) -> Exit:
     """Run a line of shell inside."""
-    command = room.command(("/bin/sh", "-c", script), {"PATH": "/usr/bin:/bin", **(env or {})}, timeout=300)
+    command = room.command(("/bin/sh", "-c", script), {"PATH": "/usr/bin:/bin", **(env or {})}, timeout=600)
     return await run_process(command, cancel=asyncio.Event())
 
 
@@ -96,10 +96,10 @@ def test_a_host_that_is_killed_takes_its_container_along(engine: Mapping[str, st
     scratch.mkdir()
     arguments = [sys.executable, "-c", HOST, str(tree), str(scratch), json.dumps(dict(engine))]
     with subprocess.Popen(arguments, start_new_session=True) as host:
-        until(lambda: (tree / "started").exists() or host.poll() is not None, 60, "the program")
+        until(lambda: (tree / "started").exists() or host.poll() is not None, what="the program")
         assert containers(engine)
         host.send_signal(signal.SIGKILL)
-    until(lambda: not containers(engine), 30, "the end of the container")
+    until(lambda: not containers(engine), what="the end of the container")
 
 
 def test_a_container_of_a_dead_process_is_removed_by_the_next(
@@ -140,7 +140,7 @@ def test_a_secret_of_the_program_is_its_own(
         async with sandbox.enter(cage) as room:
             env = {"PATH": "/usr/bin:/bin", "TOKEN": "s3cret-value"}
             script = "echo > started; while [ ! -e stop ]; do sleep 0.05; done; echo $TOKEN"
-            command = room.command(("/bin/sh", "-c", script), env, timeout=300)
+            command = room.command(("/bin/sh", "-c", script), env, timeout=600)
             assert "s3cret" not in str(command)
             running = asyncio.ensure_future(run_process(command, cancel=asyncio.Event()))
             await asyncio.to_thread(until, (tmp_path / "tree/started").exists, 60)

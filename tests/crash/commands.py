@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bailiwick.testing.harness import wait_until
+from bailiwick.testing.polling import until
 from tests.acceptance.command import Person, Result
 from tests.crash.scene import is_traced
 
@@ -68,7 +68,7 @@ class Commands:
         self._process.stdin.flush()
         self.pids.append(self._read())
         if kill_when is not None:
-            wait_until(kill_when, what="the moment to kill it")
+            until(kill_when, what="the moment to kill it")
             os.kill(self.pids[-1], signal.SIGKILL)
         code = self._traced(go, tracer) if tracer else self._timed(kill_after)
         said, complained = (file.read_text() if file.exists() else "" for file in (out, err))  # killed before it began
@@ -89,7 +89,7 @@ class Commands:
         pid = self.pids[-1]
         with subprocess.Popen([*tracer, "-p", str(pid)], stderr=subprocess.PIPE, text=True) as process:
             try:
-                wait_until(lambda: is_traced(pid) or process.poll() is not None, what="the tracer's hold")
+                until(lambda: is_traced(pid) or process.poll() is not None, what="the tracer's hold")
                 assert process.poll() is None, process.stderr.read() if process.stderr else ""
                 go.write_bytes(b"")
                 return self._read()

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from bailiwick.ids import Json
 from bailiwick.runtime.children import end_children
-from bailiwick.testing.harness import Case, Home, begin, opened, wait_until, walk
+from bailiwick.testing.harness import Case, Home, begin, opened, walk
+from bailiwick.testing.polling import until
 from tests.crash.shapes import Shape
 
 RUNNER = Path(__file__).with_name("runner.py")
@@ -54,7 +55,7 @@ class Nursery:
     def _traced(self, home: Home, pid: int, tracer: Sequence[str]) -> int:
         with subprocess.Popen([*tracer, "-p", str(pid)], stderr=subprocess.PIPE, text=True) as process:
             try:
-                wait_until(lambda: is_traced(pid) or process.poll() is not None, what="the tracer's hold")
+                until(lambda: is_traced(pid) or process.poll() is not None, what="the tracer's hold")
                 assert process.poll() is None, process.stderr.read() if process.stderr else ""
                 (home.root / "go").write_bytes(b"")
                 return self._read()

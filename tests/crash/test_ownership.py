@@ -14,7 +14,8 @@ from bailiwick.clock import SystemClock
 from bailiwick.journal.rows import Message, RunRow
 from bailiwick.runtime.children import find_children, read_stat
 from bailiwick.runtime.guards import find_guards
-from bailiwick.testing.harness import Case, Home, begin, look, opened, wait_until
+from bailiwick.testing.harness import Case, Home, begin, look, opened
+from bailiwick.testing.polling import until
 from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at
 from tests.crash.shapes import CHAIN, CLING, DAEMON, HIDING, HOLD, Shape
 
@@ -34,14 +35,14 @@ def test_a_holder_frozen_past_its_lease_appends_nothing_when_it_wakes(crowd: Cro
     """A laptop that slept, a container that was paused: somebody else has gone on, and the sleeper has to notice."""
     case = create(HOLD, tmp_path)
     first = crowd.walk(case, **SHORT)
-    wait_until(lambda: runs_at(case, "held"), what="the first holder's work")
+    until(lambda: runs_at(case, "held"), what="the first holder's work")
     first.send_signal(signal.SIGSTOP)
     children = find_children({"BAILIWICK_RUN": case.root})
     clock = SystemClock()
-    wait_until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
+    until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
     cut(case)
     second = crowd.walk(case, **SHORT, name="the second")
-    wait_until(lambda: runs_at(case, "held", 2), what="the second holder's work")
+    until(lambda: runs_at(case, "held", 2), what="the second holder's work")
     assert set(children).isdisjoint(find_children({"BAILIWICK_RUN": case.root})), "children of the first were left"
     first.send_signal(signal.SIGCONT)
     _, words = first.communicate(timeout=SOON)
@@ -59,7 +60,7 @@ def test_a_holder_frozen_within_its_lease_goes_on(crowd: Crowd, tmp_path: Path) 
     """A short sleep is no reason to start over."""
     case = create(HOLD, tmp_path)
     first = crowd.walk(case)
-    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    until(lambda: runs_at(case, "held"), what="the holder's work")
     first.send_signal(signal.SIGSTOP)
     let_go(case)
     first.send_signal(signal.SIGCONT)
@@ -75,13 +76,13 @@ def test_a_holder_frozen_past_its_lease_goes_on_when_nobody_took_the_run(
     """Its lease is over and news has come, so it looks for runs to claim: its own it must not claim."""
     case = create(HOLD, tmp_path)
     first = crowd.walk(case, **{**SHORT, "RENEW": renew})
-    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    until(lambda: runs_at(case, "held"), what="the holder's work")
     first.send_signal(signal.SIGSTOP)
     clock = SystemClock()
-    wait_until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
+    until(lambda: row_of(case).lease_until < clock.now(), what="the end of the lease")
     asyncio.run(_wake(case, clock.now()))
     first.send_signal(signal.SIGCONT)
-    wait_until(lambda: not asyncio.run(look(case.home.state))[case.root].inbox, what="the message being taken")
+    until(lambda: not asyncio.run(look(case.home.state))[case.root].inbox, what="the message being taken")
     let_go(case)
     _, words = first.communicate(timeout=SOON)
     assert first.returncode == 0, words
@@ -99,7 +100,7 @@ def test_a_second_process_on_a_run_is_refused_with_the_holders_name(crowd: Crowd
     """Two walks of one run would do everything twice; the person has to hear who is at it."""
     case = create(HOLD, tmp_path)
     first = crowd.walk(case, name="the first")
-    wait_until(lambda: runs_at(case, "held"), what="the first holder's work")
+    until(lambda: runs_at(case, "held"), what="the first holder's work")
     before = row_of(case)
     second = crowd.command(case, "run", str(tmp_path / "flows" / "hold"), "--no-input")
     _, words = second.communicate(timeout=SOON)
@@ -116,7 +117,7 @@ def test_a_dead_holder_is_replaced_before_its_lease_ends(crowd: Crowd, tmp_path:
     """Its death can be proved here, so nobody has to sit out fifteen seconds."""
     case = create(HOLD, tmp_path)
     first = crowd.walk(case, LEASE=3600.0)
-    wait_until(lambda: runs_at(case, "held"), what="the first holder's work")
+    until(lambda: runs_at(case, "held"), what="the first holder's work")
     first.kill()
     first.wait()
     cut(case)
@@ -130,7 +131,7 @@ def test_children_that_will_not_go_are_gone_before_re_entry(crowd: Crowd, tmp_pa
     case = create(CLING, tmp_path)
     first = crowd.walk(case)
     pids = case.home.state / "workspaces" / case.root / "pids"
-    wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2, what="the clinging processes")
+    until(lambda: pids.exists() and len(pids.read_text().split()) == 2, what="the clinging processes")
     first.kill()
     first.wait()
     cut(case)
@@ -146,7 +147,7 @@ def test_children_without_marks_are_gone_before_re_entry(crowd: Crowd, tmp_path:
     case = create(shape, tmp_path)
     first = crowd.walk(case)
     pids = case.home.state / "workspaces" / case.root / "pids"
-    wait_until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
+    until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
     hidden = int(pids.read_text())
     first.kill()
     first.wait()
@@ -164,7 +165,7 @@ def test_a_run_is_parked_while_a_guard_can_not_end_its_processes(crowd: Crowd, t
     case = create(HIDING, tmp_path)
     first = crowd.walk(case)
     pids = case.home.state / "workspaces" / case.root / "pids"
-    wait_until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
+    until(lambda: pids.exists() and bool(pids.read_text().strip()), what="the hidden process")
     (guard,) = find_guards({"BAILIWICK_RUN": case.root})
     os.kill(guard, signal.SIGSTOP)
     try:
@@ -187,7 +188,7 @@ def test_a_terminated_command_leaves_a_run_that_goes_on(crowd: Crowd, tmp_path: 
     """A reboot sends TERM: the children end, the code says so, and the next `run` takes up the interrupted node."""
     case = create(HOLD, tmp_path)
     first = crowd.command(case, "run", str(tmp_path / "flows" / "hold"), "--no-input")
-    wait_until(lambda: runs_at(case, "held"), what="the command's work")
+    until(lambda: runs_at(case, "held"), what="the command's work")
     first.terminate()
     _, words = first.communicate(timeout=SOON)
     assert first.returncode == 143, words
@@ -215,7 +216,7 @@ def test_a_stop_that_its_holder_did_not_live_to_carry_out_is_over_with_resume(cr
     """The stop is in the journal and the run is not stopped: the next owner goes on when it is told to."""
     case = create(HOLD, tmp_path)
     first = crowd.walk(case)
-    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    until(lambda: runs_at(case, "held"), what="the holder's work")
     stop = crowd.command(case, "stop", "hold-default")
     _, words = stop.communicate(timeout=SOON)
     assert stop.returncode == 0, words

@@ -122,7 +122,7 @@ def test_a_command_killed_while_a_check_runs_takes_the_sandbox_with_it(commands:
         before = set_up(shop)
         done = commands.run(shop.person, *shop.command("issue-to-pr"), kill_when=lambda: "617" in str(shop.inside()))
         assert done.code == KILLED, done.out + done.err
-        until(lambda: shop.inside() == [], 10.0, "the end of what ran inside")
+        until(lambda: shop.inside() == [], what="the end of what ran inside")
         assert finish(commands, shop, "issue-to-pr", before) == []
 
 

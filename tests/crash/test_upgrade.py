@@ -10,7 +10,8 @@ import apsw
 import pytest
 
 import bailiwick
-from bailiwick.testing.harness import Case, look, wait_until
+from bailiwick.testing.harness import Case, look
+from bailiwick.testing.polling import until
 from tests.crash.scene import Crowd, create, cut, go_on, judge, let_go, runs_at
 from tests.crash.shapes import CHAIN, HOLD, LONG
 
@@ -46,7 +47,7 @@ def test_a_package_replaced_in_the_middle_of_a_run_takes_over(crowd: Crowd, tmp_
     """A run of a week outlives several releases; the process ends its node, becomes the new version and goes on."""
     case = create(LONG, tmp_path)
     process = crowd.command(case, "run", str(tmp_path / "flows" / "long"), "--no-input", package=package)
-    wait_until(lambda: runs_at(case, "work", 3), what="the third visit")
+    until(lambda: runs_at(case, "work", 3), what="the third visit")
     replace_package(package)
     _, words = process.communicate(timeout=SOON)
     assert process.returncode == 0, words
@@ -62,7 +63,7 @@ def test_a_process_stops_with_words_when_a_newer_version_takes_the_state(crowd: 
     """It must not write what the newer one would misread; the run goes on with a version that may."""
     case = create(HOLD, tmp_path)
     process = crowd.walk(case)
-    wait_until(lambda: runs_at(case, "held"), what="the holder's work")
+    until(lambda: runs_at(case, "held"), what="the holder's work")
     raise_level(case, 99)
     let_go(case)
     _, words = process.communicate(timeout=SOON)

@@ -30,7 +30,7 @@ def _install(place: Path, **programs: str) -> subprocess.CompletedProcess[str]:
         path.chmod(0o755)
     env = {"PATH": str(place / "bin"), "HOME": str(place)}
     command = [place / "tools" / "llama"]
-    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_without_debians_tools_it_says_so_and_goes_on(tmp_path: Path) -> None:

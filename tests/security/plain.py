@@ -46,5 +46,5 @@ def is_right(folder: Path, program: str) -> tuple[bool, str]:
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> Outcome:
     return subprocess.run(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        check=False, timeout=100, errors="replace",
+        check=False, timeout=600, errors="replace",
     )  # fmt: skip

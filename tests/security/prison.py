@@ -118,7 +118,7 @@ async def attempt(host: Host, sandbox: Sandbox, tried: Attempt) -> Verdict:
         async with sandbox.enter(cage) as room:
             argv = ("python3", "-I", "-c", PRELUDE + tried.code, json.dumps(_public(host.facts(), tried)))
             env = {"PATH": PATH, EFFECT_MARK: mark, "HOME": "/home/agent"}
-            end = await run_process(room.command(argv, env, timeout=300), cancel=asyncio.Event())
+            end = await run_process(room.command(argv, env, timeout=600), cancel=asyncio.Event())
     finally:
         os.close(handle)
     return Verdict(end, host.knocked(), bool(children.has_orphans({EFFECT_MARK: mark}, -1)) or _sleepers(host.nap) > 0)

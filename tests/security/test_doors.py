@@ -47,7 +47,7 @@ class House:
     async def ask(self, port: int, text: str) -> str:
         """The first line that a program inside gets for what it sends."""
         env = {"PATH": "/usr/bin:/bin", EFFECT_MARK: "doors"}
-        command = self.room.command(("python3", "-I", "-c", ASK, str(port), text), env, timeout=300)
+        command = self.room.command(("python3", "-I", "-c", ASK, str(port), text), env, timeout=600)
         end = await run_process(command, cancel=asyncio.Event())
         return (end.stdout + end.stderr).decode().strip()
 

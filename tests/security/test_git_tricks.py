@@ -77,7 +77,7 @@ class Trap:
             env=env,
             capture_output=True,
             check=False,
-            timeout=300,
+            timeout=600,
             stdin=subprocess.DEVNULL,
         )
 

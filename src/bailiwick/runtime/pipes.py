@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import IO, Protocol
 
@@ -14,6 +15,8 @@ LINES_PER_SECOND = 20
 OnLine = Callable[[str, str], None]
 
 _CHUNK = 64 * 1024
+_LAST = 1024 * 1024
+"""The most bytes that are taken at the end: what a pipe may hold. Whoever still writes then is not waited for."""
 _PARTIAL = 4 * LINE_LENGTH
 _SEQUENCES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x9b[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]?"
@@ -40,7 +43,7 @@ class Owner(Protocol):
         """A pipe reached its end."""
 
 
-class Pipe:
+class Pipe(ABC):
     """One of the two outputs: read whenever there is something, kept within a bound."""
 
     def __init__(self, stream: str, file: IO[bytes], owner: Owner, bound: int) -> None:
@@ -55,28 +58,43 @@ class Pipe:
         owner.loop.add_reader(file.fileno(), self._read)
 
     def _read(self) -> None:
-        try:
-            data = os.read(self._file.fileno(), _CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
+        data = self._next()
         if data:
-            self._keep(data)
-            self._owner.received(self._stream, data)
-        else:
-            self.close()
+            self._take(data)
+        elif data is not None:
+            self._let_go()
             self._owner.closed()
 
+    def _next(self) -> bytes | None:
+        """What there is to read now: empty at the end, None while there is nothing."""
+        try:
+            return os.read(self._file.fileno(), _CHUNK)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return b""
+
+    def _take(self, data: bytes) -> None:
+        self._keep(data)
+        self._owner.received(self._stream, data)
+
+    @abstractmethod
     def _keep(self, data: bytes) -> None:
-        raise NotImplementedError
+        """Keep of it what the bound allows."""
+
+    def _let_go(self) -> None:
+        self.is_closed = True
+        self._owner.loop.remove_reader(self._file.fileno())
+        self._file.close()
 
     def close(self) -> None:
-        """Stop reading; a second time does nothing."""
+        """Take what is there, however late we come to it, then stop reading; a second time does nothing."""
+        taken = 0
+        while not self.is_closed and taken < _LAST and (data := self._next()):
+            taken += len(data)
+            self._take(data)
         if not self.is_closed:
-            self.is_closed = True
-            self._owner.loop.remove_reader(self._file.fileno())
-            self._file.close()
+            self._let_go()
 
 
 class Head(Pipe):

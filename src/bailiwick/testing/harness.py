@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -30,7 +30,6 @@ from bailiwick.runtime.layout import BOOKMARK
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.record import row_status, summary
 from bailiwick.runtime.worker import Worker
-from bailiwick.testing.polling import until
 
 TURNS = 8
 """How often a walk may come back for an answer before it counts as stuck."""
@@ -326,8 +325,3 @@ async def directory_findings(assembly: Assembly, row: RunRow, home: Home) -> lis
 def _files(root: Path) -> dict[str, bytes]:
     found = (path for path in root.rglob("*") if path.is_file() and path.name != BOOKMARK)
     return {str(path.relative_to(root)): path.read_bytes() for path in found}
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 120.0, what: str = "it") -> None:
-    """Return as soon as the condition holds; `AssertionError` if it does not in time."""
-    until(condition, seconds, what)

@@ -10,8 +10,8 @@ from bailiwick.clock import SystemClock
 STEP = 0.01
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0, what: str = "it") -> None:
-    """Return as soon as `holds`; an `AssertionError` when it does not in time."""
+def until(holds: Callable[[], bool], seconds: float = 600.0, what: str = "it") -> None:
+    """Return as soon as `holds`; an `AssertionError` when it never does. The time is only against hanging."""
     clock = SystemClock()
     deadline = clock.monotonic() + seconds
     while not holds():

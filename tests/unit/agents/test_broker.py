@@ -32,7 +32,7 @@ def delta(text: str) -> bytes:
 
 def play(story: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, 600))
 
 
 def test_the_real_credential_is_put_in_and_the_turns_own_is_not_passed_on() -> None:

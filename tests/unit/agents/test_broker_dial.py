@@ -31,7 +31,7 @@ needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="cert
 
 def play(story: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, 600))
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ MODEL = {"model": "m-1"}
 
 def play(story: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, 600))
 
 
 def request(**fields: Json) -> bytes:

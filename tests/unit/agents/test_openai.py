@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -13,6 +12,7 @@ from bailiwick.agents.backends.openai import OpenaiBackend, address
 from bailiwick.agents.http import Endpoint
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble, Used
 from bailiwick.testing.model_server import MODEL, Fail, ModelServer, Raw, Say
+from tests.memory import peak_memory
 from tests.unit.agents.asking import QUICK, SCHEMA, NoProcesses, ask, ask_scripted, turn
 
 
@@ -164,15 +164,11 @@ def test_the_total_clock_ends_a_turn_that_always_says_something() -> None:
 
 def test_a_flood_is_cut_off_and_leaves_memory_alone() -> None:
     """A hundred megabytes in one line are no answer; the process that reads them runs other turns too."""
-    tracemalloc.start()
-    try:
+    with peak_memory() as peak:
         event = last("flood")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     assert isinstance(event, Trouble)
     assert event.type == "bad_output"
-    assert peak < 4 * http.MAX_LINE + (16 << 20)
+    assert peak.bytes < 4 * http.MAX_LINE + (16 << 20)
 
 
 def test_a_refusal_is_told_as_one() -> None:

@@ -63,7 +63,7 @@ def test_fifty_processes_append_at_once_and_no_line_is_lost_or_torn(chain: Chain
         subprocess.Popen([sys.executable, "-c", APPEND, str(chain.state), str(number), "4"], env=source)
         for number in range(50)
     ]
-    assert [process.wait(100) for process in started] == [0] * 50
+    assert [process.wait(600) for process in started] == [0] * 50
     verdict = chain.verdict()
     assert (verdict.ok, verdict.head.count, verdict.unfinished) == (True, 200, 0)
     told = {(entry.actor, entry.data["turn"]) for entry in entries(chain.state)}
@@ -193,7 +193,7 @@ def test_a_full_disk_leaves_the_chain_as_it_was_and_the_action_does_not_happen(c
     before = chain.path.read_bytes()
     source = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", FULL, str(chain.state), str(len(before) + 100)]
-    done = subprocess.run(command, env=source, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(command, env=source, capture_output=True, text=True, check=True, timeout=600)
     assert (done.stdout, chain.path.read_bytes()) == ("BW490\n", before)
     chain.add()
     assert [entry.kind for entry in entries(chain.state)] == ["test.done"] * 3

@@ -178,5 +178,5 @@ def test_choosing_a_view_loads_nothing_that_draws() -> None:
         "import sys; from bailiwick.cli.view import choose_view; choose_view(json=True); choose_view(events=True);"
         "choose_view(is_terminal=False); print('rich' in sys.modules, 'click' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout == "False False\n"

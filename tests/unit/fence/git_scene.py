@@ -44,7 +44,7 @@ class Scene:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
         env |= {f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in _PERSON.items()}
         argv = ["git", "-c", "protocol.file.allow=always", *args]
-        done = subprocess.run(argv, cwd=cwd or self.repo, env=env, capture_output=True, check=False, timeout=300)
+        done = subprocess.run(argv, cwd=cwd or self.repo, env=env, capture_output=True, check=False, timeout=600)
         assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
         return os.fsdecode(done.stdout).rstrip("\n")
 

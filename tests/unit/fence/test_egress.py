@@ -18,7 +18,7 @@ ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 def play(story: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, 600))
 
 
 async def refusal(world: World, target: str) -> tuple[bytes, Stage]:
@@ -216,7 +216,7 @@ def test_after_close_the_port_is_dead_and_tunnels_are_gone() -> None:
             assert await reader.readexactly(len(ESTABLISHED)) == ESTABLISHED
             await scene.egress.close()
             assert await reader.read() == b""
-            await asyncio.wait_for(scene.server.ended.wait(), 10)
+            await asyncio.wait_for(scene.server.ended.wait(), 600)
             writer.close()
             with pytest.raises(ConnectionRefusedError):
                 await scene.connect()
@@ -277,7 +277,7 @@ def test_a_silent_tunnel_is_closed() -> None:
         async with stage(World(HERE, ("ok.example:PORT",), pace=Pace(idle=0.05))) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}"), end=False)
             assert answer == ESTABLISHED
-            await asyncio.wait_for(scene.server.ended.wait(), 10)
+            await asyncio.wait_for(scene.server.ended.wait(), 600)
 
     play(story())
 

@@ -17,7 +17,7 @@ ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 def play(story: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, 600))
 
 
 class Forwarder:

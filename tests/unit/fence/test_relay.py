@@ -41,7 +41,7 @@ def play(story: Callable[[int], Awaitable[None]], connections: int = 4) -> None:
             address = Address(server.sockets[0].getsockname()[1], None)
             await tell(Relay({"service-5432": address}, connections).passage(), story)
 
-    asyncio.run(asyncio.wait_for(go(), 20))
+    asyncio.run(asyncio.wait_for(go(), 600))
 
 
 def test_every_byte_goes_both_ways_and_so_does_the_end() -> None:
@@ -93,7 +93,7 @@ def test_the_end_of_a_command_ends_its_connections() -> None:
             await tell(closing, story)
 
     closing = Relay({}).passage()
-    asyncio.run(asyncio.wait_for(go(), 20))
+    asyncio.run(asyncio.wait_for(go(), 600))
 
 
 def test_nobody_behind_the_door_is_an_end_not_an_error() -> None:
@@ -106,7 +106,7 @@ def test_nobody_behind_the_door_is_an_end_not_an_error() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         closed = Address(free.getsockname()[1], None)
-    asyncio.run(asyncio.wait_for(tell(Relay({"service-5432": closed}).passage(), story), 20))
+    asyncio.run(asyncio.wait_for(tell(Relay({"service-5432": closed}).passage(), story), 600))
 
 
 def test_a_network_that_can_not_be_entered_is_not_taken_for_our_own(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_network_that_can_not_be_entered_is_not_taken_for_our_own(tmp_path: Pa
         finally:
             os.close(opened)
 
-    asyncio.run(asyncio.wait_for(go(), 20))
+    asyncio.run(asyncio.wait_for(go(), 600))
 
 
 def test_a_door_that_was_not_asked_for_leads_nowhere() -> None:

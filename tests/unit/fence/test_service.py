@@ -222,7 +222,7 @@ def test_what_fills_the_disk_is_ended_with_the_reason(tmp_path: Path) -> None:
     fence = _fence(tmp_path)
     cage = fence.cage("agent", _tree(tmp_path), limits=Limits(inodes=20))
     script = "i=0; while [ $i -lt 40 ]; do : > f$i; i=$((i+1)); done; exec sleep 600"
-    end = asyncio.run(fence.run(cage, ("sh", "-c", script), timeout=300))
+    end = asyncio.run(fence.run(cage, ("sh", "-c", script), timeout=600))
     assert (end.why, end.cancelled, end.timed_out) == ("disk", False, False)
     assert b"bailiwick: it " in end.stderr
     assert b"20 files" in end.stderr
@@ -236,7 +236,7 @@ def test_what_a_check_wrote_too_much_is_gone_and_an_agents_tree_is_left_to_its_t
     for role, is_left in roles:
         tree = tmp_path / role
         tree.mkdir()
-        end = asyncio.run(fence.run(fence.cage(role, tree), ("sh", "-c", script), timeout=300))
+        end = asyncio.run(fence.run(fence.cage(role, tree), ("sh", "-c", script), timeout=600))
         assert (end.why, end.code) == ("disk", -9)
         assert "8.39 MB" in disk_words(end)
         assert (tree / "bomb").exists() is is_left

@@ -38,7 +38,7 @@ def _run(
     tmp_path: Path, argv: tuple[str, ...], *fields: tuple[str, str], pass_fds: tuple[int, ...] = ()
 ) -> tuple[int, bytes, bytes]:
     process = _start(tmp_path, [*(("arg", word) for word in argv), ("env", PATH), *fields], pass_fds)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=600)
     return process.returncode, out, err
 
 
@@ -186,7 +186,7 @@ def test_descriptors_come_over_a_link_to_a_path(tmp_path: Path) -> None:
         line, _ = server.accept()
         with line:
             socket.send_fds(line, [b"x"], [writer])
-            process.communicate(timeout=300)
+            process.communicate(timeout=600)
     os.close(writer)
     assert os.read(reader, 99) == b"hello\n"
     os.close(reader)
@@ -211,6 +211,6 @@ def test_a_shim_that_stays_ends_the_program_when_the_host_is_gone(tmp_path: Path
     until((tmp_path / "pid").exists)
     pid = int((tmp_path / "pid").read_text())
     near.close()
-    process.communicate(timeout=300)
+    process.communicate(timeout=600)
     assert process.returncode == LOST
     until(lambda: (stat := read_stat(pid)) is None or stat.dead)  # an orphan: nobody may ever reap it

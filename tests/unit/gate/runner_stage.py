@@ -70,7 +70,7 @@ class RunnerStage(Stage):
             fence.toolchains = replace(fence.toolchains, path=f"{rust_programs()}:{fence.toolchains.path}")
         return bench
 
-    def check(self, *run: str, timeout: float = 100.0) -> CheckResult:
+    def check(self, *run: str, timeout: float = 600.0) -> CheckResult:
         """Run the check to its end; the checkouts are removed."""
         spec = CheckSpec("tests", self.kind, run or COMMANDS[self.kind], timeout)
 

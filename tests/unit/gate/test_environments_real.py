@@ -65,7 +65,7 @@ def _out_of_reach(why: str) -> NoReturn:
 def _run(scene: Scene, *argv: str) -> subprocess.CompletedProcess[str]:
     path = f"{scene.top / 'bin'}:{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "BAILIWICK_HOME": str(scene.top / "bw")}
-    return subprocess.run(argv, cwd=scene.repo, env=env, capture_output=True, text=True, check=False, timeout=110)
+    return subprocess.run(argv, cwd=scene.repo, env=env, capture_output=True, text=True, check=False, timeout=600)
 
 
 def _gate(scene: Scene) -> dict[str, object]:

@@ -27,7 +27,7 @@ def _seen(change: str) -> list[str]:
         "import decimal\nfrom bailiwick.gate.plugin.internals import Internals\nkept = Internals()\n"
         f"{change}\nprint('\\n'.join(kept.changed()))\n"
     )
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=600)
     return done.stdout.split("\n")[:-1]
 
 

@@ -221,10 +221,10 @@ def test_what_can_t_be_read_breaks_nothing() -> None:
                                   "\n" * 80_000, "# noqa\n" * 10_000, "((" * 40_000])  # fmt: skip
 def test_hostile_text_is_read_in_time(text: str) -> None:
     """Reading must not take longer than the square of anything an agent can write."""
-    began = time.monotonic()
+    began = time.process_time()
     for path in ("a.test.ts", "src/a.rs", "tests/test_a.py", "package.json", "setup.cfg"):
         _find(path, text, text[:-3])
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_findings_are_bounded_and_those_that_block_come_first() -> None:

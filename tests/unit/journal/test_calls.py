@@ -85,7 +85,7 @@ def test_processes_that_call_at_once_share_the_days_ceiling(tmp_path: Path) -> N
         assert child.stdin is not None
         child.stdin.write("go\n")
         child.stdin.flush()
-    assert [child.wait(30) for child in children] == [0, 0, 0]
+    assert [child.wait(600) for child in children] == [0, 0, 0]
     for child in children:
         child.communicate()
     rows, ledger = found(path)

@@ -80,7 +80,7 @@ def test_a_command_waits_until_the_other_has_written(database: Path, writer: sub
         assert not done, "it did not wait"
         writer.send_signal(signal.SIGCONT)
         writer.kill()
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(600):
             store = await opening
         row = await store.create(new_run("r1"))
         assert (await store.run("r1")) == row

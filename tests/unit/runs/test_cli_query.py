@@ -176,7 +176,7 @@ def test_control_c_ends_following_cleanly(house: House) -> None:
         assert process.stdout is not None
         assert "started: workflow nap" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=300)
+        _, err = process.communicate(timeout=600)
     assert (process.returncode, err.strip()) == (130, "")
 
 

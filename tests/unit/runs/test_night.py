@@ -57,8 +57,8 @@ def test_no_more_agents_work_at_once_than_may_whichever_process_they_are_of(tmp_
         working[0].kill()
         assert _said(waiting[0]) == "at work"
         (folder / "end").touch()
-        assert working[1].wait(120) == 0
-        assert waiting[0].wait(120) == 0
+        assert working[1].wait(600) == 0
+        assert waiting[0].wait(600) == 0
     finally:
         for one in (*working, *waiting):
             one.kill()

@@ -181,7 +181,7 @@ def _spin_until(store: SqliteStore, run_id: str, lease_until: float) -> None:
         rows = store._reader.rows("SELECT lease_until FROM run WHERE id = ?", (run_id,))
         return bool(rows[0][0] == lease_until)
 
-    until(renewed, 120.0, "the renewal")
+    until(renewed, what="the renewal")
 
 
 STEPS = st.lists(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from bailiwick.runtime import children, pipes, proc, spawning
 from bailiwick.runtime.kinds import Command, Exit
 from bailiwick.runtime.proc import plain_line, run_process
+from tests.memory import peak_memory
 
 PATIENCE = 120.0
 READY_THEN_WAIT = "import os, signal; os.write(1, b'ready\\n'); signal.pause()"
@@ -130,14 +130,10 @@ def test_output_that_just_fits_is_not_called_truncated(tmp_path: Path) -> None:
 def test_an_endless_line_costs_no_memory(tmp_path: Path) -> None:
     """A script that prints 64 MB without a newline on each stream must not take the orchestrator down."""
     script = "head -c 67108864 /dev/zero; head -c 67108864 /dev/zero >&2"
-    tracemalloc.start()
-    try:
+    with peak_memory() as peak:
         end = _run(_sh(script, tmp_path, keep=1000), on_line=lambda _stream, _text: None)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     assert (len(end.stdout), end.truncated, end.code) == (1000, True, 0)
-    assert peak < 4_000_000
+    assert peak.bytes < 4_000_000
 
 
 def test_a_process_that_closes_its_output_is_waited_for(tmp_path: Path) -> None:
@@ -232,6 +228,17 @@ def test_what_a_grandchild_says_within_the_grace_is_kept(tmp_path: Path, monkeyp
     (tmp_path / "late").write_text("while [ -d /proc/$1 ]; do :; done; echo late")
     end = _run(_sh("echo early; sh ./late $$ &", tmp_path))
     assert end.stdout == b"early\nlate\n"
+
+
+@pytest.mark.parametrize("size", [1, 4096, 60_000])
+def test_what_was_printed_before_the_end_is_kept_however_late_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """A machine that stands still for a minute wakes up with all its clocks run out and the answer in the pipe."""
+    monkeypatch.setattr(proc, "PIPE_GRACE", 0.0)
+    monkeypatch.setattr(pipes, "_CHUNK", 1024)  # one look is not enough
+    end = _run(_sh(f"head -c {size} /dev/zero | tr '\\0' x; head -c {size} /dev/zero | tr '\\0' y >&2", tmp_path))
+    assert (end.stdout, end.stderr) == (b"x" * size, b"y" * size)
 
 
 def test_nothing_waits_for_the_grace_when_the_pipes_close_at_once(
@@ -378,7 +385,7 @@ DAEMON = textwrap.dedent(
     """
     import asyncio, os, sys
     from pathlib import Path
-    from bailiwick.runtime import children, proc
+    from bailiwick.runtime import children, pipes, proc
     from bailiwick.runtime.kinds import Command
 
     way = sys.argv[2]

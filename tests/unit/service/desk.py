@@ -117,7 +117,7 @@ async def client(url: str, token: str, mode: str = "auto") -> AsyncIterator[Any]
     from mcp.client.streamable_http import streamable_http_client
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with httpx2.AsyncClient(headers=headers, timeout=300) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=600) as http:
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(transport, mode=mode) as connected:
             yield connected

@@ -26,7 +26,7 @@ def connected(folder: Path, use: Use, mode: str) -> Office:
 
         office = Office()
         async with Client(build_server(offer(office, folder)), mode=mode) as one:
-            await asyncio.wait_for(use(one, office), 20)
+            await asyncio.wait_for(use(one, office), 600)
         return office
 
     return asyncio.run(go())
@@ -38,7 +38,7 @@ def over_http(folder: Path, use: Use, mode: str, token: str) -> Office:
     async def go() -> Office:
         office = Office()
         async with running(parts(mcp_part(office, folder))) as url, client(url, token, mode) as one:
-            await asyncio.wait_for(use(one, office), 20)
+            await asyncio.wait_for(use(one, office), 600)
         return office
 
     return asyncio.run(go())
@@ -274,7 +274,7 @@ def test_over_http_too_batches_and_open_ids_get_errors_of_the_protocol(tmp_path:
     office = Office()
 
     async def go() -> tuple[Any, Any]:
-        async with running(parts(mcp_part(office, tmp_path))) as url, httpx2.AsyncClient(timeout=120) as web:
+        async with running(parts(mcp_part(office, tmp_path))) as url, httpx2.AsyncClient(timeout=600) as web:
             batch = await web.post(f"{url}/mcp", json=[hello], headers=headers)
             first = await web.post(f"{url}/mcp", json=hello, headers=headers)
             inside = {**headers, "mcp-session-id": first.headers["mcp-session-id"]}
@@ -301,7 +301,7 @@ def test_no_message_breaks_the_server(tmp_path: Path) -> None:
 
     async def go() -> None:
         async with running(parts(mcp_part(Office(), tmp_path))) as url:
-            async with httpx2.AsyncClient(headers=headers, timeout=300) as http:
+            async with httpx2.AsyncClient(headers=headers, timeout=600) as http:
                 for name, body in BAD.items():
                     for version in ("2025-06-18", "2026-07-28"):
                         sent = await http.post(f"{url}/mcp", content=body, headers={"Mcp-Protocol-Version": version})

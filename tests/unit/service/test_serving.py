@@ -44,7 +44,7 @@ def test_a_client_that_does_not_finish_the_head_of_a_request_is_cut_off(monkeypa
                 if before:
                     await reader.readuntil(b"}")
                 writer.write(half)
-                ends.append(await asyncio.wait_for(rest_of(reader), 120))
+                ends.append(await asyncio.wait_for(rest_of(reader), 600))
                 writer.close()
         return ends
 
@@ -89,8 +89,8 @@ def test_a_call_that_is_open_when_the_service_ends_is_told(tmp_path: Path, monke
         async with running(parts(mcp_part(office, tmp_path))) as url:
             reader, writer = await connect(url)
             writer.write("\r\n".join(lines).encode() + body)
-            await asyncio.wait_for(office.working.wait(), 20)
-        await asyncio.wait_for(office.stopped.wait(), 20)
+            await asyncio.wait_for(office.working.wait(), 600)
+        await asyncio.wait_for(office.stopped.wait(), 600)
         writer.close()
         await rest_of(reader)
 
@@ -103,7 +103,7 @@ def test_a_large_body_is_answered_and_not_cut_off() -> None:
     import http.client
 
     def send(url: str) -> tuple[int, bytes]:
-        link = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+        link = http.client.HTTPConnection(url.removeprefix("http://"), timeout=600)
         link.request("POST", "/thing", b"x" * 10_000_000, {"Authorization": "Bearer reading"})
         reply = link.getresponse()
         body = reply.read()

@@ -154,5 +154,5 @@ def test_the_command_of_this_installation_runs() -> None:
     """Whatever PATH a client has, as long as it can start a program."""
     entry = own_entry()
     command = [shutil.which(str(entry["command"])) or "", *entry["args"], "--help"]
-    done = subprocess.run(command, env={"PATH": "/nowhere"}, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, env={"PATH": "/nowhere"}, capture_output=True, text=True, timeout=600, check=True)
     assert "Speak MCP" in done.stdout

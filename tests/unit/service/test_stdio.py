@@ -60,7 +60,7 @@ def talk(folder: Path, *lines: bytes, answers: int, greets: bool = False) -> lis
         with os.fdopen(from_server, "rb") as reader:
             found = [json.loads(await asyncio.to_thread(reader.readline)) for _ in range(answers)]
             os.close(to_server)
-            await asyncio.wait_for(serving, 120)
+            await asyncio.wait_for(serving, 600)
         return found
 
     try:
@@ -156,7 +156,7 @@ def test_a_reader_that_left_ends_the_service(tmp_path: Path) -> None:
     async def go() -> None:
         os.write(to_server, json.dumps(HELLO).encode() + b"\n")
         server = build_server(offer(Office(), tmp_path))
-        await asyncio.wait_for(serve_pipe(server, Wire(from_us, to_us), asyncio.Event()), 120)
+        await asyncio.wait_for(serve_pipe(server, Wire(from_us, to_us), asyncio.Event()), 600)
 
     asyncio.run(go())
     for handle in (from_us, to_server, to_us):

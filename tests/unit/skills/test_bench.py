@@ -28,7 +28,7 @@ async def accept(_result: Result, site: Site, _asked: Asked) -> Checked:
 
 def make_git(root: Path) -> None:
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "x"]):
-        subprocess.run(["git", *words], cwd=root, check=True, timeout=300)
+        subprocess.run(["git", *words], cwd=root, check=True, timeout=600)
 
 
 @pytest.fixture

@@ -100,6 +100,6 @@ def test_the_current_root_is_the_top_of_the_repository_else_the_directory(tmp_pa
     """What stdio and the command line may work on."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "repo" / "deep").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True, timeout=300)
+    subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True, timeout=600)
     assert asyncio.run(current_root(tmp_path / "plain")) == tmp_path / "plain"
     assert asyncio.run(current_root(tmp_path / "repo" / "deep")) == tmp_path / "repo"
