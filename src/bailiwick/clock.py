@@ -1,9 +1,11 @@
-"""The only wall clock. Times are seconds since the epoch, UTC; shown local with the offset."""
+"""The only wall clock. Times are seconds since the epoch, UTC; shown in the person's zone, with the offset."""
 
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, tzinfo
+from functools import cache
 from typing import Protocol
 
 
@@ -54,11 +56,49 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _machine_zone() -> str | None:
+    return None
+
+
+_find_zone: Callable[[], str | None] = _machine_zone
+
+
+def show_times_in(find: Callable[[], str | None]) -> None:
+    """Show times, and read those that people write, in the zone that `find` names; it is asked when one is needed."""
+    global _find_zone  # noqa: PLW0603  one command, one person
+    _find_zone = find
+    shown_zone.cache_clear()
+
+
+@cache
+def shown_zone() -> tzinfo | None:
+    """The zone in which times are shown; None is the machine's own."""
+    name = _find_zone()
+    if name is None:
+        return None
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
+
+
+def local_time(at: float) -> datetime:
+    """A time as the person's clocks show it."""
+    return datetime.fromtimestamp(at, UTC).astimezone(shown_zone())
+
+
+def read_local(text: str) -> float:
+    """The time that a date such as 2026-08-01T09:00 means here; `ValueError` where it is none."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=shown_zone())
+    return found.timestamp()
+
+
 def day(at: float) -> str:
     """The local date, for what is counted per day."""
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d")
+    return local_time(at).strftime("%Y-%m-%d")
 
 
 def local(at: float) -> str:
     """Local date and time with the offset, for people."""
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+    return local_time(at).strftime("%Y-%m-%d %H:%M:%S %z")

@@ -174,3 +174,18 @@ def test_a_simulation_is_given_for_the_issue_that_is_named(person: Person) -> No
         assert (refused.code, refused.out) == (2, ""), issue
     for flag in ("--detach", "--fresh"):
         assert person.runs("issue-to-pr", "--simulate", "good", flag).code == 2
+
+
+def test_times_are_shown_in_the_zone_that_is_configured(person: Person) -> None:
+    """When a question was asked, say; a zone that nobody knows is refused where it stands."""
+    config = person.home / "config" / "config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("version: 1\ntime: {zone: Asia/Kathmandu}\n")
+    flow = "version: 1\nname: flow\nstart: ask\nnodes:\n  - {id: ask, type: ask, question: ok?, choices: [yes], next: done}\n"
+    assert person.runs("run", person.workflow("flow", flow + "  - {id: done, type: terminal}\n")).code == 3
+    assert "+0545" in person.runs("why", "flow").out
+    config.write_text("version: 1\ntime: {zone: Mars/Olympus}\n")
+    refused = person.runs("runs", "list")
+    assert refused.code == 2
+    assert "config.yaml:2:14" in refused.err
+    assert "a time zone such as Europe/Berlin or UTC" in refused.err

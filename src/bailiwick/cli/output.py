@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from bailiwick.clock import local_time
 from bailiwick.config.environment import Environment
 from bailiwick.errors import Place, Problem
 from bailiwick.ids import Json
@@ -267,7 +268,7 @@ class Printer:
             used += widths[i] + 2
 
     def _at(self, at: float) -> datetime:
-        return datetime.fromtimestamp(at, UTC).astimezone(self.zone)
+        return local_time(at) if self.zone is None else datetime.fromtimestamp(at, UTC).astimezone(self.zone)
 
     def clock(self, at: float) -> str:
         """The local time of day."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bailiwick.cli.table import COMMANDS, GROUPS, Entry
+from bailiwick.clock import show_times_in
 from bailiwick.errors import BailiwickError, InternalBug, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -100,8 +101,22 @@ def root(ctx: click.Context) -> None:
         ctx.invoke(load(COMMANDS["status"]))
 
 
+def _zone() -> str | None:
+    """The zone that the person has configured; a configuration that can't be read is told by whoever needs it."""
+    from pathlib import Path
+
+    from bailiwick.config.service import load_config
+
+    try:
+        zone: str | None = load_config(Path.cwd(), {}).get("time.zone")
+    except (BailiwickError, OSError):
+        return None
+    return zone
+
+
 def run(argv: list[str]) -> int:
     """Run a command line; gives the exit code. Errors of ours are printed, never a traceback."""
+    show_times_in(_zone)
     try:
         result: Any = root.main(argv, prog_name="bailiwick", standalone_mode=False)
     except BailiwickError as error:

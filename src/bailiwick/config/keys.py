@@ -12,7 +12,7 @@ from typing import Final
 
 from bailiwick.config.environment import PREFIX
 from bailiwick.config.limits import AllAgree, AnyAsks, Least, Most, Overlap, Ranked, Rule, Union
-from bailiwick.config.shapes import Ceiling, FilePath, SecretText, Share, Size
+from bailiwick.config.shapes import Ceiling, FilePath, SecretText, Share, Size, Zone
 from bailiwick.ids import Json
 from bailiwick.lang.fields import Choice, Duration, Flag, ListOf, Number, Shape, Text
 
@@ -80,9 +80,7 @@ _GENERAL = (
     Key("brain.briefs", Flag(), "whether approved notes go into briefs", default=True),
     Key("brain.tokens", _TIMES, "tokens of notes in a brief, at most", 1500),
     Key("roots", ListOf(FilePath()), "where skills may work", [], Overlap(), NEVER),
-    Key(
-        "time.zone", Text(pattern=r"[A-Za-z0-9_+/-]{1,64}", expects="a time zone"), "the zone in which times are shown"
-    ),
+    Key("time.zone", Zone(), "the zone in which times are shown and a day begins"),
     Key("power.*.high", _TEXT, "the strongest model of a backend"),
     Key("power.*.medium", _TEXT, "the usual model of a backend"),
     Key("power.*.low", _TEXT, "the cheapest model of a backend"),

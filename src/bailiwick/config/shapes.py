@@ -16,6 +16,7 @@ NOT_A_REFERENCE = "BW213"
 REFERENCE = r"\$\{secret:[^{}\s]+\}"
 _USERINFO = r"(?<=://)[^/@\s]+(?=@)"
 _SIZE = r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([kMGT]?)B?"
+_ZONE = r"[A-Za-z0-9_+/-]{1,64}"
 _FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -67,6 +68,32 @@ class Share:
     def schema(self) -> Schema:
         number = {"type": "number", "minimum": 0, "maximum": 1}
         return {"anyOf": [number, {"type": "string", "pattern": r"^\d+(\.\d+)? ?%$"}]}
+
+
+class Zone:
+    """A time zone that this machine knows, by its name: `Europe/Berlin`, `UTC`."""
+
+    __slots__ = ()
+    expects = "a time zone such as Europe/Berlin or UTC"
+
+    def accepts(self, data: Json) -> bool:
+        return isinstance(data, str)
+
+    def read(self, value: Value, found: Findings) -> Json:
+        from zoneinfo import ZoneInfo
+
+        name = value.data
+        try:
+            if isinstance(name, str) and re.fullmatch(_ZONE, name):
+                ZoneInfo(name)
+                return name
+        except (KeyError, ValueError, OSError):
+            pass
+        found.wrong(value, self.expects)
+        return None
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": f"^{_ZONE}$"}
 
 
 class FilePath:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from bailiwick.cli.since import beginning
 from bailiwick.clock import Clock, SystemClock, local
 from bailiwick.config.service import load_config
-from bailiwick.errors import UsageError
 from bailiwick.journal.port import Store
-from bailiwick.lang.durations import seconds_of
 from bailiwick.routing.costs import Cost, Costs, ModelCost, costs_since
 from bailiwick.routing.reports import ModelsReport, SessionsReport, models_report, sessions_report
 from bailiwick.routing.stats import ModelStats, Use
@@ -103,23 +101,6 @@ def _reported(since: str | None, make: Callable[[Store, float, float | None], Aw
     clock = SystemClock()
     start = beginning(since, clock.now())
     return _with_store(clock, lambda store: make(store, clock.now(), start))
-
-
-def beginning(since: str | None, now: float) -> float | None:
-    """The moment that a span ago or a local date means; None where nothing was said."""
-    if since is None:
-        return None
-    span = seconds_of(since)
-    if span is not None:
-        return max(0.0, now - span)
-    try:
-        return max(0.0, datetime.fromisoformat(since).astimezone().timestamp())
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"--since {since} is no time",
-            hint="write a span such as 7d or 12h, or a date such as 2026-11-01",
-            code="BW202",
-        ) from None
 
 
 def describe_models(report: ModelsReport) -> Iterable[str]:

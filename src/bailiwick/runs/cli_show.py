@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import click
 
 from bailiwick.cli.output import Printer, Styled, duration
 from bailiwick.cli.session import Session, open_session
+from bailiwick.cli.since import beginning
 from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
-from bailiwick.errors import UsageError
 from bailiwick.journal.rows import RunFilter, RunRow
-from bailiwick.lang.durations import seconds_of
 from bailiwick.runs import documents as doc
 from bailiwick.runs.cli_query import JSON, STYLES, no_runs, standing_of, walker
 from bailiwick.runs.disk import directories
@@ -64,7 +62,7 @@ async def _list(out: Printer, state: str | None, asked: Listed) -> int:
     async with open_session() as session:
         now, store = session.assembly.clock.now(), session.assembly.store
         status = state if state in ("stopped", "failed", "done") else "ready" if state else None
-        since = _since(asked.since, now) if asked.since else None
+        since = beginning(asked.since, now)
         which = RunFilter(status=status, workflow=asked.workflow, since=since, called=asked.every)
         cursor = (await find_run(store, asked.before)).id if asked.before else None
         found, more = await _fitting(session, which, (state, asked.limit), cursor)
@@ -98,18 +96,6 @@ async def _fitting(
                 found.append(one)
         cursor = rows[-1].id
     return found, False
-
-
-def _since(text: str, now: float) -> float:
-    """When a list begins: so long ago, or at a date."""
-    span = seconds_of(text)
-    if span is not None:
-        return now - span
-    try:
-        return datetime.fromisoformat(text).astimezone().timestamp()
-    except (ValueError, OverflowError):
-        hint = "write 2d, 12h, 2026-08-01 or 2026-08-01T09:00"
-        raise UsageError(f"--since {text} is no time", hint=hint, code="BW202") from None
 
 
 def _list_line(out: Printer, found: Standing, now: float) -> tuple[str | Styled, ...]:

@@ -31,6 +31,7 @@ CODES = {"SIGINT": INTERRUPTED, "SIGTERM": TERMINATED, "SIGHUP": 129, NIGHT: TIM
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 DETACH = "detach"
 MINUTE = 60.0
+Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,18 @@ def night_end(until: str, now: float, zone: str | None) -> float:
     """The next time that the clock shows `until`, such as 07:00, strictly after now."""
     hour, minute = until.split(":")
     return due_at(f"{int(minute)} {int(hour)} * * *", now, zone)
+
+
+async def night_is_over(session: Session, sleep: Sleep = asyncio.sleep) -> bool:
+    """Wait for the end of the night and say so; False at once where `night.until` is not set."""
+    until, clock = session.config.get("night.until"), session.assembly.clock
+    if until is None:
+        return False
+    due = night_end(str(until), clock.now(), session.assembly.zone)
+    while clock.now() < due:
+        await sleep(min(due - clock.now(), MINUTE))
+    session.assembly.on_trouble("", f"the night is over ({until}, night.until): nothing new is started")
+    return True
 
 
 class Signals:
@@ -97,16 +110,10 @@ class Signals:
             return
         self._leave(name, now=True)
 
-    async def end_with_night(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    async def end_with_night(self, sleep: Sleep = asyncio.sleep) -> None:
         """Start nothing new once the night is over; what runs may finish. Nothing where `night.until` is not set."""
-        until, clock = self._session.config.get("night.until"), self._session.assembly.clock
-        if until is None:
-            return
-        due = night_end(str(until), clock.now(), self._session.assembly.zone)
-        while clock.now() < due:
-            await sleep(min(due - clock.now(), MINUTE))
-        self._session.assembly.on_trouble("", f"the night is over ({until}, night.until): nothing new is started")
-        self._leave(NIGHT, now=False)
+        if await night_is_over(self._session, sleep):
+            self._leave(NIGHT, now=False)
 
     def _leave(self, why: str, *, now: bool) -> None:
         self.caught = self.caught or why
@@ -238,7 +245,7 @@ def _detach(row: RunRow, view: View) -> int:
     return 0
 
 
-async def _keep_to_retention(session: Session) -> None:
+async def keep_to_retention(session: Session) -> None:
     """Remove what is kept no longer; a standing worker is who is there to do it."""
     from bailiwick.runs.retention import apply, look
 
@@ -257,7 +264,7 @@ async def serve(session: Session, concurrency: int, root_id: str | None, *, unti
     owner = current_owner("bailiwick worker")
     become_subreaper()
     if root_id is None:
-        await _keep_to_retention(session)
+        await keep_to_retention(session)
     worker = Worker(session.assembly, owner, ClaimFilter(root_id=root_id), concurrency)
 
     async def finished() -> bool:

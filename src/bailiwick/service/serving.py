@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bailiwick.cli.session import Session
 from bailiwick.errors import StoreUnavailable
 from bailiwick.journal.rows import ClaimFilter
+from bailiwick.runs.hosting import NIGHT, keep_to_retention, night_is_over
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.proc import become_subreaper
 from bailiwick.runtime.supervise import Supervisor
@@ -167,7 +168,7 @@ class Keeper:
         """End in order."""
         self._why = self._why or why
         self._server.should_exit = True
-        if self._worker is not None and not self._worker.draining:
+        if self._worker is not None and self._worker.draining in ("", NIGHT):
             self._worker.drain(why, now=True)
         self._stop.set()
 
@@ -176,6 +177,8 @@ class Keeper:
         supervisor = Supervisor(self._crashed)
         web = supervisor.start(self._serve(listening), "web")
         walks = supervisor.start(self._walk(), "worker")
+        if self._worker is not None:
+            supervisor.start(self._end_with_night(self._worker), "night")
         await self._stop.wait()
         await asyncio.wait({web, walks})
         await supervisor.close()
@@ -194,8 +197,15 @@ class Keeper:
         async def never() -> bool:
             return False
 
+        await keep_to_retention(self._session)
         await self._worker.run(never)
-        self.stop(self._worker.draining or UPGRADE)
+        if self._worker.draining != NIGHT:
+            self.stop(self._worker.draining or UPGRADE)
+
+    async def _end_with_night(self, worker: Worker) -> None:
+        """Start no more work once the night is over; clients are answered as before."""
+        if await night_is_over(self._session) and not worker.draining:
+            worker.drain(NIGHT, now=False)
 
     def _crashed(self, _name: str, error: BaseException) -> None:
         self._problem = self._problem or error

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bailiwick.cli.since import beginning
 from bailiwick.clock import SystemClock
 from bailiwick.errors import UsageError
 from bailiwick.journal.port import Store
 from bailiwick.routing.cli_stats import (
-    beginning,
     costs,
     describe_costs,
     describe_models,

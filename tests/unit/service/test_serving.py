@@ -6,9 +6,13 @@ import asyncio
 import json
 import socket
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from bailiwick.clock import ManualClock
+from bailiwick.runs.hosting import NIGHT, night_is_over
 from bailiwick.service import serving
 from bailiwick.service.ports import listen
 from bailiwick.service.serving import client_snippet, url_of
@@ -117,6 +121,69 @@ def test_a_large_body_is_answered_and_not_cut_off() -> None:
     status, body = asyncio.run(go())
     assert status == 413
     assert b"name files by their path" in body
+
+
+class _Worker:
+    """Walks nothing, until it is told to leave."""
+
+    def __init__(self, *_: object) -> None:
+        self.draining = ""
+        self.drained: list[tuple[str, bool]] = []
+        self.left = asyncio.Event()
+
+    def drain(self, why: str, *, now: bool) -> None:
+        self.draining = why
+        self.drained.append((why, now))
+        self.left.set()
+
+    async def run(self, _finished: object) -> None:
+        await self.left.wait()
+
+
+class _Web:
+    """A web server that answers nobody."""
+
+    should_exit = force_exit = False
+
+    def __init__(self, until: asyncio.Event) -> None:
+        self._until = until
+
+    async def serve(self, sockets: object) -> None:
+        await self._until.wait()
+
+
+def test_a_service_starts_no_work_after_the_night_and_keeps_to_retention(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a worker does; clients are answered as before, and a signal still ends what runs at once."""
+    told: list[str] = []
+
+    async def go() -> tuple[str, list[tuple[str, bool]]]:
+        clock = ManualClock()
+        assembly = SimpleNamespace(clock=clock, zone="UTC", on_trouble=lambda _run, text: told.append(text))
+        session: Any = SimpleNamespace(config={"night.until": "07:00"}, assembly=assembly)
+
+        async def pass_time(_seconds: float) -> None:
+            clock.advance(3600)
+
+        async def keep(_session: object) -> None:
+            told.append("retention")
+
+        monkeypatch.setattr(serving, "Worker", _Worker)
+        monkeypatch.setattr(serving, "keep_to_retention", keep)
+        monkeypatch.setattr(serving, "night_is_over", lambda session: night_is_over(session, pass_time))
+        over = asyncio.Event()
+        keeper = serving.Keeper(session, _Web(over), 1)
+        worker: Any = keeper._worker
+        serves = asyncio.ensure_future(keeper.run(cast("socket.socket", None)))
+        await worker.left.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not serves.done()
+        keeper.stop("SIGTERM")
+        over.set()
+        return await serves, worker.drained
+
+    assert asyncio.run(go()) == ("SIGTERM", [(NIGHT, False), ("SIGTERM", True)])
+    assert told == ["retention", "the night is over (07:00, night.until): nothing new is started"]
 
 
 @pytest.mark.parametrize(("host", "start"), [("127.0.0.1", "http://127.0.0.1:"), ("0.0.0.0", "http://127.0.0.1:")])
