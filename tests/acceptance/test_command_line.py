@@ -181,8 +181,9 @@ def test_times_are_shown_in_the_zone_that_is_configured(person: Person) -> None:
     config = person.home / "config" / "config.yaml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text("version: 1\ntime: {zone: Asia/Kathmandu}\n")
-    flow = "version: 1\nname: flow\nstart: ask\nnodes:\n  - {id: ask, type: ask, question: ok?, choices: [yes], next: done}\n"
-    assert person.runs("run", person.workflow("flow", flow + "  - {id: done, type: terminal}\n")).code == 3
+    nodes = "  - {id: ask, type: ask, question: ok?, choices: [yes], next: done}\n  - {id: done, type: terminal}\n"
+    flow = person.workflow("flow", f"version: 1\nname: flow\nstart: ask\nnodes:\n{nodes}")
+    assert person.runs("run", flow).code == 3
     assert "+0545" in person.runs("why", "flow").out
     config.write_text("version: 1\ntime: {zone: Mars/Olympus}\n")
     refused = person.runs("runs", "list")

@@ -48,6 +48,9 @@ def compare(
     for test in sorted(missing_ids(base, here).difference(unstable)):
         if test in here.deselected:
             add("test-deselected", test, "it ran on the base and is deselected here")
+        elif there := _moved_example(test, base, here):
+            what = f"{test}: its examples are now those of {there}"
+            found.append(Finding("test-moved", what, test.partition("::")[0], blocks=False, parks=True))
         else:
             add("test-missing", test, "it has an outcome on the base and none here")
     for test, was in base.outcomes.items():
@@ -59,6 +62,28 @@ def compare(
     for test in sorted(here.contradicted - base.contradicted):
         add("hidden-failure", test, "it is reported as passed, but it raised an error")
     return found
+
+
+def _moved_example(test: str, base: Session, here: Session) -> str:
+    """The new and passed examples of the same function in another module; those of a module carry its name."""
+    path, _, name = test.partition("::")
+    module = path.removesuffix(".py").replace("/", ".")
+    tail = next((name.removeprefix(one) for one in _ends(module) if name.startswith(f"{one}.")), "")
+    if not tail or not path.endswith(".py"):
+        return ""
+    for other, outcome in sorted(here.outcomes.items()):
+        there, _, called = other.partition("::")
+        if outcome == "passed" and other not in base.outcomes and called.endswith(tail):
+            module = there.removesuffix(".py").replace("/", ".")
+            if any(called == one + tail for one in _ends(module)):
+                return other
+    return ""
+
+
+def _ends(module: str) -> list[str]:
+    """A dotted name and what is left of it without its first parts: a folder of sources is no part of the name."""
+    parts = module.split(".")
+    return [".".join(parts[place:]) for place in range(len(parts))]
 
 
 def tampering(base: Session, here: Session, *, allowed: Collection[str] = ()) -> list[Finding]:

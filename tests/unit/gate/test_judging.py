@@ -9,21 +9,17 @@ from bailiwick.gate.doubts import approved, only_read_by_tests, weigh_values, wi
 from bailiwick.gate.evidence import Evidence, Lie, Pair
 from bailiwick.gate.instrument import Site
 from bailiwick.gate.judging import (
-    Replayed,
     WatchedRun,
     actions,
     foreign_copies,
-    generality,
-    leaning,
-    only_under_test,
     replaced_tests,
-    surroundings,
     vacuous_findings,
     watched_findings,
     weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.outcomes import Item, Session
+from bailiwick.gate.replays import Replayed, generality, leaning, only_under_test, surroundings
 
 A, B = "tests/test_a.py::test_a", "tests/test_a.py::test_b"
 SITES = {1: Site("tests/test_a.py", 7), 2: Site("tests/test_a.py", 9)}

@@ -20,22 +20,18 @@ from bailiwick.gate.detection.missing import missing_at_collection
 from bailiwick.gate.failure_lines import failure_lines
 from bailiwick.gate.ids import BROKEN, bounded, compare, run_faults, tampering
 from bailiwick.gate.judging import (
-    Replayed,
     WatchedRun,
     actions,
     broken_syntax,
     foreign_copies,
-    generality,
-    leaning,
-    only_under_test,
     replaced_tests,
-    surroundings,
     watched_findings,
     weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import RED, Session
 from bailiwick.gate.plainly import Alone, alone_findings, held
+from bailiwick.gate.replays import Replayed, generality, leaning, only_under_test, surroundings
 from bailiwick.gate.shown import last_lines
 from bailiwick.ids import Json, digest
 

@@ -13,11 +13,12 @@ from bailiwick.gate.backends.pytest_run import Asked, Plainly, Ran, Runner
 from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow
 from bailiwick.gate.evidence import ends_of
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
-from bailiwick.gate.judging import Replayed, WatchedRun, vacuous_findings, watched_findings
+from bailiwick.gate.judging import WatchedRun, vacuous_findings, watched_findings
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, Session, TestOutcome, read_session
 from bailiwick.gate.plainly import Alone, could_be_alone, undeclared
 from bailiwick.gate.port import read_many
+from bailiwick.gate.replays import Replayed
 from bailiwick.gate.testfiles import belongs_to_tests
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit

@@ -82,7 +82,7 @@ BUILT_IN: Mapping[str, str] = {
 }
 """Names of Python itself that do; written without an import."""
 BORROWING = words("__class__ __instancecheck__ __subclasscheck__")
-"""What passes for another class; in a table of names that is hidden, in the body of a class a note."""
+"""What passes for another class."""
 LEAVING = words("sys.exit builtin:exit builtin:quit")
 """Ways to end a program that a command has reason to use and a library has not."""
 LEAVING_ERRORS = words("builtin:SystemExit builtin:KeyboardInterrupt")
@@ -165,6 +165,12 @@ COMPARISONS = words(
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __bool__ __hash__ __contains__ __instancecheck__ __subclasscheck__ "
     "__class__ __getattribute__"
 )
+OPERATORS = words(
+    "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __mod__ "
+    "__rmod__ __divmod__ __pow__ __neg__ __abs__ __round__ __trunc__ __floor__ __ceil__ __float__ __int__ __index__ "
+    "__and__ __or__ __xor__ __len__ __iter__ __getitem__"
+)
+"""By what a test takes a value apart before it compares: the difference, the rounded one, the parts."""
 BUILTIN_TYPES = words("int float str bytes bool complex list tuple dict set frozenset bytearray")
 ODD_ENCODINGS = words("utf-7 utf_7 unicode-escape unicode_escape raw-unicode-escape raw_unicode_escape punycode idna")
 PATCHERS = words("monkeypatch mocker patch mock mp")

@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from bailiwick.gate.diffs.functions import changed_code
 from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, outermost_functions, parse_or_none, without_docstring
 from bailiwick.gate.model import Finding
 
@@ -19,6 +19,7 @@ DEEPEST = 3
 """So many helpers may stand between a test and the function that asserts for it."""
 _AROUND = ("__enter__", "__exit__", "__aenter__", "__aexit__", "__call__")
 _ASKING = ("assert", "check", "expect", "verify", "compare", "ensure", "fail", "debug", "info", "log")
+_JUDGING = ("assert", "fail", "_base", "_getAssert", "_call", "run", "__call__", "subTest", "skipTest", "debug")
 _DIRECTIVE = re.compile(r"\s*#\s*doctest:\s*(.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
 _DOCUMENTS = (".rst", ".md", ".txt")
@@ -40,8 +41,7 @@ def asserting_helpers(
         return ()
     after = parse_or_none(new)
     now = dict(outermost_functions(after.tree.body)) if after is not None else {}
-    touched = {function.qualname for function in changed_code(old, new).functions} | (asserting.keys() - now.keys())
-    wanted = {name for name in touched & asserting.keys() if _differs(asserting[name], now.get(name))}
+    wanted = {name for name, node in asserting.items() if _differs(node, now.get(name))}
     if after is not None:
         wanted |= asserting.keys() & (_bound_again(after.tree.body) - _bound_again(before.tree.body))
     called = _called_as_statements(test_sources) if wanted else {}
@@ -55,6 +55,48 @@ def asserting_helpers(
         elif caller := _by_way(name, functions, called, around):
             found.append(_helper(name, node, now.get(name), path, caller, gives=False))
     return tuple(found)
+
+
+def own_assertions(old: bytes | None, new: bytes, path: str, test_sources: Mapping[str, bytes]) -> tuple[Finding, ...]:
+    """Methods of `unittest` that a class of the product newly brings to the tests which are made of it."""
+    if not any(word in new for word in (b"assert", b"fail", b"unittest")):
+        return ()
+    before, after = parse_or_none(old), parse_or_none(new)
+    known = {name for name, _ in outermost_functions(before.tree.body)} if before is not None else set()
+    made = [name for name, _ in outermost_functions(after.tree.body)] if after is not None else []
+    ours = [name for name in made if name not in known and name.rpartition(".")[2] in _judging_methods()]
+    bases = _bases_of_tests(test_sources) if ours else {}
+    found = []
+    for name in ours:
+        owner = name.rpartition(".")[0].rpartition(".")[2]
+        if owner in bases:
+            what = f"{name} takes the place of the method of that name in unittest, and {bases[owner]} is made of it"
+            found.append(Finding(HELPER, what, path, blocks=False, parks=True))
+    return tuple(found)
+
+
+@cache
+def _judging_methods() -> frozenset[str]:
+    """What a test case of `unittest` judges with; setting up and naming are every class's own affair."""
+    from unittest import TestCase
+
+    return frozenset(name for name in vars(TestCase) if name.startswith(_JUDGING))
+
+
+def _bases_of_tests(test_sources: Mapping[str, bytes]) -> dict[str, str]:
+    """The last parts of the names of the classes that test classes are made of, each with the first such class."""
+    found: dict[str, str] = {}
+    for path, source in test_sources.items():
+        parsed = parse_or_none(source)
+        for node in ast.walk(parsed.tree) if parsed is not None else ():
+            if isinstance(node, ast.ClassDef):
+                for base in node.bases:
+                    match base:
+                        case ast.Name(id=name) | ast.Attribute(attr=name):
+                            found.setdefault(name, f"{path}::{node.name}")
+                        case _:
+                            pass
+    return found
 
 
 def _bound_again(body: Sequence[ast.stmt]) -> set[str]:
@@ -158,16 +200,17 @@ def _narrows(test: ast.expr) -> bool:
 
 
 def _differs(old: Function, new: Function | None) -> bool:
-    """Whether anything up to the last assertion differs."""
+    """Whether anything up to the last assertion differs, or what is put around the function."""
     if new is None:
         return True
     last = _asserting(old)
     count = len(without_docstring(old.body[: (last or 0) + 1]))
     was, now = without_docstring(old.body)[:count], without_docstring(new.body)[:count]
-    return _dumps(was) != _dumps(now) or ast.dump(old.args) != ast.dump(new.args)
+    around = _dumps(old.decorator_list) != _dumps(new.decorator_list)
+    return around or _dumps(was) != _dumps(now) or ast.dump(old.args) != ast.dump(new.args)
 
 
-def _dumps(body: Sequence[ast.stmt]) -> list[str]:
+def _dumps(body: Sequence[ast.AST]) -> list[str]:
     return [ast.dump(statement) for statement in body]
 
 

@@ -293,10 +293,12 @@ class _Reading(ast.NodeVisitor):
         for base in node.bases:
             name = self._origins.dotted(base).removeprefix(BUILTINS)
             if name in tables.BUILTIN_TYPES:
-                self.add(tables.BUILTIN, name, node, parks=False)
+                own = {name for inner in node.body for name in _defines(inner)} & tables.OPERATORS
+                shown = f"{name} with its own {', '.join(sorted(own))}" if own else name
+                self.add(tables.BUILTIN, shown, node, parks=bool(own))
         for inner in node.body:
             for name in _defines(inner) & tables.COMPARISONS:
-                self.add(tables.COMPARES, name, inner, parks=False)
+                self.add(tables.COMPARES, name, inner, parks=name in tables.BORROWING)
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
