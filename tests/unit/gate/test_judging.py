@@ -176,6 +176,11 @@ def test_a_result_that_depends_on_thread_zone_or_date_is_a_note() -> None:
         "shop.f(1) gives 2 now and 3 a year later",
         "shop.f(1) gives 2 in the main thread and 3 in another",
     ]
+    same = {"results": [two, two], "elsewhere": {"thread": two, "later": two}}
+    newly = surroundings([Replayed(call, here, same)], {})
+    assert [f.parks for f in newly] == [True, True], "the base gives the same everywhere: why does this not?"
+    as_before = surroundings([Replayed(call, here, here)], {})
+    assert [f.parks for f in as_before] == [False, False]
 
 
 def test_a_comparison_with_a_tolerance_of_the_change_asks_a_person() -> None:

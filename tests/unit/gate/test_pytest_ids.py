@@ -34,6 +34,26 @@ def test_a_skipped_test_may_run_and_a_red_one_may_heal() -> None:
     assert compare(base, Session({A: "passed", B: "passed"}, ITEMS)) == []
 
 
+def test_examples_that_moved_with_their_function_ask_a_person_and_others_are_missing() -> None:
+    """A module may move; what it shows has to be shown, and to hold, where it is now."""
+    was = "src/shop/units.py::shop.units.cents"
+    base = Session({was: "passed"}, (Item(was, "src/shop/units.py"),))
+
+    def found(here: dict[str, str]) -> list[tuple[str, bool, bool]]:
+        told = compare(base, Session(here))  # type: ignore[arg-type]
+        return [(finding.code, finding.blocks, finding.parks) for finding in told]
+
+    assert found({"src/shop/measures.py::shop.measures.cents": "passed"}) == [("test-moved", False, True)]
+    for other in (
+        {"src/shop/measures.py::shop.measures.cents": "failed"},
+        {"src/shop/measures.py::shop.measures.Coin.cents": "passed"},
+        {"src/shop/measures.py::shop.measures.euro_cents": "passed"},
+        {"tests/test_a.py::test_cents": "passed"},
+        {},
+    ):
+        assert found(other) == [("test-missing", True, False)]
+
+
 def test_a_red_test_may_not_be_skipped_away() -> None:
     """Otherwise a red build would be healed by leaving out what is red."""
     base = Session({A: "failed", B: "failed"}, ITEMS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests, rewritten_docstrings
+from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests, own_assertions, rewritten_docstrings
 
 PRODUCT = '''
 def check_price(price):
@@ -62,6 +62,7 @@ CHANGED = {
     "an error that is not raised": (("if not value", "if value is ..."), "must"),
     "a method": (("self.size > 0", "self.size >= 0"), "Shelf.verify"),
     "deleted": (("def must(", "def mustnt("), "must"),
+    "something around it": (("def must(", "@quietly\ndef must("), "must"),
 }
 
 
@@ -227,3 +228,29 @@ def test_a_helper_whose_name_means_something_else_asks_for_a_person(more: str) -
     found = asserting_helpers(old.encode(), (old + more).encode(), "till/testing.py", test)
     assert [(finding.code, finding.parks) for finding in found] == [("expectation-helper", True)]
     assert asserting_helpers((old + more).encode(), (old + more).encode(), "till/testing.py", test) == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "asks"),
+    [
+        ("assertEqual", True),
+        ("fail", True),
+        ("run", True),
+        ("_baseAssertEqual", True),
+        ("setUp", False),
+        ("pay", False),
+    ],
+)
+def test_a_class_that_brings_tests_a_judging_method_asks_for_a_person(method: str, asks: bool) -> None:
+    """The tests call unittest's name and get the product's answer; a class that no test is made of is none of that."""
+    old = "import unittest\n\nclass Case(unittest.TestCase):\n    def assert_cost(self): self.assertEqual(1, 1)\n"
+    new = f"{old}\n    def {method}(self, *words): ...\n"
+    tests = {
+        "tests/test_a.py": b"from shop import testing\n\nclass TestTill(testing.Case):\n    def test_a(self): ...\n"
+    }
+    found = own_assertions(old.encode(), new.encode(), "shop/testing.py", tests)
+    assert [(finding.code, finding.blocks, finding.parks) for finding in found] == (
+        [("expectation-helper", False, True)] if asks else []
+    )
+    assert own_assertions(new.encode(), new.encode(), "shop/testing.py", tests) == ()
+    assert own_assertions(old.encode(), new.encode(), "shop/testing.py", {}) == ()
