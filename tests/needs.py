@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Callable
 from functools import cache
+from typing import NoReturn
 
 import pytest
 
@@ -22,7 +23,7 @@ def is_judged() -> bool:
     return os.environ.get("CI") == "true"
 
 
-def lack(reason: str) -> None:
+def lack(reason: str) -> NoReturn:
     """End a test whose part is missing: skipped, or failed where a change is judged."""
     if is_judged():
         pytest.fail(f"this has to be here: {reason}")
@@ -49,7 +50,16 @@ _PARTS: dict[str, Callable[[], str]] = {
     "strace": lambda: _program("strace"),
     "node": lambda: _program("node"),
     "npm": lambda: _program("npm"),
+    "busybox": lambda: _program("busybox"),
+    "openssl": lambda: _program("openssl"),
+    "bash": lambda: _program("bash"),
 }
+
+
+def program(name: str) -> None:
+    """Go on only where this program is installed; nobody has to have it."""
+    if shutil.which(name) is None:
+        pytest.skip(f"NOT TESTED: {name} is not installed")
 
 
 def need(part: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -31,7 +30,7 @@ _completed() {
   echo ---
 }
 """
-needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+needs_bash = pytest.mark.needs("bash")
 
 
 def _env(person: Person) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 
 from bailiwick.testing.polling import until
 from tests.acceptance.command import BAILIWICK, Person, Result, end
-from tests.crash.tracing import require_strace
+from tests.needs import need
 
 pytestmark = pytest.mark.slow
 
@@ -149,7 +149,7 @@ def test_a_broken_page_makes_doctor_red(person: Person) -> None:
 
 
 def _with_errors(person: Person, when: str) -> Result:
-    require_strace()
+    need("strace")
     tracer = [
         "strace",
         "-qq",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -169,7 +168,7 @@ def test_a_virtual_environment_that_git_ignores_is_used_with_the_copys_code(tmp_
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+@pytest.mark.needs("node")
 def test_another_runner_than_pytest_is_judged_too(tmp_path: Path) -> None:
     """node's own runner: a missing function is red, a syntax error is not."""
     head = "const test = require('node:test'), assert = require('node:assert'), calc = require('./calc.js');\n"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.agents.desk import AGENTS, Desk
+from tests.needs import lack
 
 
 def need(cli: str) -> None:
     """Go on only with this CLI."""
-    if (AGENTS / "bin" / cli).exists():
-        return
-    words = f"the real {cli} is not installed; `make agents` does it"
-    if os.environ.get("CI") == "true":
-        pytest.fail(words)
-    pytest.skip(words)
+    if not (AGENTS / "bin" / cli).exists():
+        lack(f"the real {cli} is not installed (make agents)")
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from bailiwick.gate.services import Means, open_services
 from bailiwick.gate.spec import GateSpec, Service
 from bailiwick.runtime.kinds import Exit
 from tests.conformance.docker_engine import ask, containers, engine
+from tests.needs import need
 from tests.security.gatehouse import make_tools
 from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox, spec_of
 
@@ -80,12 +81,8 @@ class Images:
 @pytest.fixture(scope="module")
 def images(engine: Mapping[str, str]) -> Iterator[Images]:
     """The images, made of one program that needs nothing else."""
-    busybox = shutil.which("busybox")
-    if busybox is None:
-        why = "busybox is not installed (apt-get install busybox-static)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"services of gates are not tested: {why}")
-        pytest.skip(f"services of gates are NOT tested here: {why}")
+    need("busybox")
+    busybox = str(shutil.which("busybox"))
     made = Images()
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from bailiwick.skills.tools import TABLE
 from tests.acceptance.command import BAILIWICK, ROOT, Person
 from tests.acceptance.test_serve import prepare, serving
+from tests.needs import lack
 
 pytestmark = pytest.mark.slow
 
@@ -116,12 +116,8 @@ PROJECTS = {"tdd_red", "tdd_green", "tdd_refactor", "review", "debug", "spec"}
 @pytest.fixture(scope="module", autouse=True)
 def _clients() -> None:
     """Go on only with the clients."""
-    if (CLIENTS / ".ready").exists():
-        return
-    words = "the MCP clients are not installed; `tools/mcp-clients` does it"
-    if os.environ.get("CI") == "true":
-        pytest.fail(words)
-    pytest.skip(words)
+    if not (CLIENTS / ".ready").exists():
+        lack("the MCP clients are not installed (make clients)")
 
 
 @pytest.fixture

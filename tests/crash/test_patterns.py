@@ -14,7 +14,8 @@ from bailiwick.testing.polling import until
 from tests.acceptance.command import Result
 from tests.crash.commands import Commands
 from tests.crash.shop import GIVING_UP, IN_A_ROW, Shop, groups, open_shop, script_of
-from tests.crash.tracing import SEED, counter, killer, read_counts, require_strace
+from tests.crash.tracing import SEED, counter, killer, read_counts
+from tests.needs import need
 
 pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 
@@ -154,7 +155,7 @@ def test_a_crash_at_any_system_call_changes_nothing_that_matters(
     commands: Commands, tmp_path: Path, pattern: str, request: pytest.FixtureRequest
 ) -> None:
     """Where nobody thought of a point: before the n-th write, sync or rename."""
-    require_strace()
+    need("strace")
     points = [(call, nth) for call, most in _counts(commands, tmp_path, pattern).items() for nth in range(1, most + 1)]
     found = []
     for call, nth in random.Random(f"{SEED} {pattern}").sample(points, count_of(request)):

@@ -19,9 +19,9 @@ from tests.crash.tracing import (
     killer,
     order_of_writes,
     read_counts,
-    require_strace,
     watcher,
 )
+from tests.needs import need
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ WALKED = sorted(set(SHAPES) - {"stop"})
 
 @pytest.fixture(autouse=True)
 def _strace() -> None:
-    require_strace()
+    need("strace")
 
 
 def counts_of(name: str, nursery: Nursery, folder: Path) -> dict[str, int]:

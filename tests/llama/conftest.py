@@ -19,7 +19,7 @@ LISTENS = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that runs for the tests of one file, on a port that the system chose."""
     if not SERVER.exists():
-        pytest.skip("the real llama-server is not there; `make llama` gets it on Debian, or says why it can't")
+        pytest.skip("NOT TESTED: the real llama-server is not there (make llama: on Debian, or why it can't)")
     log = tmp_path_factory.mktemp("llama") / "log"
     options = ["--host", "127.0.0.1", "--port", "0", "--threads", "1", "--parallel", "1", "--no-warmup", "--no-webui"]
     with log.open("wb") as into:

@@ -41,7 +41,12 @@ def test_a_written_time_without_an_offset_is_one_of_the_chosen_zone(name: str, a
 def test_the_zone_is_looked_up_when_a_time_is_shown_and_only_once() -> None:
     """Most commands show none."""
     asked: list[str] = []
-    show_times_in(lambda: asked.append("zone") or "Asia/Tokyo")
+
+    def zone() -> str:
+        asked.append("zone")
+        return "Asia/Tokyo"
+
+    show_times_in(zone)
     assert asked == []
     assert (local(0.0), local(1.0)) == ("1970-01-01 09:00:00 +0900", "1970-01-01 09:00:01 +0900")
     assert asked == ["zone"]

@@ -20,6 +20,7 @@ from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Command
 from bailiwick.runtime.proc import EFFECT_MARK
 from bailiwick.testing.polling import until
+from tests.needs import need
 
 HOST = """
 import asyncio, sys
@@ -44,21 +45,13 @@ def _means(*, as_root: bool = True, ground: Ground | None = None, seccomp: bytes
     return Means("/usr/bin/bwrap", "0.8.0", flags, "/usr/bin/setpriv", ground or Ground(), seccomp, as_root)
 
 
-def _works() -> None:
-    standing = asyncio.run(BwrapSandbox().check())
-    if not standing.ok:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"bwrap has to work here: {standing.found}")
-        pytest.skip(f"BWRAP NOT TESTED: {standing.found}")
-
-
 def _words(cage: Cage, means: Means | None = None, *, terminal: bool = False) -> str:
     return " ".join(options(means or _means(), cage, 5, lambda _: 9, terminal=terminal))
 
 
 def test_a_killed_host_takes_its_sandboxes_with_it(tmp_path: Path) -> None:
     """Nobody else would: a worker that was killed can't end its children."""
-    _works()
+    need("sandbox")
     mark = f"killed-{secrets.token_hex(8)}"
     host = subprocess.Popen([sys.executable, "-c", HOST, str(tmp_path), mark], env={"PATH": "/usr/bin:/bin"})
     until((tmp_path / "here").exists)
@@ -70,7 +63,7 @@ def test_a_killed_host_takes_its_sandboxes_with_it(tmp_path: Path) -> None:
 
 def test_no_variable_is_in_an_argument_or_in_the_environment_of_bwrap(tmp_path: Path) -> None:
     """Both can be read by others on the host; tokens are among the variables."""
-    _works()
+    need("sandbox")
 
     async def go() -> Command:
         async with BwrapSandbox().enter(Cage("agent", (Bind(tmp_path, INNER, write=True),))) as room:
@@ -116,7 +109,7 @@ def test_a_bwrap_that_fails_is_said_to_fail_with_its_own_words(tmp_path: Path) -
 
 def test_it_is_found_out_once() -> None:
     """A gate asks before each report."""
-    _works()
+    need("sandbox")
     box = BwrapSandbox()
 
     async def go() -> bool:
@@ -127,7 +120,7 @@ def test_it_is_found_out_once() -> None:
 
 def test_a_refused_tree_starts_nothing_and_leaves_no_group(tmp_path: Path) -> None:
     """Trouble is known before the first process."""
-    _works()
+    need("sandbox")
     (tmp_path / "a").write_text("in the way")
     cage = Cage("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/usr"), INNER / "a")))
 

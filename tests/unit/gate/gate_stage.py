@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pytest
 
 from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
@@ -24,6 +21,7 @@ from bailiwick.fence.vault import Vault
 from bailiwick.gate.model import Report
 from bailiwick.gate.service import Ask, GatePlaces, run_gate
 from bailiwick.gate.spec import FILE, GateSpec, read_gate
+from tests.needs import need
 from tests.unit.fence.git_scene import Scene, make_scene
 
 _T = TypeVar("_T")
@@ -112,11 +110,5 @@ def real_sandbox() -> Sandbox:
     """The sandbox that this machine has; the test is skipped where there is none, and fails in CI."""
     from bailiwick.fence.backends.bwrap import BwrapSandbox
 
-    sandbox = BwrapSandbox()
-    standing = asyncio.run(sandbox.check()) if shutil.which("bwrap") else None
-    if standing is None or not standing.ok:
-        why = standing.found if standing else "bwrap is not installed"
-        if Environment().text("CI") == "true":
-            pytest.fail(f"no sandbox here: {why}")
-        pytest.skip(f"NO SANDBOX HERE: {why}")
-    return sandbox
+    need("sandbox")
+    return BwrapSandbox()

@@ -13,9 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-import pytest
-
-from bailiwick.config.environment import Environment
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.model import CheckResult
 from bailiwick.gate.port import Bench, Which
@@ -30,15 +27,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "go-test": ("go", "test", "./..."),
     "cargo-test": ("cargo", "test", "--offline"),
 }
-
-
-def need(program: str) -> None:
-    """Skip loudly where a runner is not installed; Node has to be there in CI."""
-    if shutil.which(program):
-        return
-    if program == "node" and Environment().text("CI") == "true":
-        pytest.fail("node is not installed, and CI has to have it")
-    pytest.skip(f"{program.upper()} IS NOT INSTALLED: its runner is not tried")
 
 
 @cache

@@ -12,12 +12,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from tests.architecture.reading import ROOT
+from tests.needs import lack
 from tests.unit.fence.git_scene import Scene, make_scene
 from tests.unit.gate.gate_stage import real_sandbox
 
@@ -51,15 +50,9 @@ def _tool(scene: Scene, name: str, *places: Path) -> None:
     """Put a program where the sandbox may see it; without it there is nothing to try."""
     found = shutil.which(name) or next((str(place) for place in places if place.is_file()), None)
     if found is None:
-        _out_of_reach(f"{name} is not installed")
+        lack(f"{name} is not installed")
     if name == "uv":
         shutil.copy2(found, scene.top / "bin" / "uv")
-
-
-def _out_of_reach(why: str) -> NoReturn:
-    if Environment().text("CI") == "true":
-        pytest.fail(why)
-    pytest.skip(f"OUT OF REACH: {why}")
 
 
 def _run(scene: Scene, *argv: str) -> subprocess.CompletedProcess[str]:
@@ -90,7 +83,7 @@ def test_a_python_project_with_a_lock_file_is_prepared_and_checked(scene: Scene)
     })  # fmt: skip
     locked = _run(scene, str(scene.top / "bin" / "uv"), "lock")
     if locked.returncode != 0:
-        _out_of_reach(locked.stderr[-300:])
+        lack(locked.stderr[-300:])
     scene.commit({})
     green = _gate(scene)
     assert (green["exit"], green["verdict"]) == (0, "green"), green
@@ -113,7 +106,7 @@ def test_a_node_project_with_a_lock_file_is_prepared_and_checked(scene: Scene) -
     })  # fmt: skip
     locked = _run(scene, "npm", "install", "--package-lock-only", "--no-audit", "--no-fund")
     if locked.returncode != 0:
-        _out_of_reach(locked.stderr[-300:])
+        lack(locked.stderr[-300:])
     scene.commit({})
     green = _gate(scene)
     assert (green["exit"], green["verdict"], green["origin"]) == (0, "green", "detected"), green

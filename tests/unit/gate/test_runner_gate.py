@@ -8,8 +8,8 @@ import pytest
 
 from bailiwick.gate.detection import detect, wanted_files
 from bailiwick.gate.spec import GateSpec
+from tests.needs import need
 from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox
-from tests.unit.gate.runner_stage import need
 
 FILES = {
     "package.json": '{"name": "shop", "scripts": {"test": "node --test"}}\n',

@@ -8,8 +8,9 @@ import pytest
 
 from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
+from tests.needs import program
 from tests.unit.gate.pytest_stage import Files
-from tests.unit.gate.runner_stage import RunnerStage, is_green, need
+from tests.unit.gate.runner_stage import RunnerStage, is_green
 
 RUST: Files = {
     "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
@@ -79,7 +80,7 @@ _KNOWN: dict[str, dict[str, Json]] = {"cargo-test": {}, "go-test": {}}
 
 
 def _check(kind: str, place: Path, change: dict[str, str | None]) -> CheckResult:
-    need(kind.partition("-")[0])
+    program(kind.partition("-")[0])
     base = RUST if kind == "cargo-test" else GO
     here = {path: text for path, text in {**base, **change}.items() if text is not None}
     return RunnerStage(place, base, here, kind=kind, known=_KNOWN[kind]).check()
@@ -203,7 +204,7 @@ def test_go_code_that_does_not_compile_is_red_in_its_files(tmp_path: Path) -> No
 
 def test_a_go_package_that_is_nowhere_is_the_environment(tmp_path: Path) -> None:
     """What is missing on the base too is no red test."""
-    need("go")
+    program("go")
     base = {**GO, "shop_test.go": 'package shop\n\nimport (\n"testing"\n_ "example.com/nowhere"\n)\n'}
     result = RunnerStage(tmp_path, base, {**base, "README.md": "x"}, kind="go-test").check()
     assert (result.outcome, result.hint) == ("environment", "prepare: [[go, mod, vendor]]")
@@ -211,7 +212,7 @@ def test_a_go_package_that_is_nowhere_is_the_environment(tmp_path: Path) -> None
 
 def test_a_crate_that_is_nowhere_is_the_environment(tmp_path: Path) -> None:
     """What is missing on the base too is no red test."""
-    need("cargo")
+    program("cargo")
     base = {**RUST, "Cargo.toml": RUST["Cargo.toml"] + '\n[dependencies]\nnowhere-at-all = "1"\n'}
     result = RunnerStage(tmp_path, base, {**base, "README.md": "x"}, kind="cargo-test").check()
     assert (result.outcome, result.hint) == ("environment", "prepare: [[cargo, fetch]]")
@@ -219,7 +220,7 @@ def test_a_crate_that_is_nowhere_is_the_environment(tmp_path: Path) -> None:
 
 def test_a_rust_program_without_the_harness_has_one_outcome(tmp_path: Path) -> None:
     """It has an exit code and no more."""
-    need("cargo")
+    program("cargo")
     base = {
         **RUST,
         "Cargo.toml": RUST["Cargo.toml"] + '\n[[test]]\nname = "own"\nharness = false\n',

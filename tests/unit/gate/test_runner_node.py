@@ -9,8 +9,9 @@ import pytest
 
 from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
+from tests.needs import need
 from tests.unit.gate.pytest_stage import Files
-from tests.unit.gate.runner_stage import RunnerStage, is_green, need
+from tests.unit.gate.runner_stage import RunnerStage, is_green
 
 BASE: Files = {
     "package.json": '{"name": "shop", "scripts": {"test": "node --test"}}',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +10,9 @@ import pytest
 
 from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
+from tests.needs import need
 from tests.unit.gate.pytest_stage import Files
-from tests.unit.gate.runner_stage import RunnerStage, is_green, need
+from tests.unit.gate.runner_stage import RunnerStage, is_green
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 PACKAGES = ("vitest@3", "jest@30", "mocha@11", "chai@5")
@@ -51,12 +51,10 @@ def base_of(kind: str) -> Files:
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A node_modules with the three runners."""
     need("node")
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("NPM IS NOT INSTALLED: vitest, jest and mocha are not tried")
+    need("npm")
     place = tmp_path_factory.mktemp("npm")
     (place / "package.json").write_text("{}")
-    subprocess.run([npm, "install", "--no-audit", "--no-fund", *PACKAGES], cwd=place, check=True, capture_output=True)
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", *PACKAGES], cwd=place, check=True, capture_output=True)
     return place / "node_modules"
 
 
