@@ -53,7 +53,6 @@ class Copies:
     base: str
     ignore: bytes = IGNORED
     _known: dict[str, Entry] = field(default_factory=dict)
-    _listed: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     async def take(cls, root: Path, state: Path, scratch: Path, cancel: asyncio.Event | None = None) -> Copies:
@@ -98,11 +97,7 @@ class Copies:
 
     async def files(self, tree: str) -> tuple[str, ...]:
         """Every path of a tree."""
-        if tree == self.base:
-            return tuple(self._known)
-        if tree not in self._listed:
-            self._listed[tree] = tuple(entry.path for entry in await self.objects.entries(tree))
-        return self._listed[tree]
+        return tuple(entry.path for entry in await self.objects.entries(tree))
 
     def tracks(self, names: Iterable[str]) -> bool:
         """Whether some of these names are of the project itself, as files or as folders of files."""
