@@ -15,7 +15,6 @@ from tests.acceptance.command import Person, end
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = pytest.mark.timeout(300)
 KILLER = """#!/bin/sh
 case " $* " in *" {verb} "*)
     caller=$PPID

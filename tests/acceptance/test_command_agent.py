@@ -13,7 +13,7 @@ from tests.acceptance.shop import LONG, asks, branches, git, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(600), pytest.mark.needs("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 
 TOOL = """import pathlib, sys
 sys.stdin.read()

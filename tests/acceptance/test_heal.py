@@ -14,7 +14,7 @@ from tests.acceptance.command import EXAMPLES, Person
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.needs("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 HEAL = EXAMPLES / "heal"
 PROGRAMS = sorted(path.parent.name for path in HEAL.glob("*/expected.yaml"))
 PLAYS = ("good", "bad", "stuck", "cheat")

@@ -14,7 +14,7 @@ from tests.acceptance.toolbox import python_with_pytest
 from tests.security.programs import PROGRAMS, Program
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.needs("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 OUTCOMES = {"good": 0, "bad": 0, "stuck": 6}
 """How the command ends: proposed at once, proposed after a second call, handed to a person."""
 CALLS = {"good": 1, "bad": 2}

@@ -17,7 +17,7 @@ from tests.acceptance.shop import LONG, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.needs("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 
 GATE = """checks:
   - {name: size, kind: diff-size}

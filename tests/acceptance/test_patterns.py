@@ -16,7 +16,6 @@ from tests.acceptance.shop import LONG, asks, branches, git, script, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = pytest.mark.timeout(300)
 PASSED = "gate passed, proposing, NOT merging"
 
 

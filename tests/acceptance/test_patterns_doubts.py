@@ -15,7 +15,7 @@ from tests.acceptance.shop import LONG, asks, branches, git, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.needs("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 
 GOOD = "return round(price * (100 - percent) / 100, 2)"
 TEST = """import unittest

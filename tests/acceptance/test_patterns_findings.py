@@ -15,7 +15,7 @@ from tests.acceptance.shop import LONG, asks, branches, script, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.needs("sandbox"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]
 
 FAILS = "tests/test_prices.py::DiscountTest::test_ten_percent_off_200_is_180 fails: tests/test_prices.py:8: assert "
 

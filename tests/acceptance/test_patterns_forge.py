@@ -17,7 +17,7 @@ from tests.acceptance.command import Person, Result
 from tests.acceptance.toolbox import python_with_pytest
 
 __all__ = ["python_with_pytest"]
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 NAME = "acme/shop"
 TOKEN = "t0ken-of-the-agent"
 LONG = 280.0

@@ -14,7 +14,6 @@ from tests.acceptance.command import Person, Result
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS
 
-pytestmark = pytest.mark.timeout(300)
 FLOW = """\
 version: 1
 name: private

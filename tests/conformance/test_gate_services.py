@@ -35,7 +35,7 @@ from tests.security.gatehouse import make_tools
 from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox, spec_of
 
 __all__ = ["engine"]
-pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PORT = 8080
 GONE = "127.0.0.1:9/bailiwick/none:1"

@@ -206,7 +206,6 @@ def test_every_scenario_is_played_or_has_a_reason_why_not(person: Person) -> Non
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_the_inspector_calls_every_tool(person: Person, transport: str) -> None:
     """Each gives what its schema promises, or says what is missing; none breaks the client."""

@@ -25,7 +25,6 @@ from bailiwick.testing.sandbox_conformance import SandboxConformance
 from tests.conformance.docker_engine import ask, containers, engine
 
 __all__ = ["engine"]
-pytestmark = pytest.mark.timeout(180)
 _T = TypeVar("_T")
 
 HOST = """

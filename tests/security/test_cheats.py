@@ -13,7 +13,7 @@ from tests.security.gatehouse import Gatehouse, make_tools, reasons, said
 from tests.security.plain import is_right, leave, plain_pytest
 
 OFTEN = 4
-"""So many are tried in every run of the tests, every eighth in CI, all by `make catalogue` and `make nightly`."""
+"""So many are tried in every run of the tests; all of them by `make slow`, and so in CI."""
 STEP = max(len(CHEATS) // OFTEN, 1)
 
 
@@ -24,7 +24,7 @@ OPEN = {
 
 
 def _marks(number: int, name: str) -> list[pytest.MarkDecorator]:
-    often = [] if number % STEP == 0 else [pytest.mark.nightly if number % 8 else pytest.mark.slow]
+    often = [] if number % STEP == 0 else [pytest.mark.slow]
     return [*often, *([pytest.mark.xfail(strict=True, reason=OPEN[name])] if name in OPEN else [])]
 
 

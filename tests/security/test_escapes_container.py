@@ -14,7 +14,6 @@ from tests.security.escapes import ATTEMPTS, Attempt
 from tests.security.prison import attempt, open_host
 
 __all__ = ["engine"]
-pytestmark = pytest.mark.timeout(180)
 CASES = [pytest.param(how, id=how.name, marks=() if how.container else pytest.mark.nightly) for how in ATTEMPTS]
 
 

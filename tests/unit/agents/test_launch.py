@@ -316,7 +316,6 @@ def test_a_flood_costs_little_memory_and_the_answer_after_it_arrives(tmp_path: P
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("flood", FLOODS)
 def test_ten_gigabytes_cost_no_more(tmp_path: Path, flood: str) -> None:
     """The same with the size that people have met."""

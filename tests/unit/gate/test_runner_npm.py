@@ -14,7 +14,7 @@ from tests.needs import need
 from tests.unit.gate.pytest_stage import Files
 from tests.unit.gate.runner_stage import RunnerStage, is_green
 
-pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.nightly
 PACKAGES = ("vitest@3", "jest@30", "mocha@11", "chai@5")
 KINDS = ("vitest", "jest", "mocha")
 _SHOP = "const discount = (price, percent) => price - (price * percent) / 100;\n"

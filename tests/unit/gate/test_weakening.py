@@ -53,7 +53,7 @@ EDITS: dict[str, tuple[str, str, str, bool]] = {
     "expected to fail": ("def test_a", "@pytest.mark.xfail(strict=False)\n    def test_a", "test-skipped", True),
     "skipped inside": ("assert add(1, 2)", "pytest.skip('x')\n        assert add(1, 2)", "test-skipped", True),
     "a class skipped": ("class TestGroup", "@pytest.mark.skip\n    class TestGroup", "test-skipped", True),
-    "a module skipped": ("import pytest\n", "import pytest\n    pytestmark = [pytest.mark.skip]\n",
+    "a module skipped": ("import pytest\n", "import pytest\n    pytestmark = pytest.mark.skip\n",
                          "test-skipped", True),
     "a module left out": ("import pytest\n", "import pytest\n    pytest.skip('', allow_module_level=True)\n",
                           "test-skipped", True),
