@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bailiwick.cli.table import COMMANDS, GROUPS, Entry
-from bailiwick.clock import show_times_in
 from bailiwick.errors import BailiwickError, InternalBug, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -75,8 +74,24 @@ class LazyGroup(click.Group):
                 formatter.write_dl(rows)
 
 
+def _zone() -> str | None:
+    """The zone that the person has configured; a configuration that can't be read is told by whoever needs it."""
+    from pathlib import Path
+
+    from bailiwick.config.service import load_config
+
+    try:
+        zone: str | None = load_config(Path.cwd(), {}).get("time.zone")
+    except (BailiwickError, OSError):
+        return None
+    return zone
+
+
 def load(entry: Entry) -> click.Command:
-    """Import a command."""
+    """Import a command; times that it shows or reads are those of the person's zone."""
+    from bailiwick.clock import show_times_in
+
+    show_times_in(_zone)
     module = importlib.import_module(entry.module)
     command: click.Command = getattr(module, entry.attribute)
     return command
@@ -101,22 +116,8 @@ def root(ctx: click.Context) -> None:
         ctx.invoke(load(COMMANDS["status"]))
 
 
-def _zone() -> str | None:
-    """The zone that the person has configured; a configuration that can't be read is told by whoever needs it."""
-    from pathlib import Path
-
-    from bailiwick.config.service import load_config
-
-    try:
-        zone: str | None = load_config(Path.cwd(), {}).get("time.zone")
-    except (BailiwickError, OSError):
-        return None
-    return zone
-
-
 def run(argv: list[str]) -> int:
     """Run a command line; gives the exit code. Errors of ours are printed, never a traceback."""
-    show_times_in(_zone)
     try:
         result: Any = root.main(argv, prog_name="bailiwick", standalone_mode=False)
     except BailiwickError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import shutil
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bailiwick import __version__
+from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
 from bailiwick.doctor.finding import Finding
 from bailiwick.errors import BailiwickError
@@ -161,6 +163,14 @@ def _git(_: Config) -> Finding:
 
 
 def _processes(_: Config) -> Finding:
-    good = Path("/proc/self/environ").exists()
-    found = "children of a dead worker are found and ended" if good else "no /proc: children can't be proved gone"
-    return Finding("processes", good, found, "use Linux, or a container", needed=False)
+    """Whether whatever a script or an agent starts is found again and ended, tried with a process."""
+    from bailiwick.runtime.spawning import is_guarding
+
+    if not Path("/proc/self/environ").exists():
+        found, fix = "no /proc: children can't be proved gone", "use Linux, or a container"
+        return Finding("processes", ok=False, found=found, fix=fix, needed=False)
+    if asyncio.run(is_guarding(Environment().child_environment({}))):
+        return Finding("processes", ok=True, found="children of a dead worker are found and ended, however they hide")
+    found = "children of a dead worker are found by their environment only: one that clears it may outlive the worker"
+    fix = "use Linux 5.3 or newer, where prctl(PR_SET_CHILD_SUBREAPER), pidfd_open and Unix sockets are allowed"
+    return Finding("processes", ok=False, found=found, fix=fix, needed=False)

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import click
 
-from bailiwick.cli.since import beginning
 from bailiwick.clock import Clock, SystemClock, local
 from bailiwick.config.service import load_config
 from bailiwick.journal.port import Store
+from bailiwick.lang.durations import beginning
 from bailiwick.routing.costs import Cost, Costs, ModelCost, costs_since
 from bailiwick.routing.reports import ModelsReport, SessionsReport, models_report, sessions_report
 from bailiwick.routing.stats import ModelStats, Use

@@ -10,10 +10,10 @@ import click
 
 from bailiwick.cli.output import Printer, Styled, duration
 from bailiwick.cli.session import Session, open_session
-from bailiwick.cli.since import beginning
 from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import RunFilter, RunRow
+from bailiwick.lang.durations import beginning
 from bailiwick.runs import documents as doc
 from bailiwick.runs.cli_query import JSON, STYLES, no_runs, standing_of, walker
 from bailiwick.runs.disk import directories

@@ -219,6 +219,25 @@ class Spawner:
                     os.waitpid(self._pid, os.WNOHANG)
 
 
+async def is_guarding(environment: Mapping[str, str]) -> bool:
+    """Whether processes can be guarded on this system, tried with one that does nothing."""
+    if not spawner.usable:
+        return False
+    command = Command((sys.executable, "-I", "-S", "-c", ""), dict(environment), Path("/"))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        spawned = await spawner.start(command, [(nothing, number) for number in range(3)])
+    except (Lost, OSError):
+        return False
+    finally:
+        os.close(nothing)
+    try:
+        await spawned.exited
+        return await spawned.settle(spawned.loop.time() + children.GRACE, _drained=True)
+    finally:
+        spawned.close()
+
+
 def marks_of(command: Command) -> dict[str, str]:
     """By which its descendants are known where they kept their environment."""
     key = command.env.get(EFFECT_MARK)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.cli.since import beginning
 from bailiwick.clock import SystemClock
 from bailiwick.errors import UsageError
 from bailiwick.journal.port import Store
+from bailiwick.lang.durations import beginning
 from bailiwick.routing.cli_stats import (
     costs,
     describe_costs,

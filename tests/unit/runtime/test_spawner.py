@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime import children, guards, proc
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import load_config
+from bailiwick.doctor.service import examine
+from bailiwick.runtime import children, guards, proc, spawning
 from bailiwick.runtime.children import Child, end_children, is_alive, read_stat
 from bailiwick.runtime.kinds import Command, Exit
 from bailiwick.runtime.proc import run_process
@@ -263,3 +266,21 @@ def test_signals_are_as_a_program_expects_them(tmp_path: Path) -> None:
     fields = dict(line.split() for line in end.stdout.splitlines() if line.startswith((b"SigI", b"SigB")))
     assert int(fields[b"SigIgn:"], 16) & (1 << 12 | 1 << 24) == 0
     assert int(fields[b"SigBlk:"], 16) == 0
+
+
+def test_whether_processes_are_guarded_is_tried_and_doctor_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a spawner marks have to do, and that is not said by anything else."""
+    config = load_config(tmp_path, {}, environment=Environment({"BAILIWICK_HOME": str(tmp_path), "PATH": "/bin"}))
+
+    def told() -> tuple[bool, str]:
+        (finding,) = (one for one in examine(config) if one.name == "processes")
+        return finding.ok, finding.found
+
+    assert told() == (True, "children of a dead worker are found and ended, however they hide")
+    monkeypatch.setattr(spawning, "PROGRAM", tmp_path / "no spawner here.py")
+    monkeypatch.setattr(spawning, "spawner", spawning.Spawner())
+    good, found = told()
+    assert not good
+    assert "one that clears it may outlive the worker" in found
