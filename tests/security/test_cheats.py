@@ -17,9 +17,7 @@ OFTEN = 4
 STEP = max(len(CHEATS) // OFTEN, 1)
 
 
-OPEN = {
-    "sees-the-age-of-the-process": "it is right for so many calls, more than tests and replays make",
-}
+OPEN: dict[str, str] = {}
 """Cheats that still look green, and why; docs/explanation/threat-model.md names them. One that is caught must go."""
 
 

@@ -82,6 +82,7 @@ _ELSEWHERE = {
     "zone": "here and {} in another time zone",
     "cwd": "in the folder of the repository and {} in another",
     "later": "now and {} a year later",
+    "often": "at first and {} after more calls",
 }
 
 
@@ -89,7 +90,7 @@ def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Fi
     """Functions whose results depend on the thread, the time zone, the folder or the date: honest code does that too.
 
     So these are notes. A person is asked where files are found from the folder of the repository only, and where a
-    result has come to depend on the thread or the time.
+    result has come to depend on the thread, on the time, or on how often it was asked for.
     """
     found: dict[tuple[str, str], Finding] = {}
     for call in calls:
@@ -101,7 +102,7 @@ def surroundings(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list[Fi
                 before = _elsewhere(call.base, where)
                 newly = _known(call) and before == (call.base or {})["results"][0]
                 loses = _loses_files(other) and not _loses_files(before)
-                parks = loses if where == "cwd" else newly and where in ("thread", "later")
+                parks = loses if where == "cwd" else newly and where in ("thread", "later", "often")
                 note = Finding("surroundings", what, paths.get(call.name, ""), blocks=False, parks=parks)
                 found.setdefault((call.name, where), note)
     return list(found.values())

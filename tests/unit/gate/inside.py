@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bailiwick.gate.plugin import asking, calls, nearby, parts
+from bailiwick.gate.plugin import asking, calls, nearby, parts, surroundings
 
 for _module in (calls, parts, asking):
-    for _other in (nearby, calls, parts, asking):
+    for _other in (nearby, surroundings, calls, parts, asking):
         for _name, _value in vars(_other).items():
             if not _name.startswith("__"):
                 vars(_module).setdefault(_name, _value)

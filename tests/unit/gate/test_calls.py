@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.gate.plugin import calls
+from bailiwick.gate.plugin import calls, surroundings
 from bailiwick.gate.plugin.calls import Recorder, Unwritable, elsewhere, freeze, repeat, thaw
 from bailiwick.gate.plugin.internals import own_defaults
 from bailiwick.gate.plugin.nearby import near
+from bailiwick.gate.plugin.surroundings import in_surroundings
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
@@ -133,12 +134,21 @@ def in_main(n): return n if threading.current_thread() is threading.main_thread(
 def offset(n): return time.localtime(n).tm_hour
 def limited(n): return n if time.time() < 100 * n else -n
 def placed(n): return n if os.getcwd() == START else -n
+CALLS = []
+def counted(n): return n if CALLS.append(1) or len(CALLS) < 50 else -n
 """
 
 
 @pytest.mark.parametrize(
     ("name", "differing"),
-    [("plain", set()), ("in_main", {"thread"}), ("offset", {"zone"}), ("limited", {"later"}), ("placed", {"cwd"})],
+    [
+        ("plain", set()),
+        ("in_main", {"thread"}),
+        ("offset", {"zone"}),
+        ("limited", {"later"}),
+        ("placed", {"cwd"}),
+        ("counted", {"often"}),
+    ],
 )
 def test_a_call_is_also_made_in_other_surroundings(
     name: str, differing: set[str], monkeypatch: pytest.MonkeyPatch
@@ -149,14 +159,17 @@ def test_a_call_is_also_made_in_other_surroundings(
     monkeypatch.setitem(sys.modules, "surrounded", module)
     monkeypatch.setattr(calls, "near", near, raising=False)
     monkeypatch.setattr(calls, "own_defaults", own_defaults, raising=False)
+    monkeypatch.setattr(calls, "in_surroundings", in_surroundings, raising=False)
+    monkeypatch.setattr(surroundings, "A_WHILE", 600.0)
     monkeypatch.setenv("TZ", "UTC")
     ahead = [0]
     monkeypatch.setattr(module.time, "time", lambda: 3600 + ahead[0])
     call = {"module": "surrounded", "name": name, "args": [freeze(3600)], "named": {}}
     first = repeat(call)["results"][0]
-    found = elsewhere(call, lambda seconds: ahead.__setitem__(0, seconds))
+    found = elsewhere(call, lambda seconds: ahead.__setitem__(0, seconds), True)
     assert {where for where, result in found.items() if result != first} == differing
-    assert repeat(call)["results"] == [first, first]
+    assert "often" not in elsewhere(call, lambda seconds: ahead.__setitem__(0, seconds), False)
+    assert repeat(call)["results"] == [first, first] or name == "counted"
     assert ahead == [0]
 
 

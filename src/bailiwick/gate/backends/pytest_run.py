@@ -272,6 +272,7 @@ def _texts() -> tuple[str, ...]:
         "nearby",
         "standin",
         "alone",
+        "surroundings",
         "calls",
         "parts",
         "asking",

@@ -20,7 +20,6 @@ import pathlib
 import select
 import signal
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from bailiwick.gate.plugin.alone import Barrier, alone_main  # noqa: TC004 - its text is sent before this one
     from bailiwick.gate.plugin.internals import own_defaults  # noqa: TC004 - as above
     from bailiwick.gate.plugin.nearby import near  # noqa: TC004 - its text is sent before this one
+    from bailiwick.gate.plugin.surroundings import in_surroundings, install_clocks  # noqa: TC004 - as above
     from bailiwick.gate.plugin.wire import hide_input, open_wire  # noqa: TC004 - as above
 
 VARIED_KINDS = ("int", "float", "plain", "Decimal", "Fraction", "date", "datetime", "timedelta", "bytes")
@@ -42,9 +42,6 @@ LEVELS = 7
 SECONDS = 5.0
 ASKED_ELSEWHERE = 3
 """Calls of one function that are also made in other surroundings."""
-ZONE = "ELSE-05:30"
-LATER = 400 * 86_400
-CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
 YIELDED = 200
 """What a generator gives at most before it is left."""
 DRIVEN = inspect.CO_GENERATOR | inspect.CO_COROUTINE
@@ -341,69 +338,15 @@ def repeat(call: dict[str, Any], *, nearby: bool = True) -> dict[str, Any]:
     return {"results": results, "near": others_gave}
 
 
-def install_clocks() -> Any:
-    """Let the clocks of `time` be set ahead from now on; gives what does it, in seconds."""
-    ahead = [0]
-
-    def shifted(real: Any, scale: int) -> Any:
-        return lambda: real() + ahead[0] * scale
-
-    for name in CLOCKS:
-        setattr(time, name, shifted(getattr(time, name), 10**9 if name.endswith("_ns") else 1))
-
-    def set_ahead(seconds: int) -> None:
-        ahead[0] = seconds
-
-    return set_ahead
-
-
-def elsewhere(call: dict[str, Any], set_ahead: Any) -> dict[str, Any]:
-    """What a call gives in another thread, time zone and folder, and a year later; without what can't be asked."""
+def elsewhere(call: dict[str, Any], set_ahead: Any, often: bool) -> dict[str, Any]:
+    """What a call gives in other surroundings."""
 
     def ask() -> list[Any]:
         function = _called(call)
         named = {name: thaw(one) for name, one in call["named"].items()}
         return _timed(function, [thaw(one) for one in call["args"]], named)
 
-    found = {"thread": _in_thread(ask), "zone": _in_zone(ask), "cwd": _in_folder(ask)}
-    set_ahead(LATER)
-    try:
-        found["later"] = ask()
-    finally:
-        set_ahead(0)
-    return {where: result for where, result in found.items() if result not in (None, ["unwritable"])}
-
-
-def _in_thread(ask: Any) -> Any:
-    made: list[Any] = []
-    thread = threading.Thread(target=lambda: made.append(ask()), daemon=True)
-    thread.start()
-    thread.join(SECONDS)
-    return made[0] if made else None
-
-
-def _in_zone(ask: Any) -> Any:
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = ZONE
-    time.tzset()
-    try:
-        return ask()
-    finally:
-        if before is None:
-            del os.environ["TZ"]
-        else:
-            os.environ["TZ"] = before
-        time.tzset()
-
-
-def _in_folder(ask: Any) -> Any:
-    before = os.getcwd()  # noqa: PTH109 - pathlib may be the product's own
-    folder = tempfile.mkdtemp()
-    os.chdir(folder)
-    try:
-        return ask()
-    finally:
-        os.chdir(before)
+    return in_surroundings(ask, set_ahead, often)
 
 
 def _ring(*_: object) -> None:
@@ -446,7 +389,7 @@ def _make_calls(calls: Any, tell: Any) -> None:
         results = made.get("results", [])
         asked[call["name"]] = asked.get(call["name"], 0) + 1
         if results and results[0] == results[1] != ENDLESS and asked[call["name"]] <= ASKED_ELSEWHERE:
-            made["elsewhere"] = elsewhere(call, set_ahead)
+            made["elsewhere"] = elsewhere(call, set_ahead, asked[call["name"]] == 1)
         if ENDLESS in results:
             endless.add(call["name"])
         tell({"number": number, **made})
