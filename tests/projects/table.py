@@ -17,6 +17,8 @@ class Project:
     also: str = ""
     """What else is special about it."""
     small: bool = False
+    first: str = ""
+    """What has to be imported before the module, whose imports go round in a circle."""
     red: str = ""
     """Why it is red as it is, with the releases of today, as the gate says it."""
 
@@ -49,7 +51,15 @@ PROJECTS = (
     ),
     Project("colorama", "0.4.6", "hatchling", "colorama/ansi.py", "code_to_chars", "unittest, *_test.py"),
     Project("msgpack", "1.0.7", "setuptools", "msgpack/ext.py", "to_bytes", "Cython extension"),
-    Project("dep-logic", "0.0.4", "pdm", "src/dep_logic/utils.py", "version_split", "pdm groups, version from git"),
+    Project(
+        "dep-logic",
+        "0.0.4",
+        "pdm",
+        "src/dep_logic/utils.py",
+        "version_split",
+        "pdm groups, version from git",
+        first="dep_logic.markers",
+    ),
     Project("editables", "0.5", "flit", "src/editables/__init__.py", "normalize", "tests/requirements.txt"),
     Project("tomlkit", "0.12.3", "poetry", "tomlkit/api.py", "parse", "poetry groups"),
     Project("contourpy", "1.2.0", "meson", "lib/contourpy/util/renderer.py", "_grid_as_2d", "C++, numpy, nox"),
@@ -66,7 +76,7 @@ PROJECTS = (
     Project("validators", "0.22.0", "setuptools", "src/validators/between.py", "between", "extras"),
     Project("jsonpointer", "2.4", "setuptools", "jsonpointer.py", "unescape", "one module, tests.py"),
     Project("outcome", "1.3.0.post0", "setuptools", "src/outcome/_impl.py", "capture", "test-requirements.txt"),
-    Project("exceptiongroup", "1.2.0", "flit-scm", "src/exceptiongroup/_exceptions.py", "derive", "version from git"),
+    Project("exceptiongroup", "1.2.0", "flit-scm", "src/exceptiongroup/_catch.py", "catch", "version from git"),
     Project("uritemplate", "4.1.1", "setuptools", "uritemplate/api.py", "expand", "flat"),
     Project("installer", "0.7.0", "flit", "src/installer/utils.py", "canonicalize_name", "nox, tests/requirements.txt"),
     Project("webcolors", "1.13", "setuptools", "src/webcolors/normalization.py", "normalize_hex", "extras, nox"),

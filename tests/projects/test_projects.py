@@ -16,12 +16,14 @@ from tests.acceptance.command import Person
 from tests.projects.index import UNREACHABLE
 from tests.projects.table import PROJECTS, Project
 
-SECONDS = 900
+SECONDS = 2700
 INDEX = Path(__file__).with_name("index.py")
 NIGHTLY = pytest.mark.nightly
 pytestmark = [pytest.mark.timeout(3 * SECONDS), pytest.mark.needs("sandbox"), pytest.mark.slow]
 BUG = "\n\ndef bailiwick_total(values):\n    return sum(values){bug}\n"
-TEST = "from {package} import bailiwick_total\n\n\ndef test_the_total():\n    assert bailiwick_total([1, 2]) == 3\n"
+TEST = (
+    "{first}from {package} import bailiwick_total\n\n\ndef test_the_total():\n    assert bailiwick_total([1, 2]) == 3\n"
+)
 
 
 EACH_TIME = [pytest.param(p, id=p.id, marks=() if p.small else NIGHTLY) for p in PROJECTS]
@@ -112,6 +114,16 @@ def test_a_stranger_s_project_is_green_without_editing_and_red_when_it_is_broken
     assert red.code == 1, red.out[-6000:]
 
 
+def _add_test(tree: Path, text: str) -> None:
+    """Where the project's own tests are: in a new file beside them, or at the end of its only one."""
+    found = sorted(tree.glob("**/test_*.py")) or sorted(tree.glob("**/*_test.py"))
+    only = tree / "tests.py"
+    if not found and only.is_file():
+        only.write_text(f"{only.read_text('utf-8')}\n\n{text}", "utf-8")
+        return
+    ((found[0].parent if found else tree) / "test_bailiwick_total.py").write_text(text, "utf-8")
+
+
 @pytest.mark.parametrize("project", BY_NIGHT)
 def test_a_fix_with_its_test_is_green_with_proof(owner: Person, project: Project) -> None:
     """A change as an agent would make it: the bug is gone, and a new test shows it."""
@@ -122,9 +134,7 @@ def test_a_fix_with_its_test_is_green_with_proof(owner: Person, project: Project
     module.write_text(clean + BUG.format(bug=" + 1"), "utf-8")
     _commit(owner.cwd, "with a bug")
     module.write_text(clean + BUG.format(bug=""), "utf-8")
-    tests = sorted(owner.cwd.glob("**/test_*.py")) or sorted(owner.cwd.glob("**/*_test.py"))
-    folder = tests[0].parent if tests else owner.cwd
-    (folder / "test_bailiwick_total.py").write_text(TEST.format(package=project.package), "utf-8")
+    _add_test(owner.cwd, TEST.format(package=project.package, first=f"import {project.first}\n" * bool(project.first)))
     fixed = owner.runs("gate", timeout=SECONDS)
     assert fixed.code == 0, fixed.out[-6000:]
     assert "1 new test fails on the base and passes here: " in fixed.out
