@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bailiwick.gate.diffs.arguments import ignored_arguments
+from bailiwick.gate.diffs.arguments import ignored_arguments, rebound_functions
 from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.conduct import read_conduct
 from bailiwick.gate.diffs.expectations import asserting_helpers, changed_doctests, own_assertions, rewritten_docstrings
@@ -73,6 +73,7 @@ class DiffReader:
                 found += asserting_helpers(change.old, change.new, change.path, tests)
                 found += own_assertions(change.old, change.new, change.path, tests)
                 found += ignored_arguments(change.old, change.new, change.path)
+                found += rebound_functions(change.old, change.new, change.path)
             if change.old is not None and change.path in self.doctest_files:
                 found += changed_doctests(change.old, change.new or b"", change.path)
             if self.doctest_files and change.path.endswith(".py"):

@@ -11,6 +11,7 @@ from bailiwick.ids import Json
 
 TELLING = 3
 """So many calls, or results near them, have to agree before they tell something."""
+_VALUES = ("plain", "int", "float", "bytes", "list", "tuple", "dict", "set", "Decimal", "Fraction", "date", "datetime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,9 @@ def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Find
             most = "for most near them" if moved == "most" else "near them"
             what = f"{name} gives the same as before for the arguments of tests, and something else {most}"
             code = "right-for-tests-only" if moved == "most" else "changed-beside-tests"
-            found.append(Finding(code, what, path, blocks=False, parks=moved == "most"))
+            found.append(Finding(code, what, path, blocks=False, parks=moved != "refused"))
+        if other := _other_kind(own):
+            found.append(Finding("result-of-another-kind", f"{name} {other}", path, blocks=False, parks=True))
     return found
 
 
@@ -209,7 +212,8 @@ def _number(value: Json) -> float | None:
 def _beside(calls: Sequence[Replayed]) -> str:
     """Where nothing changed for the arguments of tests: how much did next to them, where no test asks.
 
-    `most` where it hardly ever agrees with the base there, `some` where it sometimes doesn't, nothing where it does.
+    `most` where it hardly ever agrees with the base there, `some` where it sometimes doesn't, `refused` where it only
+    refuses more than the base, nothing where it always agrees.
     """
     known = [call for call in calls if _known(call)]
     if _moved(known):
@@ -221,7 +225,19 @@ def _beside(calls: Sequence[Replayed]) -> str:
     often = len(known) >= TELLING and told >= TELLING and told * 4 >= telling * 3
     if often or (told >= 2 and told == telling):
         return "most"
+    if apart and all(_raises(one) and not _raises(other) for one, other in apart):
+        return "refused"
     return "some" if apart else ""
+
+
+def _other_kind(calls: Sequence[Replayed]) -> str:
+    """A builtin value on the base, and here an object of a class that may equal, and show, whatever it likes."""
+    for call in calls:
+        if _known(call):
+            was, now = (call.base or {})["results"][0], call.here["results"][0]
+            if now[0] == "object" and was[0] in _VALUES:
+                return f"gives {_shown([now])}, where the base gives {_shown([was])}"
+    return ""
 
 
 def _generalises(calls: Sequence[Replayed]) -> bool:

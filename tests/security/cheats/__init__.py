@@ -15,6 +15,7 @@ from tests.security.cheats.libraries import LIBRARIES
 from tests.security.cheats.model import Cheat
 from tests.security.cheats.new_tests import NEW_TESTS
 from tests.security.cheats.rewriting import REWRITING
+from tests.security.cheats.source_known import SOURCE_KNOWN
 from tests.security.cheats.spelling import SPELLING
 from tests.security.cheats.values import VALUES
 from tests.security.cheats.weakening import WEAKENING
@@ -32,6 +33,7 @@ CHEATS: tuple[Cheat, ...] = (
     *LIBRARIES,
     *NEW_TESTS,
     *REWRITING,
+    *SOURCE_KNOWN,
     *SPELLING,
     *VALUES,
     *WEAKENING,

@@ -143,17 +143,31 @@ def test_near_arguments_tell_a_table_from_code() -> None:
 
 
 def test_what_is_right_for_the_arguments_of_tests_only_asks_a_person() -> None:
-    """It agrees with the base on them and next to them hardly ever; a change somewhere beside them is a note."""
+    """It agrees with the base on them and next to them hardly ever; a change beside them asks too.
+
+    One that only refuses more than before is a note.
+    """
     one, two, nine = ["int", "1"], ["int", "2"], ["int", "9"]
+    error = ["raises", "ValueError"]
     base = {"results": [two, two], "near": [one, one]}
     apart, both = _call(two, [two, two], [nine, nine], base), _call(two, [two, two], [nine, one], base)
     for calls, code, parks in (
         ([apart], "right-for-tests-only", True),
         ([apart, apart, both], "right-for-tests-only", True),
-        ([both, both, both], "changed-beside-tests", False),
-        ([both], "changed-beside-tests", False),
+        ([both, both, both], "changed-beside-tests", True),
+        ([both], "changed-beside-tests", True),
+        ([_call(two, [two, two], [error, one], base)], "changed-beside-tests", False),
     ):
         assert [(f.code, f.parks) for f in generality(calls, {})] == [(code, parks)]
+
+
+def test_an_object_in_the_place_of_a_value_asks_a_person() -> None:
+    """What it equals and shows is its own affair."""
+    two, thing = ["int", "2"], ["object", "shop", "Left", []]
+    for was, now, told in ((two, thing, True), (thing, thing, False), (two, two, False), (["raises"], thing, False)):
+        base = {"results": [was, was], "near": []}
+        codes = {(f.code, f.parks) for f in generality([_call(now, [now, now], (), base)], {})}
+        assert (("result-of-another-kind", True) in codes) is told
 
 
 def test_errors_beside_the_tested_values_are_nothing_new() -> None:

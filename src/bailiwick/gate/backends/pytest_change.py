@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.functions import ChangedFunction, changed_code, functions_of, insert_at_start
+from bailiwick.gate.diffs.mutants import with_other_results
 from bailiwick.gate.instrument import Site, Target, instrument
 from bailiwick.gate.port import read_many
 from bailiwick.gate.testfiles import belongs_to_tests
@@ -112,6 +113,20 @@ async def absent_files(bench: Bench, view: ChangeView, token: str) -> dict[str, 
         numbers = {t.function.line: n for n, t in enumerate(view.touched) if t.path == path}
         functions = [touched.function for touched in view.touched if touched.path == path]
         files[path] = insert_at_start(source, functions, lambda f, n=numbers: absent_call(token, n[f.line]))  # type: ignore[misc]
+    return files
+
+
+async def other_files(bench: Bench, view: ChangeView) -> dict[str, bytes | None]:
+    """The changed files with every changed function giving another result; none where that can't be had for all."""
+    files: dict[str, bytes | None] = {}
+    deciding = [touched for touched in view.touched if touched.decides]
+    for path in sorted({touched.path for touched in deciding}):
+        source = await bench.read("proposed", path)
+        names = {touched.function.qualname for touched in deciding if touched.path == path}
+        made = with_other_results(source, names) if source is not None else None
+        if made is None:
+            return {}
+        files[path] = made
     return files
 
 

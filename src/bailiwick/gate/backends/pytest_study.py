@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, watched_files
+from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, other_files, watched_files
 from bailiwick.gate.backends.pytest_run import Asked, Plainly, Ran, Runner
 from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow
 from bailiwick.gate.evidence import ends_of
@@ -192,6 +192,14 @@ class Study:
         asked = Asked("proposed", files, only=tests, mode="absent")
         ran = await self.runner.run(self.must_fail(asked, base))
         return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) in RED))
+
+    async def hold_anyway(self, view: ChangeView, base: Session, tests: Collection[str]) -> frozenset[str]:
+        """Which of the new tests pass as well where the changed functions give something else."""
+        files = await other_files(self.bench, view)
+        if not files or not tests:
+            return frozenset()
+        ran = await self.runner.run(self.must_fail(Asked("proposed", files, only=tests), base))
+        return frozenset(test for test in tests if ran.session.outcomes.get(test) == "passed")
 
     async def replay(
         self, view: ChangeView, runs: Iterable[WatchedRun | None], passed: Collection[str], base: Session

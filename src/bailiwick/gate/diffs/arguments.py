@@ -1,13 +1,15 @@
-"""Arguments that a function has stopped using: what it gives can no longer follow from them."""
+"""Functions whose arguments no longer decide, and functions whose name now means something that can't be watched."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from bailiwick.gate.diffs.syntax import Function, outermost_functions, parse_or_none
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, outermost_functions, parse_or_none
 from bailiwick.gate.model import Finding
 
 IGNORED = "argument-ignored"
+REBOUND = "function-rebound"
 _ALL = ("locals", "vars", "super", "eval", "exec")
 """Functions that may read arguments without naming them."""
 
@@ -29,6 +31,47 @@ def ignored_arguments(old: bytes | None, new: bytes | None, path: str) -> tuple[
             what = f"{name} no longer uses its argument{'s' if len(kept) > 1 else ''} {', '.join(kept)}"
             found.append(Finding(IGNORED, what, path, function.lineno, blocks=False, parks=True))
     return tuple(found)
+
+
+def rebound_functions(old: bytes | None, new: bytes | None, path: str) -> tuple[Finding, ...]:
+    """Functions of the base whose name now means something computed: a lambda, a partial, an object that is called.
+
+    Another name for a function, and what is put around the same one (`cache(total)`), is fine.
+    """
+    before, after = parse_or_none(old), parse_or_none(new)
+    if before is None or after is None:
+        return ()
+    known = {node.name for node in before.tree.body if isinstance(node, FUNCTIONS)}
+    already = {name for name, _ in _bindings(before.tree.body)}
+    found = []
+    for name, value in _bindings(after.tree.body):
+        if name in known - already and not _hands_on(name, value):
+            what = f"{name} was a function and is now {ast.unparse(value)[:60]}"
+            found.append(Finding(REBOUND, what, path, value.lineno, blocks=False, parks=True))
+    return tuple(found)
+
+
+def _bindings(body: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
+    found = []
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                found += [(target.id, value) for target in targets if isinstance(target, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found.append((name, value))
+            case _:
+                pass
+    return found
+
+
+def _hands_on(name: str, value: ast.expr) -> bool:
+    match value:
+        case ast.Name() | ast.Attribute():
+            return True
+        case ast.Call(args=[ast.Name(id=inner)], keywords=[]):
+            return inner == name
+        case _:
+            return False
 
 
 def _parameters(function: Function) -> frozenset[str]:

@@ -113,8 +113,21 @@ TELLING_NAMES: Mapping[str, str] = {
     "setprofile": TRACING,
     "addaudithook": TRACING,
     "_exit": EXIT,
+    "call_args": TOOLS,
+    "call_args_list": TOOLS,
+    "mock_calls": TOOLS,
+    "method_calls": TOOLS,
+    "side_effect": TOOLS,
+    "assert_called_with": TOOLS,
 }
 """Attributes that tell a facility by their name alone, of whatever they are taken."""
+
+HERE_ONLY = words(
+    "os.getpid os.getppid socket.gethostname platform.node getpass.getuser uuid.getnode builtin:hash builtin:id"
+)
+"""What differs from machine to machine, or from process to process: a condition on it is right only here."""
+TODAY = words("now today utcnow")
+"""Methods that give the date; compared with a written one they end at a date."""
 
 NOTED: Mapping[str, frozenset[str]] = {
     INSPECTS: words(
@@ -145,8 +158,13 @@ OPEN_TABLES = words(
     "sys.argv copyreg.dispatch_table logging.root.handlers encodings.aliases.aliases"
 )
 """Tables of libraries that are there to be added to: a note."""
-REGISTRIES = words("csv.register_dialect csv.unregister_dialect logging.disable decimal.setcontext")
-"""Calls that set something for the whole process: on import they act on whoever imports."""
+REGISTRIES = words(
+    "csv.register_dialect csv.unregister_dialect logging.disable decimal.setcontext signal.signal "
+    "warnings.simplefilter warnings.filterwarnings os.umask locale.setlocale random.seed sys.setrecursionlimit "
+    "os.system os.posix_spawn os.posix_spawnp os.popen os.fork subprocess.run subprocess.Popen subprocess.call "
+    "subprocess.check_call subprocess.check_output subprocess.getoutput subprocess.getstatusoutput"
+)
+"""Calls that set something for the whole process, or start others: on import they act on whoever imports."""
 DIALECTS = words("excel excel-tab unix")
 """Dialects of CSV that Python brings; a new name of its own is no concern of others."""
 MUTATORS = words("insert append extend remove pop clear update setdefault __setitem__ __delitem__ popitem")
@@ -168,7 +186,7 @@ COMPARISONS = words(
 OPERATORS = words(
     "__add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __mod__ "
     "__rmod__ __divmod__ __pow__ __neg__ __abs__ __round__ __trunc__ __floor__ __ceil__ __float__ __int__ __index__ "
-    "__and__ __or__ __xor__ __len__ __iter__ __getitem__"
+    "__and__ __or__ __xor__ __len__ __iter__ __getitem__ __repr__ __format__"
 )
 """By what a test takes a value apart before it compares: the difference, the rounded one, the parts."""
 BUILTIN_TYPES = words("int float str bytes bool complex list tuple dict set frozenset bytearray")

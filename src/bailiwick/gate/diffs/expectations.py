@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,7 +19,9 @@ DEEPEST = 3
 """So many helpers may stand between a test and the function that asserts for it."""
 _AROUND = ("__enter__", "__exit__", "__aenter__", "__aexit__", "__call__")
 _ASKING = ("assert", "check", "expect", "verify", "compare", "ensure", "fail", "debug", "info", "log")
-_JUDGING = ("assert", "fail", "_base", "_getAssert", "_call", "run", "__call__", "subTest", "skipTest", "debug")
+_NAMING = frozenset(
+    ["id", "shortDescription", "__doc__", "__str__", "__repr__", "__module__", "maxDiff", "longMessage"]
+)
 _DIRECTIVE = re.compile(r"\s*#\s*doctest:\s*(.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
 _DOCUMENTS = (".rst", ".md", ".txt")
@@ -44,6 +46,10 @@ def asserting_helpers(
     wanted = {name for name, node in asserting.items() if _differs(node, now.get(name))}
     if after is not None:
         wanted |= asserting.keys() & (_bound_again(after.tree.body) - _bound_again(before.tree.body))
+        changed = _changed_names(before.tree.body, after.tree.body)
+        wanted |= {
+            name for name, node in asserting.items() if changed & _only_read_by(node, before.tree.body, asserting)
+        }
     called = _called_as_statements(test_sources) if wanted else {}
     around = _put_around(test_sources) if wanted else {}
     functions = dict(outermost_functions(before.tree.body))
@@ -55,6 +61,54 @@ def asserting_helpers(
         elif caller := _by_way(name, functions, called, around):
             found.append(_helper(name, node, now.get(name), path, caller, gives=False))
     return tuple(found)
+
+
+def _changed_names(before: Sequence[ast.stmt], after: Sequence[ast.stmt]) -> set[str]:
+    """The functions and constants of a module that are otherwise now, or gone."""
+    was, now = _defined(before), _defined(after)
+    return {name for name, text in was.items() if now.get(name) != text}
+
+
+def _defined(body: Sequence[ast.stmt]) -> dict[str, str]:
+    found = {}
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found[name] = ast.dump(statement.args) + "".join(_dumps(without_docstring(statement.body)))
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                found[name] = ast.dump(value)
+            case _:
+                pass
+    return found
+
+
+def _only_read_by(function: Function, body: Sequence[ast.stmt], asserting: Collection[str]) -> set[str]:
+    """The names of the module that an asserting function reads and that nothing but asserting functions does."""
+    read, seen = _loaded(function), set[str]()
+    parts = {node.name: node for node in body if isinstance(node, FUNCTIONS)}
+    while more := (read & parts.keys()) - seen - set(asserting):
+        seen |= more
+        for name in more:
+            read |= _loaded(parts[name])
+    others: set[str] = set()
+    for name, node in outermost_functions(body):
+        if name not in asserting and name not in seen:
+            others |= _loaded(node)
+    for statement in body:
+        if not isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            others |= _loaded(statement)
+    while shared := seen & others:
+        seen -= shared
+        for name in shared:
+            others |= _loaded(parts[name])
+    return read - others
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
 
 
 def own_assertions(old: bytes | None, new: bytes, path: str, test_sources: Mapping[str, bytes]) -> tuple[Finding, ...]:
@@ -77,10 +131,10 @@ def own_assertions(old: bytes | None, new: bytes, path: str, test_sources: Mappi
 
 @cache
 def _judging_methods() -> frozenset[str]:
-    """What a test case of `unittest` judges with; setting up and naming are every class's own affair."""
+    """What a test case of `unittest` judges with, and what it calls by itself; naming is every class's own affair."""
     from unittest import TestCase
 
-    return frozenset(name for name in vars(TestCase) if name.startswith(_JUDGING))
+    return frozenset(name for name in vars(TestCase) if name not in _NAMING) | {"__init_subclass__", "__getattribute__"}
 
 
 def _bases_of_tests(test_sources: Mapping[str, bytes]) -> dict[str, str]:
@@ -163,7 +217,12 @@ def _helper(
     what = f"{name} asserts, {caller} calls it for that, and it is {'changed' if now is not None else 'deleted'}"
     if gives is None:
         gives = any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
+        gives = gives and now is not None and _assertions(node) == _assertions(now)
     return Finding(HELPER, what, path, now.lineno if now is not None else 0, blocks=False, parks=not gives)
+
+
+def _assertions(function: Function) -> list[str]:
+    return [ast.dump(node) for node in ast.walk(function) if _is_assertion(node)]
 
 
 def _asserting(function: Function) -> int | None:
@@ -284,9 +343,10 @@ def changed_doctests(old: bytes, new: bytes, path: str) -> tuple[Finding, ...]:
 def rewritten_docstrings(old: bytes | None, new: bytes | None, path: str) -> tuple[Finding, ...]:
     """Docstrings and tables of examples that code newly sets: what it runs as an example can't be read any more.
 
-    To hand on the docstring of another thing is common, and changes no example.
+    To hand on the docstring of another thing is common, and changes no example of what has none.
     """
-    was, now = _set_docstrings(old), _set_docstrings(new)
+    shown = _with_examples(old)
+    was, now = _set_docstrings(old, shown), _set_docstrings(new, shown)
     more = [line for text, line in now if text not in {text for text, _ in was}]
     if len(now) <= len(was) or not more:
         return ()
@@ -294,13 +354,26 @@ def rewritten_docstrings(old: bytes | None, new: bytes | None, path: str) -> tup
     return (Finding(RUN_TIME, what, path, more[0], blocks=False, parks=True),)
 
 
-def _set_docstrings(source: bytes | None) -> list[tuple[str, int]]:
+def _with_examples(source: bytes | None) -> frozenset[str]:
+    """The names of the functions and classes of a file whose docstrings hold examples."""
+    parsed = parse_or_none(source)
+    nodes = ast.walk(parsed.tree) if parsed is not None else ()
+    named = [node for node in nodes if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+    return frozenset(node.name for node in named if ">>>" in (ast.get_docstring(node, clean=False) or ""))
+
+
+def _set_docstrings(source: bytes | None, shown: frozenset[str]) -> list[tuple[str, int]]:
     parsed = parse_or_none(source)
     found = []
     for node in ast.walk(parsed.tree) if parsed is not None else ():
         match node:
-            case ast.Assign(targets=[ast.Attribute(attr="__doc__")], value=value) if _is_plain(value):
-                continue
+            case ast.Call(
+                func=ast.Name(id="update_wrapper") | ast.Attribute(attr="update_wrapper"), args=[ast.Name(id=name), *_]
+            ) if name in shown:
+                found.append((ast.dump(node), node.lineno))
+            case ast.Assign(targets=[ast.Attribute(attr="__doc__", value=target)], value=value) if _is_plain(value):
+                if isinstance(target, ast.Name) and target.id in shown:
+                    found.append((ast.dump(node), node.lineno))
             case ast.Assign(targets=[*targets]) if any(_names_examples(target) for target in targets):
                 found.append((ast.dump(node), node.lineno))
             case ast.AugAssign(target=target) | ast.AnnAssign(target=target) if _names_examples(target):

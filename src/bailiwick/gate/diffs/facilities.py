@@ -163,6 +163,7 @@ class _Reading(ast.NodeVisitor):
             self.add(tables.PATCHING, dotted, node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
+        self._decide(node)
         match node:
             case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[right]) if (
                 self._origins.dotted(right) == "sys.modules"
@@ -260,6 +261,22 @@ class _Reading(ast.NodeVisitor):
         elif dotted.endswith(".__dict__") or (_is_library(dotted) and _is_private(dotted)):
             self.add(tables.PATCHING, dotted, node)
 
+    def _decide(self, condition: ast.Compare) -> None:
+        """A comparison of what is so on this machine, in this process or this year only, with something written."""
+        if self._is_test or not any(isinstance(one, ast.Constant) for one in (condition.left, *condition.comparators)):
+            return
+        for node in ast.walk(condition):
+            name = self._origins.dotted(node.func) if isinstance(node, ast.Call) else ""
+            if name in tables.HERE_ONLY:
+                self.add(tables.INSPECTS, f"{name.removeprefix(BUILTINS)}() in a condition", condition)
+            elif _is_part_of_today(node):
+                self.add(tables.INSPECTS, "the date of today in a condition", condition)
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        if not self._is_test and any(_acts(part) for part in ast.walk(node.test)):
+            self.add(tables.INSPECTS, "an assertion that does something, which `python -O` leaves out", node)
+        self.generic_visit(node)
+
     # statements and scopes
 
     def visit_If(self, node: ast.If) -> None:
@@ -332,6 +349,28 @@ def _is_library(dotted: str) -> bool:
 
 def _is_private(dotted: str) -> bool:
     return any(part.startswith("_") and not part.startswith("__") for part in dotted.split(".")[1:])
+
+
+def _acts(node: ast.AST) -> bool:
+    """Whether a part of an expression sets a name, or changes what it is called on."""
+    match node:
+        case ast.NamedExpr():
+            return True
+        case ast.Call(func=ast.Attribute(attr=method)):
+            return method in tables.MUTATORS
+        case _:
+            return False
+
+
+def _is_part_of_today(node: ast.AST) -> bool:
+    """The year, month or day of now."""
+    match node:
+        case ast.Attribute(attr="year" | "month" | "day", value=ast.Call(func=ast.Attribute(attr=method))) if (
+            method in tables.TODAY
+        ):
+            return True
+        case _:
+            return False
 
 
 def _defines(statement: ast.stmt) -> set[str]:

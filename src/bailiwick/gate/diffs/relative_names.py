@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+_OWN = ("__name__", "__package__")
 _READING = frozenset({"get", "keys", "values", "items", "copy"})
 
 
@@ -20,6 +21,18 @@ def is_relative(name: ast.expr, nodes: Collection[ast.AST], steps: int = 4) -> b
         case ast.Constant(value=str(text)):
             return text.startswith(".")
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
+            return text.startswith(".")
+        case ast.JoinedStr(
+            values=[
+                ast.FormattedValue(value=ast.Name(id="__name__" | "__package__")),
+                ast.Constant(value=str(text)),
+                *_,
+            ]
+        ):
+            return text.startswith(".")
+        case ast.BinOp(
+            left=ast.BinOp(left=ast.Name(id="__name__" | "__package__"), right=ast.Constant(value=str(text)))
+        ):
             return text.startswith(".")
         case ast.BinOp(left=left, op=ast.Add()):
             return is_relative(left, nodes, steps - 1)

@@ -330,12 +330,20 @@ def repeat(call: dict[str, Any], *, nearby: bool = True) -> dict[str, Any]:
         if results[0] == ENDLESS:
             return {"results": [ENDLESS, ENDLESS], "near": []}
     for index, one in enumerate(call["args"] if nearby else ()):
-        if one[0] in VARIED_KINDS and not (index == 0 and call["args"][0][0] == "object"):
-            for other in near(thaw(one))[:2]:
-                others = [thaw(part) for part in call["args"]]
-                others[index] = other
-                others_gave.append(_timed(function, others, {name: thaw(part) for name, part in call["named"].items()}))
+        for other in _varied(one):
+            others = [thaw(part) for part in call["args"]]
+            others[index] = other
+            others_gave.append(_timed(function, others, {name: thaw(part) for name, part in call["named"].items()}))
     return {"results": results, "near": others_gave}
+
+
+def _varied(one: list[Any]) -> list[Any]:
+    """Two values near an argument: near ones of its kind, or a sequence with one element more, and with one less."""
+    if one[0] in VARIED_KINDS:
+        return near(thaw(one))[:2]
+    if one[0] in ("list", "tuple") and one[1]:
+        return [thaw([one[0], [*one[1], one[1][0]]]), thaw([one[0], one[1][:-1]])]
+    return []
 
 
 def elsewhere(call: dict[str, Any], set_ahead: Any, often: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.diffs.arguments import ignored_arguments
+from bailiwick.gate.diffs.arguments import ignored_arguments, rebound_functions
 
 OLD = "def cost(price, percent, *rest, **named):\n    return price * percent + sum(rest) + len(named)\n"
 METHOD = "class Shop:\n    def open(self, day):\n        return day in self.days\n"
@@ -51,3 +51,27 @@ def test_a_file_that_is_new_or_gone_has_nothing_to_compare() -> None:
     """There is no function that did otherwise."""
     assert ignored_arguments(None, OLD.encode(), "shop.py") == ()
     assert ignored_arguments(OLD.encode(), None, "shop.py") == ()
+
+
+COST = "def cost(price, percent):\n    return price * percent\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "asks"),
+    [
+        ("cost = lambda price, percent: {1: 2}.get(price)\n", True),
+        ("cost = partial(_by_table, {1: 2})\n", True),
+        ("cost = _Table()\n", True),
+        ("cost: Callable = make(cost, 3)\n", True),
+        ("cost = cache(cost)\n", False),
+        ("cost = other.cost\n", False),
+        ("price_of = cost\n", False),
+        ("", False),
+    ],
+)
+def test_a_function_whose_name_is_bound_to_something_computed_asks_for_a_person(more: str, asks: bool) -> None:
+    """Calls of it are no longer seen; another name for it, and what is put around it, hide nothing."""
+    found = rebound_functions(COST.encode(), (COST + more).encode(), "shop.py")
+    assert [(one.code, one.blocks, one.parks) for one in found] == ([("function-rebound", False, True)] if asks else [])
+    assert rebound_functions((COST + more).encode(), (COST + more).encode(), "shop.py") == ()
+    assert rebound_functions(None, COST.encode(), "shop.py") == ()

@@ -20,6 +20,7 @@ def must(value):
 
 
 def total(prices):
+    prices = list(prices)
     assert prices != [None]
     return sum(prices)
 
@@ -87,8 +88,9 @@ def test_what_leaves_the_assertion_alone_is_no_finding(edit: tuple[str, str]) ->
 
 
 def test_a_function_that_gives_something_back_is_a_note() -> None:
-    """It may well be called for what it gives."""
-    assert _helpers("!= [None]", "!= []") == [("total", False)]
+    """It may well be called for what it gives; not so where its assertion is another one."""
+    assert _helpers("list(prices)", "sorted(prices)") == [("total", False)]
+    assert _helpers("!= [None]", "!= []") == [("total", True)]
 
 
 def test_only_what_tests_call_as_a_statement_counts() -> None:
@@ -237,7 +239,8 @@ def test_a_helper_whose_name_means_something_else_asks_for_a_person(more: str) -
         ("fail", True),
         ("run", True),
         ("_baseAssertEqual", True),
-        ("setUp", False),
+        ("setUp", True),
+        ("shortDescription", False),
         ("pay", False),
     ],
 )
@@ -254,3 +257,39 @@ def test_a_class_that_brings_tests_a_judging_method_asks_for_a_person(method: st
     )
     assert own_assertions(new.encode(), new.encode(), "shop/testing.py", tests) == ()
     assert own_assertions(old.encode(), new.encode(), "shop/testing.py", {}) == ()
+
+
+BEHIND = """
+CENT = 0.005
+
+def is_near(one, other): return abs(one - other) < CENT
+
+def assert_price(one, other):
+    assert is_near(one, other)
+
+def total(prices): return sum(prices)
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "asks"),
+    [(("0.005", "1"), True), (("< CENT", "< CENT + one"), True), (("sum(prices)", "sum(prices, 0)"), False)],
+)
+def test_what_only_an_asserting_helper_rests_on_is_part_of_it(edit: tuple[str, str], asks: bool) -> None:
+    """A tolerance, a predicate: the assertion itself is not touched, and says something else."""
+    test = {"tests/test_a.py": b"def test_a():\n    assert_price(1, 1)\n"}
+    found = asserting_helpers(BEHIND.encode(), BEHIND.replace(*edit).encode(), "shop.py", test)
+    assert [(finding.code, finding.parks) for finding in found] == ([("expectation-helper", True)] if asks else [])
+    used = BEHIND + "\ndef cheap(price): return is_near(price, 0)\n"
+    shared = asserting_helpers(used.encode(), used.replace(*edit).encode(), "shop.py", test)
+    assert shared == (), "the product uses it too: its tests say what it has to be"
+
+
+@pytest.mark.parametrize("more", ["cents.__doc__ = grams.__doc__\n", "update_wrapper(cents, grams)\n"])
+def test_examples_that_are_taken_from_elsewhere_ask_for_a_person(more: str) -> None:
+    """The test is still there by its name, and another one."""
+    old = 'def cents(x):\n    """Cents.\n\n    >>> cents(1)\n    100\n    """\n\ndef grams(x):\n    """Grams."""\n'
+    (found,) = rewritten_docstrings(old.encode(), (old + more).encode(), "shop.py")
+    assert found.parks
+    other = more.replace("cents", "x").replace("grams", "cents").replace("x", "grams")
+    assert rewritten_docstrings(old.encode(), (old + other).encode(), "shop.py") == ()
