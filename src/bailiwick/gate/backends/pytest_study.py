@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, other_files, watched_files
 from bailiwick.gate.backends.pytest_run import Asked, Plainly, Ran, Runner
-from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow
+from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow, using_results
 from bailiwick.gate.evidence import ends_of
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
 from bailiwick.gate.judging import WatchedRun, vacuous_findings, watched_findings
 from bailiwick.gate.model import Finding
-from bailiwick.gate.outcomes import RED, Session, TestOutcome, read_session
+from bailiwick.gate.outcomes import Session, TestOutcome, read_session
 from bailiwick.gate.plainly import Alone, could_be_alone, undeclared
 from bailiwick.gate.port import read_many
 from bailiwick.gate.replays import Replayed
@@ -187,19 +187,21 @@ class Study:
         )
 
     async def notice_new(self, view: ChangeView, base: Session, tests: Collection[str]) -> tuple[str, ...]:
-        """Which of the new tests notice that the changed functions raise."""
+        """Which of the new tests notice that the changed functions raise, if only by not being importable then."""
         files = await absent_files(self.bench, view, self._token)
         asked = Asked("proposed", files, only=tests, mode="absent")
         ran = await self.runner.run(self.must_fail(asked, base))
-        return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) in RED))
+        return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) != "passed"))
 
     async def hold_anyway(self, view: ChangeView, base: Session, tests: Collection[str]) -> frozenset[str]:
-        """Which of the new tests pass as well where the changed functions give something else."""
-        files = await other_files(self.bench, view)
-        if not files or not tests:
+        """Which of the new tests pass as well where changed functions, whose results they use, give something else."""
+        names = {touched.function.name for touched in view.touched if touched.decides}
+        asked = using_results({test: test.partition("::")[0] for test in tests}, view.tests, names)
+        files = await other_files(self.bench, view) if asked else {}
+        if not files:
             return frozenset()
-        ran = await self.runner.run(self.must_fail(Asked("proposed", files, only=tests), base))
-        return frozenset(test for test in tests if ran.session.outcomes.get(test) == "passed")
+        ran = await self.runner.run(self.must_fail(Asked("proposed", files, only=asked), base))
+        return frozenset(test for test in asked if ran.session.outcomes.get(test) == "passed")
 
     async def replay(
         self, view: ChangeView, runs: Iterable[WatchedRun | None], passed: Collection[str], base: Session

@@ -30,6 +30,29 @@ def empty_proofs(tests: Mapping[str, str], sources: Mapping[str, bytes], touched
     return frozenset(found)
 
 
+def using_results(tests: Mapping[str, str], sources: Mapping[str, bytes], names: Collection[str]) -> frozenset[str]:
+    """Those of the tests (id and file) that do something with what they get from functions of these names."""
+    found: set[str] = set()
+    for path in set(tests.values()):
+        parsed = parse_or_none(sources.get(path))
+        functions = outermost_functions(parsed.tree.body) if parsed is not None else ()
+        using = {name.rpartition(".")[2] for name, node in functions if _uses_a_result(node, names)}
+        found |= {test for test, file in tests.items() if file == path and _name(test) in using}
+    return frozenset(found)
+
+
+def _uses_a_result(function: Function, names: Collection[str]) -> bool:
+    dropped = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in names:
+                if id(node) not in dropped:
+                    return True
+            case _:
+                pass
+    return False
+
+
 def hollow(tests: Mapping[str, str], sources: Mapping[str, bytes]) -> dict[str, tuple[str, int]]:
     """Those of the tests (id and file) with an assertion that holds whatever the product gives: where it stands."""
     found: dict[str, tuple[str, int]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow
+from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow, using_results
 
 TOUCHED = {"discount", "_off"}
 
@@ -89,3 +89,20 @@ def test_the_same_call_twice_under_names_is_no_proof() -> None:
     """It compares the change with itself, one step further away."""
     text = "def test_new():\n    one = taxed(1)\n    two = taxed(1)\n    assert one == two\n"
     assert empty_proofs({"t.py::test_new": "t.py"}, {"t.py": text.encode()}, {"taxed"}) == {"t.py::test_new"}
+
+
+@pytest.mark.parametrize(
+    ("body", "used"),
+    [
+        ("assert total([1])", True),
+        ("found = shop.total([1])", True),
+        ("with pytest.raises(ValueError):\n        total([])", False),
+        ("total([1])\n    sender.send.assert_called_once()", False),
+        ("assert other([1])", False),
+    ],
+)
+def test_a_test_uses_a_result_or_only_the_effect(body: str, used: bool) -> None:
+    """Whether another result has to be noticed."""
+    source = f"def test_a():\n    {body}\n"
+    found = using_results({"t.py::test_a": "t.py"}, {"t.py": source.encode()}, {"total"})
+    assert found == (frozenset({"t.py::test_a"}) if used else frozenset())
