@@ -184,12 +184,12 @@ class _Judgement:
         findings += await self._replay_findings(calls, alone, watched, chosen)
         doubtful = _doubted(watched, chosen)
         noticing, proof, anyway = self._noticing(), added.proof, frozenset[str]()
-        if added.passed and view.touched and (proof or not noticing):
+        if added.passed and view.noticeable and (proof or not noticing):
             new = await study.notice_new(view, base, added.passed)
             noticing = noticing or new
             anyway = await study.hold_anyway(view, base, frozenset(proof) & frozenset(new))
             proof = tuple(test for test in proof if test in new and test not in anyway)
-        if added.passed and not proof and any(one.decides for one in view.touched) and (added.proof or not noticing):
+        if added.passed and not proof and view.noticeable and (added.proof or not noticing):
             findings.append(_missing_the_change(added.passed, anyway))
         outcome = _outcome(here, excused, findings)
         ran = self.ran

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bailiwick.gate.outcomes import Item
     from bailiwick.gate.port import Bench, Which
 
+_AT_IMPORT = ("__init_subclass__", "__set_name__", "__prepare__")
 MOST_FILES = 600
 """Test files and their helpers that are instrumented at once."""
 
@@ -47,6 +48,11 @@ class ChangeView:
     """Changed Python files that are no tests."""
     loose: frozenset[str] = frozenset()
     """Those of them in which code outside of functions changed."""
+
+    @property
+    def noticeable(self) -> bool:
+        """Whether some changed function is called while tests run; hooks of classes are when they are imported."""
+        return any(touched.decides and touched.function.name not in _AT_IMPORT for touched in self.touched)
 
     @property
     def with_tests(self) -> tuple[str, ...]:
