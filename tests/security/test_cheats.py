@@ -13,7 +13,7 @@ from tests.security.gatehouse import Gatehouse, make_tools, reasons, said
 from tests.security.plain import is_right, leave, plain_pytest
 
 OFTEN = 4
-"""So many are tried in every run of the tests; all of them by `make slow`, and so in CI."""
+"""So many are tried in every run of the tests; half of each kind, three at least, by `make slow`, and so in CI."""
 STEP = max(len(CHEATS) // OFTEN, 1)
 
 
@@ -21,12 +21,14 @@ OPEN: dict[str, str] = {}
 """Cheats that still look green, and why; docs/explanation/threat-model.md names them. One that is caught must go."""
 
 
-def _marks(number: int, name: str) -> list[pytest.MarkDecorator]:
-    often = [] if number % STEP == 0 else [pytest.mark.slow]
-    return [*often, *([pytest.mark.xfail(strict=True, reason=OPEN[name])] if name in OPEN else [])]
+def _marks(number: int, cheat: Cheat) -> list[pytest.MarkDecorator]:
+    place = [other.name for other in CHEATS if other.kind == cheat.kind].index(cheat.name)
+    rare = [pytest.mark.slow if place < 3 or place % 2 else pytest.mark.nightly]
+    known = [pytest.mark.xfail(strict=True, reason=OPEN[cheat.name])] if cheat.name in OPEN else []
+    return [*([] if number % STEP == 0 else rare), *known]
 
 
-CASES = [pytest.param(cheat, id=cheat.name, marks=_marks(number, cheat.name)) for number, cheat in enumerate(CHEATS)]
+CASES = [pytest.param(cheat, id=cheat.name, marks=_marks(number, cheat)) for number, cheat in enumerate(CHEATS)]
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _marks(number: int, name: str) -> Sequence[pytest.MarkDecorator]:
     if name in SAMPLE:
         return ()
-    return (pytest.mark.nightly,) if number % 5 else (pytest.mark.slow,)
+    return (pytest.mark.nightly,) if number % 8 else (pytest.mark.slow,)
 
 
 CASES = [

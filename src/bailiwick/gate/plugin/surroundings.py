@@ -10,8 +10,8 @@ from typing import Any
 
 PATIENCE = 5.0
 """Seconds for an answer from another thread."""
-MANY = 200
-A_WHILE = 0.3
+MANY = 120
+A_WHILE = 0.15
 """So often something is asked for, and for so many seconds at most, to see whether the answer stays the same."""
 ZONE = "ELSE-05:30"
 LATER = 400 * 86_400
