@@ -66,8 +66,9 @@ def project(folder: Path, number: int, rounds: int) -> Reading:
 def _fetched(folder: Path, name: str) -> Path:
     known = next(project for project in PROJECTS if project.name == name)
     home = pwd.getpwuid(os.getuid()).pw_dir
+    python = Path(sys.base_prefix) / "bin" / "python3"  # which has pip; the benchmarks' own environment has not
     done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "projects" / "index.py", known.name, known.version, folder],
+        [python, ROOT / "tests" / "projects" / "index.py", known.name, known.version, folder],
         env={**os.environ, "HOME": home}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:
@@ -129,3 +130,6 @@ async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading
             if report.verdict != "green":
                 raise PartFailed(f"{name}: the gate is {report.verdict}")
     return {key: min(values) for key, values in taken.items()}
+
+
+PARTS = {"project": project}
