@@ -56,11 +56,7 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _machine_zone() -> str | None:
-    return None
-
-
-_find_zone: Callable[[], str | None] = _machine_zone
+_find_zone: Callable[[], str | None] = lambda: None  # noqa: E731  the machine's own, until somebody names one
 
 
 def show_times_in(find: Callable[[], str | None]) -> None:

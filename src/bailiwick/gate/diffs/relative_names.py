@@ -22,18 +22,11 @@ def is_relative(name: ast.expr, nodes: Collection[ast.AST], steps: int = 4) -> b
             return text.startswith(".")
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text.startswith(".")
-        case ast.JoinedStr(
-            values=[
-                ast.FormattedValue(value=ast.Name(id="__name__" | "__package__")),
-                ast.Constant(value=str(text)),
-                *_,
-            ]
-        ):
-            return text.startswith(".")
-        case ast.BinOp(
-            left=ast.BinOp(left=ast.Name(id="__name__" | "__package__"), right=ast.Constant(value=str(text)))
-        ):
-            return text.startswith(".")
+        case (
+            ast.JoinedStr(values=[ast.FormattedValue(value=ast.Name(id=own)), ast.Constant(value=str(text)), *_])
+            | ast.BinOp(left=ast.BinOp(left=ast.Name(id=own), right=ast.Constant(value=str(text))))
+        ) if own in _OWN:
+            return text.startswith(".") and not _is_bound(own, nodes)
         case ast.BinOp(left=left, op=ast.Add()):
             return is_relative(left, nodes, steps - 1)
         case ast.Subscript(value=ast.Name(id=table)):
@@ -43,6 +36,15 @@ def is_relative(name: ast.expr, nodes: Collection[ast.AST], steps: int = 4) -> b
             return bool(given) and all(is_relative(value, nodes, steps - 1) for value in given)
         case _:
             return False
+
+
+def _is_bound(variable: str, nodes: Collection[ast.AST]) -> bool:
+    """Whether a file gives a name, which every module has, a meaning of its own."""
+    own = (node for node in nodes if isinstance(node, ast.Name | ast.arg))
+    return any(
+        one.arg == variable if isinstance(one, ast.arg) else one.id == variable and isinstance(one.ctx, ast.Store)
+        for one in own
+    )
 
 
 def _assigned(variable: str, nodes: Collection[ast.AST]) -> list[ast.expr]:

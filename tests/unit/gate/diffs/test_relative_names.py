@@ -15,6 +15,8 @@ RELATIVE = {
     "listed too": TABLE + "def f(n): i(LAZY[n])\ndef d(): return sorted({*globals(), *LAZY})\n",
     "a text": "def f(n): i(f'.parts.{n}', __name__)\n",
     "a sum": "def f(n): i('.' + n, __name__)\n",
+    "behind the own name": "def f(n): i(f'{__name__}.{n}')\n",
+    "a sum behind the own name": "def f(n): i(__package__ + '.' + n)\n",
 }
 OTHER = {
     "no dot in one": 'LAZY = {"a": ".a", "b": "sys"}\ndef f(n): i(LAZY[n], __name__)\n',
@@ -25,6 +27,9 @@ OTHER = {
     "a table with two meanings": TABLE + "LAZY = {}\ndef f(n): i(LAZY[n])\n",
     "a variable with two meanings": TABLE + "def f(n):\n    m = LAZY[n]\n    m = n\n    i(m)\n",
     "a loop variable": TABLE + "for m in x: i(m)\n",
+    "an own name without a dot": "def f(n): i(f'{__name__}{n}')\n",
+    "an own name that is set": "__name__ = 'os'\ndef f(n): i(f'{__name__}.{n}')\n",
+    "an own name that is given": "def f(n, __name__): i(__name__ + '.' + n)\n",
     "a text that begins elsewhere": "def f(n): i(f'{n}.parts')\n",
 }
 
