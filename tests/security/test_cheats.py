@@ -13,7 +13,7 @@ from tests.security.gatehouse import Gatehouse, make_tools, reasons, said
 from tests.security.plain import is_right, leave, plain_pytest
 
 OFTEN = 4
-"""So many are tried in every run of the tests; half of each kind, three at least, by `make slow`, and so in CI."""
+"""So many are tried in every run of the tests; all by `make slow`, and so in CI."""
 STEP = max(len(CHEATS) // OFTEN, 1)
 
 
@@ -22,10 +22,8 @@ OPEN: dict[str, str] = {}
 
 
 def _marks(number: int, cheat: Cheat) -> list[pytest.MarkDecorator]:
-    place = [other.name for other in CHEATS if other.kind == cheat.kind].index(cheat.name)
-    rare = [pytest.mark.slow if place < 3 or place % 2 else pytest.mark.nightly]
     known = [pytest.mark.xfail(strict=True, reason=OPEN[cheat.name])] if cheat.name in OPEN else []
-    return [*([] if number % STEP == 0 else rare), *known]
+    return [*([] if number % STEP == 0 else [pytest.mark.slow]), *known]
 
 
 CASES = [pytest.param(cheat, id=cheat.name, marks=_marks(number, cheat)) for number, cheat in enumerate(CHEATS)]

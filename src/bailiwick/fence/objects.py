@@ -23,6 +23,9 @@ NOTHING = "000000"
 _ARGUMENTS = 200
 _KEPT = 16
 """So many listings of trees are kept at most: a gate asks for the same few trees again and again."""
+_SMALL = 256 << 10
+_HELD = 16 << 20
+"""Bytes of files that are held at most, each not larger than `_SMALL`: a gate reads the same few again and again."""
 _FULL_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 Status = Literal["A", "M", "D", "T"]
@@ -59,6 +62,9 @@ class Objects:
         self.git = git
         self.git_dir = git_dir
         self._listed: dict[str, tuple[Entry, ...]] = {}
+        self._trees: dict[str, str] = {}
+        self._blobs: dict[str, bytes] = {}
+        self._bytes = 0
 
     def call(self, **options: object) -> Call:
         """A call that works on this git dir."""
@@ -84,6 +90,16 @@ class Objects:
             del self._listed[next(iter(self._listed))]
         return found
 
+    async def tree_of(self, treeish: str) -> str:
+        """The id of the tree that a commit has, or of that tree itself."""
+        found = self._trees.get(treeish)
+        if found is None:
+            words = ("rev-parse", "--verify", "--end-of-options", f"{treeish}^{{tree}}")
+            found = await self.git.line(*words, call=self.call())
+            if _FULL_ID.fullmatch(treeish):
+                self._trees[treeish] = found
+        return found
+
     async def _list(self, treeish: str, paths: tuple[str, ...] = ()) -> tuple[Entry, ...]:
         chosen = ("--", *paths) if paths else ()
         raw = await self.git.out("ls-tree", "-r", "-z", "--full-tree", _revision(treeish), *chosen, call=self.call())
@@ -94,22 +110,40 @@ class Objects:
         found = [entry for entry in await self.entries(treeish, (path,)) if entry.path == path]
         if not found or found[0].mode == SUBMODULE:
             return None
-        return await self.git.out("cat-file", "blob", found[0].id, call=self.call(keep=limit))
+        held = self._blobs.get(found[0].id)
+        if held is None or len(held) > limit:
+            held = await self.git.out("cat-file", "blob", found[0].id, call=self.call(keep=limit))
+            self._hold(found[0].id, held)
+        return held
+
+    def _hold(self, name: str, data: bytes) -> None:
+        """Hold the bytes of a file, and no longer those that were held for the longest."""
+        if len(data) > _SMALL or name in self._blobs:
+            return
+        self._blobs[name] = data
+        self._bytes += len(data)
+        while self._bytes > _HELD:
+            self._bytes -= len(self._blobs.pop(next(iter(self._blobs))))
 
     async def blobs(self, treeish: str, paths: Iterable[str], limit: int) -> dict[str, bytes]:
         """The bytes of some files of a tree, all of them by one process; what is larger than `limit` is left out."""
         wanted = set(paths)
         listed = [entry for entry in await self.entries(treeish) if entry.path in wanted]
-        found = [entry for entry in listed if entry.mode in (FILE, PROGRAM)]
+        files = [entry for entry in listed if entry.mode in (FILE, PROGRAM)]
+        held = {entry.path: self._blobs[entry.id] for entry in files if entry.id in self._blobs}
+        out = {path: data for path, data in held.items() if len(data) <= limit}
+        found = [entry for entry in files if entry.path not in held]
+        if not found:
+            return out
         asked = "".join(f"{entry.id}\n" for entry in found).encode()
         raw = await self.git.out("cat-file", "--batch", call=self.call(stdin=asked, keep=1 << 28))
-        out: dict[str, bytes] = {}
         at = 0
         for entry in found:
             end = raw.index(b"\n", at)
             size = int(raw[at:end].rpartition(b" ")[2])
             if size <= limit:
                 out[entry.path] = raw[end + 1 : end + 1 + size]
+                self._hold(entry.id, out[entry.path])
             at = end + size + 2
         return out
 

@@ -128,9 +128,7 @@ class Vault:
 
     async def tree_of(self, commit: str) -> str:
         """The id of a commit's tree."""
-        return await self.git.line(
-            "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", call=self.objects.call()
-        )
+        return await self.objects.tree_of(commit)
 
     async def checkout(self, treeish: str, into: Path) -> None:
         """Write the files of a tree into an empty directory, which is made if need be: exact bytes, no `.git`."""

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.git import GitFailed
+from bailiwick.fence.git import Call, Git, GitFailed
 from bailiwick.fence.objects import Change, Entry
 from bailiwick.fence.vault import Vault
+from bailiwick.runtime.kinds import Exit
 from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
 
 
@@ -185,6 +186,33 @@ def test_a_file_that_is_not_there_is_none_and_one_too_large_an_error(scene: Scen
         return found
 
     assert scene.run(story) == [None, None, None, None]
+
+
+def test_a_file_is_read_once_and_is_still_too_large_for_a_small_limit(scene: Scene) -> None:
+    """A gate asks for the same few files again and again; a change that writes a file is seen at once."""
+
+    async def story(vault: Vault) -> tuple[list[bytes | None], dict[str, bytes], int]:
+        base = await vault.resolve("HEAD")
+        first = await vault.blob(base, "README.md")
+        started = 0
+        run = vault.git.run
+
+        async def counted(*args: str, call: Call) -> Exit:
+            nonlocal started
+            started += args[0] == "cat-file"
+            return await run(*args, call=call)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Git, "run", lambda _self, *args, call: counted(*args, call=call))
+            again = [await vault.blob(base, "README.md"), (await vault.blobs(base, ["README.md"]))["README.md"]]
+            small = await vault.blobs(base, ["README.md"], limit=3)
+        with pytest.raises(GitFailed, match="more than 3 bytes"):
+            await vault.blob(base, "README.md", limit=3)
+        new = await vault.blob(await vault.write(base, {"README.md": b"new\n"}), "README.md")
+        assert again == [first, first]
+        return [new], small, started
+
+    assert scene.run(story) == ([b"new\n"], {}, 0)
 
 
 def test_what_a_run_keeps_survives_a_tidy_and_goes_when_released(scene: Scene) -> None:

@@ -43,6 +43,29 @@ def test_what_stays_is_not_told() -> None:
     assert _seen(uses) == [""]
 
 
+PARTS = {
+    "__code__": "(lambda *given: None).__code__",
+    "__defaults__": "(1,)",
+    "__kwdefaults__": "{'given': 1}",
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_a_function_that_was_exchanged_is_told_until_it_is_put_back(part: str) -> None:
+    """Each look tells it, however often it was told."""
+    change = (
+        f"import json\nwas = json.loads.{part}\njson.loads.{part} = {PARTS[part]}\n"
+        f"first = kept.changed()\nsecond = kept.changed()\njson.loads.{part} = was\n"
+        "print(first, second, kept.changed())"
+    )
+    assert _seen(change)[0] == f"['json.loads.{part}'] ['json.loads.{part}'] []"
+
+
+def test_a_note_on_a_function_is_no_change() -> None:
+    """Decorators leave such notes; what the function does stays the same."""
+    assert _seen("import json; json.loads.note = 1; json.dumps.__doc__ = 'x'") == [""]
+
+
 def test_a_setting_asks_for_a_person_and_a_part_of_the_runner_blocks() -> None:
     """Honest code may change a setting; what the base changes too is not about the change."""
     here = Session(changed=frozenset({f"{SETTING}json decoder", "_pytest.runner.x", f"{SETTING}csv dialect unix"}))

@@ -180,22 +180,18 @@ class _Judgement:
         watched, added = await both(self._watched(chosen), study.added(view, base))
         findings += await self._watched_findings(watched, chosen)
         findings += added.findings
-        calls, alone = await study.replay(view, (watched, added.watched), chosen, base)
+        if added.red and added.ran is not None:
+            return _told(study, added.ran, "failed", findings)
+        if _outcome(here, excused, findings) == "failed":
+            return _told(study, self.ran, "failed", findings)
+        (calls, alone), (noticing, proof, anyway) = await both(
+            study.replay(view, (watched, added.watched), chosen, base), self._proven(added)
+        )
         findings += await self._replay_findings(calls, alone, watched, chosen)
         doubtful = _doubted(watched, chosen)
-        noticing, proof, anyway = self._noticing(), added.proof, frozenset[str]()
-        if added.passed and view.noticeable and (proof or not noticing):
-            new = await study.notice_new(view, base, added.passed)
-            noticing = noticing or new
-            anyway = await study.hold_anyway(view, base, frozenset(proof) & frozenset(new))
-            proof = tuple(test for test in proof if test in new and test not in anyway)
         if added.passed and not proof and view.noticeable and (added.proof or not noticing):
             findings.append(_missing_the_change(added.passed, anyway))
-        outcome = _outcome(here, excused, findings)
-        ran = self.ran
-        if added.red and added.ran is not None:
-            outcome, ran = "failed", added.ran
-        told = _told(study, ran, outcome, findings)
+        told = _told(study, self.ran, _outcome(here, excused, findings), findings)
         cured = tuple(sorted(healed - doubtful))
         counts = (
             *here.counts(),
@@ -212,6 +208,18 @@ class _Judgement:
             unexercised=UNEXERCISED if view.product and not noticing and not proof else "",
             counts=counts,
         )
+
+    async def _proven(self, added: AddedTests) -> tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]:
+        """Tests that notice the change, new ones that prove it, and those that would pass with other results too."""
+        noticing = self._noticing()
+        if not added.passed or not self.view.noticeable or (noticing and not added.proof):
+            return noticing, added.proof, frozenset()
+        study, view, base = self.study, self.view, self.base
+        new, anyway = await both(
+            study.notice_new(view, base, added.passed), study.hold_anyway(view, base, frozenset(added.proof))
+        )
+        anyway &= frozenset(new)
+        return noticing or new, tuple(test for test in added.proof if test in new and test not in anyway), anyway
 
     def _touching(self) -> frozenset[str]:
         """The tests that call changed functions, or notice that they are gone; all, where nobody can know which."""

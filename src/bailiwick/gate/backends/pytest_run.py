@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import marshal
 import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -28,10 +30,13 @@ READ = 16 << 20
 REPLAY = 600.0
 """Seconds that all recorded calls together may take."""
 _CHUNK = 1 << 18
-_START = (
+START = (
     "import sys;sys.path[:]=[p for p in sys.path if p];r=__import__('json').loads(sys.stdin.buffer.read());"
-    "n={'__name__':'witness'};[exec(compile(t,'<witness>','exec'),n) for t in r.pop('texts')];n[r.pop('entry')](r)"
+    "m=__import__('_frozen_importlib_external').MAGIC_NUMBER.hex();n={'__name__':'witness'};t=r.pop('texts');"
+    "c=[__import__('marshal').loads(bytes.fromhex(x)) for x in r.pop('code').get(m,())];"
+    "[exec(x,n) for x in c or [compile(x,'<witness>','exec') for x in t]];n[r.pop('entry')](r)"
 )
+"""Runs what is sent: as it was compiled here where the Python inside is the same, else as text."""
 Mode = Literal["plain", "absent", "watched"]
 """How tests are run: as they are; with changed functions raising; asking comparisons again and failing at the end."""
 
@@ -137,7 +142,8 @@ class Runner:
     def _request(self, asked: Asked, key: bytes, handle: int, environment: tuple[str, ...]) -> bytes:
         return json.dumps(
             {
-                "texts": _texts(),
+                "texts": texts_inside(),
+                "code": {MAGIC_NUMBER.hex(): code_inside()},
                 "entry": "main",
                 "key": key.hex(),
                 "handle": handle,
@@ -168,7 +174,7 @@ class Runner:
         cage = fence.cage("gate", tree, environment=self.bench.environment)
         return await fence.run(
             cage,
-            (python, "-s", "-B", *self.call.flags, "-c", _START),
+            (python, "-s", "-B", *self.call.flags, "-c", START),
             env=self._variables(tree),
             timeout=min(longest, default=None),
             cancel=self.bench.cancel,
@@ -190,7 +196,8 @@ class Runner:
         reading, writing = os.pipe()
         try:
             request = {
-                "texts": _texts()[:-1], "entry": "replay_main", "key": key.hex(), "handle": writing,
+                "texts": texts_inside()[:-1], "code": {MAGIC_NUMBER.hex(): code_inside()[:-1]},
+                "entry": "replay_main", "key": key.hex(), "handle": writing,
                 "calls": list(asked.calls), "path": list(asked.path), "tests": list(asked.tests),
                 "hidden": list(asked.hidden), "blocked": list(asked.blocked), "seconds": asked.seconds,
             }  # fmt: skip
@@ -207,7 +214,7 @@ class Runner:
         hidden = ("CI", "PYTHONDONTWRITEBYTECODE")
         await fence.run(
             fence.cage("gate", tree, environment=self.bench.environment),
-            (python, "-c", _START),
+            (python, "-c", START),
             env={name: value for name, value in self._variables(tree).items() if name not in hidden},
             timeout=REPLAY,
             cancel=self.bench.cancel,
@@ -262,7 +269,7 @@ class _Listening:
 
 
 @cache
-def _texts() -> tuple[str, ...]:
+def texts_inside() -> tuple[str, ...]:
     """What runs inside, in the order in which it is needed."""
     folder = Path(__file__).parent.parent / "plugin"
     names = (
@@ -280,6 +287,12 @@ def _texts() -> tuple[str, ...]:
         "witness",
     )
     return tuple((folder / f"{name}.py").read_text("utf-8") for name in names)
+
+
+@cache
+def code_inside() -> tuple[str, ...]:
+    """The same, compiled: to compile it at each start takes as long as many a project's tests."""
+    return tuple(marshal.dumps(compile(text, "<witness>", "exec", dont_inherit=True)).hex() for text in texts_inside())
 
 
 def _timed(session: Session, end: Exit) -> Session:

@@ -7,6 +7,7 @@ functions only where somebody has set a part of a function; all of it is looked 
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import logging
 import operator
@@ -49,6 +50,7 @@ VOLATILE = frozenset({
 """Names that change by themselves or are exchanged by pytest's own plugins for the time of a test."""
 PLAIN = (int, float, str, bytes, bool, tuple, frozenset, type(None))
 IS = operator.is_
+REFERENTS = gc.get_referents
 PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 SETTING = "setting: "
 """Stands before what honest code may set as well, though hardly while it is tested."""
@@ -79,14 +81,12 @@ class Space:
         self._kept = {key: value for key, value in list(names.items()) if _counts(key, value)}
         plain = [_function_of(value) for value in self._kept.values()]
         self._functions = [value for value in plain if value is not None]
+        self._holding = REFERENTS(*self._functions)
         self._made_of = [part for function in self._functions for part in _parts(function)]
         self._seen = list(names.values())
 
     def changed(self, *, inside: bool) -> list[str]:
-        """What is no longer what it was; in a closed space also what is new there. `inside`: functions too.
-
-        Python tells of each time that the code of a function is read, so that to read all takes long.
-        """
+        """What is no longer what it was; in a closed space also what is new there. `inside`: functions too."""
         found: list[str] = []
         if len(self._names) != len(self._seen) or not all(map(IS, self._names.values(), self._seen)):
             names = dict(self._names)
@@ -94,13 +94,27 @@ class Space:
             found += [key for key, value in self._kept.items() if not _same(names.get(key), value)]
             if self._closed:
                 found += [key for key, value in names.items() if key not in self._kept and _acts(value)]
-        now = [part for function in self._functions for part in _parts(function)] if inside else self._made_of
-        if not all(map(IS, now, self._made_of)):
-            for index, (part, was) in enumerate(zip(now, self._made_of)):  # noqa: B905 - Python 3.8 has no strict
-                if part is not was:
-                    function = self._functions[index // 3]
-                    found.append(f"{function.__name__}.{PARTS[index % 3]}")
+        if inside:
+            found += self._rewritten()
         return [f"{self._label}.{key}" for key in found]
+
+    def _rewritten(self) -> list[str]:
+        """Parts of functions that are no longer what they were.
+
+        Python tells of each time that the code of a function is read, which takes long for all of them. So they are
+        read only where a function holds something else than before, if only a note that somebody put on it.
+        """
+        holding = REFERENTS(*self._functions)
+        if len(holding) == len(self._holding) and all(map(IS, holding, self._holding)):
+            return []
+        found = []
+        now = [part for function in self._functions for part in _parts(function)]
+        for index, (part, was) in enumerate(zip(now, self._made_of)):  # noqa: B905 - Python 3.8 has no strict
+            if part is not was:
+                found.append(f"{self._functions[index // 3].__name__}.{PARTS[index % 3]}")
+        if not found:
+            self._holding = holding
+        return found
 
 
 class Modules:
