@@ -117,7 +117,7 @@ class StoreError(BailiwickError):
     default_code = "BW300"
 
 
-class Fenced(StoreError):
+class LeaseLost(StoreError):
     """Another process took the run over; this one lets go and ends its children."""
 
     exit_code = 8

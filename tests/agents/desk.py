@@ -23,7 +23,7 @@ from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, SessionKnown, Turn, Used
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import SystemClock
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 from bailiwick.runtime.children import find_children
 from bailiwick.runtime.proc import EFFECT_MARK, become_subreaper
@@ -98,7 +98,7 @@ class Told:
         return [event for event in self.events if isinstance(event, kind)]
 
     @property
-    def kind(self) -> Kind | None:
+    def kind(self) -> FailureKind | None:
         """The class of the failed turn; None for a good one."""
         return self.failed.kind if self.failed else None
 

@@ -10,7 +10,7 @@ from bailiwick.agents.backends.claude import session_id
 from bailiwick.agents.launch import Clocks
 from bailiwick.agents.port import LimitSeen, ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import SCENARIOS, Fail, Say, Scenario, Tokens, UseTool
 from tests.agents.desk import RING, SCHEMA, Desk, Running
 
@@ -45,7 +45,7 @@ def test_a_cap_names_the_second_it_ends(claude: Desk) -> None:
     turn = claude.turn(options={"auth": "oauth"})
     told = claude.ask([Fail(429, "usage-limit", resets_in=3 * 3600)], turn)
     after = SystemClock().now()
-    assert told.kind is Kind.CAP
+    assert told.kind is FailureKind.CAP
     assert told.failed is not None
     assert told.failed.detail.resets_at is not None
     assert before - 1 <= told.failed.detail.resets_at - 3 * 3600 <= after + 1
@@ -56,7 +56,7 @@ def test_a_cap_names_the_second_it_ends(claude: Desk) -> None:
 def test_a_rate_limit_is_told_at_the_first_request(claude: Desk) -> None:
     """By itself it would try eleven times for three minutes; the ladder is ours."""
     told = claude.ask(SCENARIOS["429"])
-    assert (told.kind, told.asked) == (Kind.RATE_LIMIT, 1)
+    assert (told.kind, told.asked) == (FailureKind.RATE_LIMIT, 1)
 
 
 def test_stopped_with_a_tool_running_it_goes_on_in_its_session(claude: Desk) -> None:
@@ -85,24 +85,24 @@ def test_a_plain_answer_is_one_request(claude: Desk) -> None:
 @pytest.mark.parametrize(
     ("scenario", "kind"),
     [
-        ("529", Kind.OVERLOADED),
-        ("500", Kind.OVERLOADED),
-        ("503", Kind.OVERLOADED),
-        ("502-html", Kind.OVERLOADED),
-        ("401", Kind.AUTH),
-        ("403", Kind.AUTH),
-        ("credit", Kind.BILLING),
-        ("429-long", Kind.RATE_LIMIT),
-        ("429-bare", Kind.RATE_LIMIT),
-        ("spend-cap", Kind.CAP),
-        ("overflow", Kind.OVERFLOW),
-        ("refusal", Kind.REFUSED),
-        ("empty", Kind.EMPTY),
-        ("drop", Kind.UNREACHABLE),
-        ("garbage", Kind.UNREACHABLE),
+        ("529", FailureKind.OVERLOADED),
+        ("500", FailureKind.OVERLOADED),
+        ("503", FailureKind.OVERLOADED),
+        ("502-html", FailureKind.OVERLOADED),
+        ("401", FailureKind.AUTH),
+        ("403", FailureKind.AUTH),
+        ("credit", FailureKind.BILLING),
+        ("429-long", FailureKind.RATE_LIMIT),
+        ("429-bare", FailureKind.RATE_LIMIT),
+        ("spend-cap", FailureKind.CAP),
+        ("overflow", FailureKind.OVERFLOW),
+        ("refusal", FailureKind.REFUSED),
+        ("empty", FailureKind.EMPTY),
+        ("drop", FailureKind.UNREACHABLE),
+        ("garbage", FailureKind.UNREACHABLE),
     ],
 )
-def test_each_failure_gets_its_class(claude: Desk, scenario: str, kind: Kind) -> None:
+def test_each_failure_gets_its_class(claude: Desk, scenario: str, kind: FailureKind) -> None:
     """The ladder climbs by the class; a wrong one waits for nothing or asks for ever."""
     told = claude.ask(SCENARIOS[scenario])
     assert told.kind is kind, told.events
@@ -115,7 +115,7 @@ def test_each_failure_gets_its_class(claude: Desk, scenario: str, kind: Kind) ->
 def test_a_silent_model_ends_with_our_clock(claude: Desk, scenario: str) -> None:
     """By itself it was still waiting after a quarter of an hour."""
     told = claude.ask(SCENARIOS[scenario], clocks=Clocks(silence=3.0, total=60.0))
-    assert told.kind is Kind.TIMEOUT
+    assert told.kind is FailureKind.TIMEOUT
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].why == "silence"
 
@@ -124,7 +124,7 @@ def test_a_silent_model_ends_with_our_clock(claude: Desk, scenario: str) -> None
 def test_a_silent_tool_is_no_silent_model(claude: Desk) -> None:
     """A test suite may run for an hour without a word: only the total clock ends it."""
     told = claude.ask([RING], clocks=Clocks(silence=4.0, total=10.0))
-    assert told.kind is Kind.TIMEOUT
+    assert told.kind is FailureKind.TIMEOUT
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].why == "total"
 
@@ -133,7 +133,7 @@ def test_a_silent_tool_is_no_silent_model(claude: Desk) -> None:
 def test_killed_it_leaves_no_tool_and_its_session_goes_on(claude: Desk) -> None:
     """An out-of-memory kill takes the CLI and not its tools; those end with the turn all the same."""
     told = claude.ask([RING], claude.turn(prompt="Remember the lighthouse."), bell=Running.kill)
-    assert told.kind is Kind.CRASH
+    assert told.kind is FailureKind.CRASH
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].code == -9
     again = claude.ask([Say("Yes.")], claude.turn(prompt="Go on.", session=told.session))
@@ -174,7 +174,7 @@ def test_what_a_resumed_session_used_counts_from_its_start(claude: Desk) -> None
 def test_a_budget_ends_the_turn_in_the_cli(claude: Desk) -> None:
     """The reservation is the CLI's own ceiling: overshoot is at most one answer."""
     told = claude.ask(SCENARIOS["dear"], claude.turn(max_usd=1.0))
-    assert told.kind is Kind.BUDGET, told.events
+    assert told.kind is FailureKind.BUDGET, told.events
     assert told.asked <= 3
 
 

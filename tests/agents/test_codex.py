@@ -9,7 +9,7 @@ import pytest
 from bailiwick.agents.launch import Clocks
 from bailiwick.agents.port import ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import SCENARIOS, Fail, Say, Tokens, UseTool
 from tests.agents.desk import RING, SCHEMA, Desk, Running
 
@@ -32,13 +32,13 @@ def test_it_edits_a_file_and_tells_every_step(codex: Desk) -> None:
 def test_a_rate_limit_is_told_at_the_first_request(codex: Desk) -> None:
     """By itself it would try six times, and sleep for as long as the server says without a word."""
     told = codex.ask([Fail(429, headers={"retry-after": "3600"})])
-    assert (told.kind, told.asked) == (Kind.RATE_LIMIT, 1)
+    assert (told.kind, told.asked) == (FailureKind.RATE_LIMIT, 1)
 
 
 def test_killed_it_leaves_no_tool_and_its_thread_goes_on(codex: Desk) -> None:
     """An out-of-memory kill takes the CLI and not its tools; the thread still has the first prompt."""
     told = codex.ask([RING], codex.turn(prompt="Remember the lighthouse."), bell=Running.kill)
-    assert told.kind is Kind.CRASH
+    assert told.kind is FailureKind.CRASH
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].code == -9
     again = codex.ask([Say("It was the lighthouse.")], codex.turn(prompt="Go on.", session=told.session))
@@ -63,24 +63,24 @@ def test_a_plain_answer_is_one_request(codex: Desk) -> None:
 @pytest.mark.parametrize(
     ("scenario", "kind"),
     [
-        ("429", Kind.RATE_LIMIT),
-        ("500", Kind.OVERLOADED),
-        ("503", Kind.OVERLOADED),
-        ("529", Kind.OVERLOADED),
-        ("502-html", Kind.OVERLOADED),
-        ("401", Kind.AUTH),
-        ("403", Kind.AUTH),
-        ("quota", Kind.BILLING),
-        ("overflow", Kind.OVERFLOW),
-        ("overflow-midway", Kind.OVERFLOW),
-        ("refusal", Kind.EMPTY),
-        ("empty", Kind.EMPTY),
-        ("drop", Kind.UNREACHABLE),
-        ("drop-midway", Kind.UNREACHABLE),
-        ("garbage", Kind.UNREACHABLE),
+        ("429", FailureKind.RATE_LIMIT),
+        ("500", FailureKind.OVERLOADED),
+        ("503", FailureKind.OVERLOADED),
+        ("529", FailureKind.OVERLOADED),
+        ("502-html", FailureKind.OVERLOADED),
+        ("401", FailureKind.AUTH),
+        ("403", FailureKind.AUTH),
+        ("quota", FailureKind.BILLING),
+        ("overflow", FailureKind.OVERFLOW),
+        ("overflow-midway", FailureKind.OVERFLOW),
+        ("refusal", FailureKind.EMPTY),
+        ("empty", FailureKind.EMPTY),
+        ("drop", FailureKind.UNREACHABLE),
+        ("drop-midway", FailureKind.UNREACHABLE),
+        ("garbage", FailureKind.UNREACHABLE),
     ],
 )
-def test_each_failure_gets_its_class(codex: Desk, scenario: str, kind: Kind) -> None:
+def test_each_failure_gets_its_class(codex: Desk, scenario: str, kind: FailureKind) -> None:
     """The ladder climbs by the class; codex says nothing of a refusal, so that one looks empty."""
     told = codex.ask(SCENARIOS[scenario])
     assert told.kind is kind, told.events
@@ -94,7 +94,7 @@ def test_a_cap_names_the_minute_it_ends(codex: Desk, hours: int) -> None:
     """Only words say when; they are read with their zone."""
     before = SystemClock().now()
     told = codex.ask([Fail(429, "usage-limit", resets_in=hours * 3600)])
-    assert told.kind is Kind.CAP
+    assert told.kind is FailureKind.CAP
     assert told.failed is not None
     assert told.failed.detail.resets_at is not None
     assert -61 <= told.failed.detail.resets_at - hours * 3600 - before <= 61
@@ -105,7 +105,7 @@ def test_a_cap_names_the_minute_it_ends(codex: Desk, hours: int) -> None:
 def test_a_silent_model_ends_with_our_clock(codex: Desk, scenario: str) -> None:
     """By itself it said nothing for seven minutes."""
     told = codex.ask(SCENARIOS[scenario], clocks=Clocks(silence=2.0, total=60.0))
-    assert told.kind is Kind.TIMEOUT
+    assert told.kind is FailureKind.TIMEOUT
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].why == "silence"
 
@@ -142,7 +142,7 @@ def test_a_schema_reaches_the_model(codex: Desk) -> None:
 def test_a_profile_that_does_not_exist_is_an_error(codex: Desk) -> None:
     """Codex itself would pass it over and ask whichever model is its default."""
     told = codex.ask(SCENARIOS["plain"], codex.turn(model="local"))
-    assert told.kind is Kind.SPAWN
+    assert told.kind is FailureKind.SPAWN
     assert told.asked == 0
     (codex.home / ".codex" / "local.config.toml").write_text('model = "from-the-profile"\n')
     told = codex.ask(SCENARIOS["plain"], codex.turn(model="local"))

@@ -8,7 +8,7 @@ import pytest
 
 from bailiwick.agents.launch import Clocks
 from bailiwick.agents.port import ProcessEnded, ToolBegan, ToolEnded
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import SCENARIOS, Fail, Say
 from tests.agents.desk import RING, Desk, Running
 
@@ -36,9 +36,14 @@ def test_it_runs_a_tool_and_tells_every_step(copilot: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("scenario", "kind"),
-    [("401", Kind.AUTH), ("empty", Kind.EMPTY), ("refusal", Kind.REFUSED), ("overflow", Kind.OVERFLOW)],
+    [
+        ("401", FailureKind.AUTH),
+        ("empty", FailureKind.EMPTY),
+        ("refusal", FailureKind.REFUSED),
+        ("overflow", FailureKind.OVERFLOW),
+    ],
 )
-def test_each_failure_gets_its_class(copilot: Desk, scenario: str, kind: Kind) -> None:
+def test_each_failure_gets_its_class(copilot: Desk, scenario: str, kind: FailureKind) -> None:
     """The ladder climbs by the class."""
     told = copilot.ask(SCENARIOS[scenario])
     assert told.kind is kind, told.events
@@ -47,19 +52,19 @@ def test_each_failure_gets_its_class(copilot: Desk, scenario: str, kind: Kind) -
 def test_a_rate_limit_is_told_and_the_own_tries_are_seen(copilot: Desk) -> None:
     """Copilot can't be told not to try again; for a long wait it gives up at once."""
     told = copilot.ask([Fail(429, headers={"retry-after": "3600"})])
-    assert (told.kind, told.asked) == (Kind.RATE_LIMIT, 1)
+    assert (told.kind, told.asked) == (FailureKind.RATE_LIMIT, 1)
 
 
 def test_a_silent_model_ends_with_our_clock(copilot: Desk) -> None:
     """By itself it said nothing for seven minutes."""
     told = copilot.ask(SCENARIOS["hang"], clocks=Clocks(silence=5.0, total=60.0))
-    assert told.kind is Kind.TIMEOUT
+    assert told.kind is FailureKind.TIMEOUT
 
 
 def test_killed_it_leaves_no_tool(copilot: Desk) -> None:
     """An out-of-memory kill takes the CLI and not its tools; so early it takes the session too."""
     told = copilot.ask([RING], bell=Running.kill)
-    assert told.kind is Kind.CRASH
+    assert told.kind is FailureKind.CRASH
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].code == -9
 

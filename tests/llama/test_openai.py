@@ -11,7 +11,7 @@ from bailiwick.agents.backends.openai import OpenaiBackend
 from bailiwick.agents.classify import classify
 from bailiwick.agents.http import Endpoint
 from bailiwick.agents.port import AgentEvent, Answered, Trouble, Used
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 from tests.unit.agents.asking import NoProcesses, ask, turn
 
@@ -94,7 +94,7 @@ def test_a_prompt_beyond_its_context_is_classed_as_one(llama: str) -> None:
     assert isinstance(events[-1], Trouble)
     failed = classify(events, expects_answer=True, now=0.0, zone=None)
     assert failed is not None
-    assert failed.kind is Kind.OVERFLOW
+    assert failed.kind is FailureKind.OVERFLOW
 
 
 def test_a_check_finds_its_model(llama: str) -> None:

@@ -20,7 +20,7 @@ from bailiwick.agents.settings import Settings
 from bailiwick.agents.workplaces import Workplaces
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
-from bailiwick.engine.failures import ENDPOINT, Detail, Kind
+from bailiwick.engine.failures import ENDPOINT, Detail, FailureKind
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
@@ -101,19 +101,19 @@ class Desk:
         model may be asked was decided by whoever chose it.
         """
         if not turn.base_url and (refusal := self.refusal(backend.name, turn.model)):
-            return _not_asked(Kind.BILLING, refusal, Detail(evidence=refusal))
+            return _not_asked(FailureKind.BILLING, refusal, Detail(evidence=refusal))
         try:
             asked = turn if backend.capabilities.system else _in_one(turn)
             return await self._asked(backend, self._credential(backend.name, turn, scene), asked, scene)
         except NotReady as error:
-            return _not_asked(Kind.AUTH, error.what, Detail(evidence=f"{error.what}; {error.hint}"))
+            return _not_asked(FailureKind.AUTH, error.what, Detail(evidence=f"{error.what}; {error.hint}"))
 
     async def _asked(self, backend: Backend, credential: str, turn: Turn, scene: Scene) -> Told:
         reserved = self.brokerage.kept_free(credential) if self.brokerage else 0.0
         wait = reserved or await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
             detail = Detail(retry_after=wait, backend=backend.name, credential=credential)
-            return _not_asked(Kind.HELD, f"held back for {wait:.0f} s", detail)
+            return _not_asked(FailureKind.HELD, f"held back for {wait:.0f} s", detail)
         if self.places is None or not turn.node or turn.base_url:
             return await self._made(backend, credential, turn, scene)
         async with self.places.taken(scene.cancel, scene.show) as there:
@@ -200,7 +200,7 @@ class Desk:
         However far away a vendor's reset is, the credential is asked again after the longest wait for a cap. A server
         that is not running holds nobody back: finding that out takes no time, and it may be started now.
         """
-        if failure is None or failure.kind not in (*ENDPOINT, Kind.CAP) or is_refused(failure):
+        if failure is None or failure.kind not in (*ENDPOINT, FailureKind.CAP) or is_refused(failure):
             await self.store.bucket_report(credential, None)
             return
         detail = Detail.from_json(failure.detail)
@@ -211,7 +211,7 @@ class Desk:
 
 def is_refused(failure: Failure) -> bool:
     """Whether nothing listened where a model should answer."""
-    return failure.kind == Kind.UNREACHABLE and failure.message.endswith(CONNECTION_REFUSED)
+    return failure.kind == FailureKind.UNREACHABLE and failure.message.endswith(CONNECTION_REFUSED)
 
 
 def failure_of(found: Classified, backend: Backend, session: str | None, turn: Turn, spent: Ledgered) -> Failure:
@@ -228,7 +228,7 @@ def _in_one(turn: Turn) -> Turn:
     return replace(turn, prompt=f"{turn.system}\n\n{turn.prompt}", system="") if turn.system else turn
 
 
-def _not_asked(kind: Kind, message: str, detail: Detail) -> Told:
+def _not_asked(kind: FailureKind, message: str, detail: Detail) -> Told:
     return Told(None, Failure(str(kind), message, detail.to_json()))
 
 

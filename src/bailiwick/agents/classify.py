@@ -1,7 +1,7 @@
 """Why a turn failed, told from its events by the rules of `rules.py`. Pure: the same events give the same class.
 
 Only what a backend reports as trouble is looked at, never what the agent said or what its tools printed. Structured
-fields come first; words count only where they start a message. Of several classes the first in the order of `Kind` is
+fields come first; words count only where they start a message. Of several classes the first in the order of `FailureKind` is
 taken, so that a 429 whose words name a spent budget is no rate limit.
 """
 
@@ -26,15 +26,15 @@ from bailiwick.agents.port import (
 )
 from bailiwick.agents.resets import next_month, parse_reset, parse_retry_after, parse_wait
 from bailiwick.agents.rules import Rule, Where, rules
-from bailiwick.engine.failures import Detail, Kind
+from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.fence.cage import OURS
 from bailiwick.ids import Json
 
 _LONGEST = 65_536
 _LAYERS = 6
 _JUST_OVER = 86400 - 900.0
-_NAMES = frozenset(kind.value for kind in Kind)
-_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_NAMES = frozenset(kind.value for kind in FailureKind)
+_ORDER = {kind: place for place, kind in enumerate(FailureKind)}
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "∙": "·", "•": "·", "\u00a0": " "})
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
 _ENVELOPES = (
@@ -61,7 +61,7 @@ _TOLD = {"silence": "the agent gave no sign of life for too long", "total": "the
 class Classified:
     """The class of a failed turn, one line for people, and what else is known of it."""
 
-    kind: Kind
+    kind: FailureKind
     message: str
     detail: Detail
 
@@ -70,7 +70,7 @@ class Classified:
 class _Evidence:
     """Why a class fits: the rule or the event that says so, and the words it was found in."""
 
-    kind: Kind
+    kind: FailureKind
     name: str
     text: str
     weak: bool = False
@@ -109,10 +109,12 @@ def classify(events: Sequence[AgentEvent], *, expects_answer: bool, now: float, 
         found = list(_from_answer(seen.answer))
         return _told(found, seen, now, zone) if found else None
     if seen.ended is not None and seen.ended.why == "budget":
-        return _told([_Evidence(Kind.BUDGET, "ended at its budget", "the turn reached its budget")], seen, now, zone)
+        return _told(
+            [_Evidence(FailureKind.BUDGET, "ended at its budget", "the turn reached its budget")], seen, now, zone
+        )
     if seen.ended is not None and seen.ended.why == "disk":
         words = seen.ended.stderr.rpartition(OURS)[2] or "it wrote more than a sandbox may hold"
-        return _told([_Evidence(Kind.DISK, "disk", words)], seen, now, zone)
+        return _told([_Evidence(FailureKind.DISK, "disk", words)], seen, now, zone)
     if not seen.final and not seen.denied and not expects_answer and _ended_well(seen):
         return None
     found = [*_from_troubles(seen), *_from_limits(seen), *_from_answer(seen.answer), *_from_process(seen)]
@@ -160,8 +162,8 @@ def _from_troubles(seen: _Seen) -> Iterator[_Evidence]:
         yield from _by_field(Where.STATUS, [str(trouble.status or "")], trouble.message)
         yield from _by_field(Where.TYPE, trouble.type.replace(",", " ").split(), trouble.message)
         if trouble.type in _NAMES:  # `spawn` is said of anything that did not start; the words may know better
-            weak = trouble.type == Kind.SPAWN
-            yield _Evidence(Kind(trouble.type), f"the backend said {trouble.type}", trouble.message, weak=weak)
+            weak = trouble.type == FailureKind.SPAWN
+            yield _Evidence(FailureKind(trouble.type), f"the backend said {trouble.type}", trouble.message, weak=weak)
         if ended := _COMMAND.match(trouble.message):
             yield from _by_field(Where.EXIT, [ended["code"]], trouble.message)
             yield from _by_lines(trouble.message[ended.end() :], f"the command ended with code {ended['code']}: ")
@@ -169,7 +171,7 @@ def _from_troubles(seen: _Seen) -> Iterator[_Evidence]:
             yield from _by_text(trouble.message)
     if seen.compacted is not None and not seen.compacted.ok:
         yield from list(_by_text(seen.compacted.text)) or [
-            _Evidence(Kind.OVERFLOW, "compaction failed", seen.compacted.text, weak=True)
+            _Evidence(FailureKind.OVERFLOW, "compaction failed", seen.compacted.text, weak=True)
         ]
 
 
@@ -178,9 +180,9 @@ def _from_limits(seen: _Seen) -> Iterator[_Evidence]:
     for limit in seen.limits:
         said = f"{limit.window or 'a'} limit is used up" if not limit.text else limit.text
         if limit.window or limit.resets_at is not None or limit.text:
-            yield _Evidence(Kind.CAP, "limit notice", said)
+            yield _Evidence(FailureKind.CAP, "limit notice", said)
         else:
-            yield _Evidence(Kind.CAP, "limit notice", said, weak=bool(seen.troubles))
+            yield _Evidence(FailureKind.CAP, "limit notice", said, weak=bool(seen.troubles))
 
 
 def _from_answer(answer: Answered | None) -> Iterator[_Evidence]:
@@ -193,14 +195,14 @@ def _from_answer(answer: Answered | None) -> Iterator[_Evidence]:
 
 def _from_process(seen: _Seen) -> Iterator[_Evidence]:
     if seen.denied and not seen.answered:
-        yield _Evidence(Kind.TOOL_DENIED, "denied tool", "a tool was denied, and there is no answer", weak=True)
+        yield _Evidence(FailureKind.TOOL_DENIED, "denied tool", "a tool was denied, and there is no answer", weak=True)
     ended = seen.ended
     if ended is None:
         return
     if ended.why in _TOLD:
-        yield _Evidence(Kind.TIMEOUT, f"{ended.why} clock", _TOLD[ended.why], weak=True)
+        yield _Evidence(FailureKind.TIMEOUT, f"{ended.why} clock", _TOLD[ended.why], weak=True)
     elif ended.why == "cancelled":
-        yield _Evidence(Kind.CRASH, "cancelled", "the turn was cancelled", weak=True, transient=True)
+        yield _Evidence(FailureKind.CRASH, "cancelled", "the turn was cancelled", weak=True, transient=True)
     elif ended.code != 0:
         yield from _by_lines(ended.stderr)
         words = f"the agent's process {_ending(ended.code)}{_last_line(ended.stderr)}"
@@ -212,13 +214,13 @@ def _leftover(seen: _Seen) -> _Evidence:
     """What a turn is that no rule knows."""
     if seen.troubles and (ended := _COMMAND.match(said := seen.troubles[-1].message)):
         words = f"the command ended with code {ended['code']}{_last_line(said[ended.end() :])}"
-        return _Evidence(Kind.CRASH, f"exit {ended['code']}", words, final=True)
+        return _Evidence(FailureKind.CRASH, f"exit {ended['code']}", words, final=True)
     if seen.troubles:
-        return _Evidence(Kind.CRASH, "unknown trouble", seen.troubles[-1].message)
+        return _Evidence(FailureKind.CRASH, "unknown trouble", seen.troubles[-1].message)
     if seen.ended is not None and seen.ended.code != 0:
         words = f"the agent's process {_ending(seen.ended.code)}{_last_line(seen.ended.stderr)}"
-        return _Evidence(Kind.CRASH, f"exit {seen.ended.code}", words)
-    return _Evidence(Kind.EMPTY, "no answer", "the agent gave no answer")
+        return _Evidence(FailureKind.CRASH, f"exit {seen.ended.code}", words)
+    return _Evidence(FailureKind.EMPTY, "no answer", "the agent gave no answer")
 
 
 def _by_field(where: Where, subjects: Iterable[str], text: str) -> Iterator[_Evidence]:
@@ -292,16 +294,16 @@ def _evidence(rule: Rule, text: str) -> _Evidence:
 
 
 def _told(found: Sequence[_Evidence], seen: _Seen, now: float, zone: str | None) -> Classified:
-    """The first class in the order of `Kind`, of the strong evidence if there is any."""
+    """The first class in the order of `FailureKind`, of the strong evidence if there is any."""
     strong = [each for each in found if not each.weak]
     best = min(strong or found, key=lambda each: _ORDER[each.kind])
-    resets_at = _resets_at(best, seen, now, zone) if best.kind in (Kind.CAP, Kind.RATE_LIMIT) else None
+    resets_at = _resets_at(best, seen, now, zone) if best.kind in (FailureKind.CAP, FailureKind.RATE_LIMIT) else None
     detail = Detail(
         evidence=f"{best.name}: {_line(best.text, 300)}",
         resets_at=resets_at,
         retry_after=_retry_after(best, seen, now),
         session=seen.session,
-        transient=best.kind is Kind.CRASH and best.transient,
+        transient=best.kind is FailureKind.CRASH and best.transient,
         final=best.final,
     )
     return Classified(best.kind, _line(best.text, 500) or best.name, detail)
@@ -317,7 +319,7 @@ def _resets_at(best: _Evidence, seen: _Seen, now: float, zone: str | None) -> fl
     coming = [wait for wait in waits if wait]
     if coming:
         return now + max(coming)
-    if best.kind is not Kind.CAP:
+    if best.kind is not FailureKind.CAP:
         return None
     for text in (best.text, *(limit.text for limit in seen.limits), *(trouble.message for trouble in seen.troubles)):
         at = parse_reset(text, now, zone)
@@ -329,13 +331,13 @@ def _resets_at(best: _Evidence, seen: _Seen, now: float, zone: str | None) -> fl
 
 
 def _retry_after(best: _Evidence, seen: _Seen, now: float) -> float | None:
-    if best.kind not in (Kind.CAP, Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.UNREACHABLE):
+    if best.kind not in (FailureKind.CAP, FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.UNREACHABLE):
         return None
     stated = [parse_retry_after(trouble.retry_after, now) for trouble in seen.troubles]
     usable = [wait for wait in stated if wait is not None]
     if usable:
         return max(usable)
-    return parse_wait(best.text) if best.kind is Kind.RATE_LIMIT else None
+    return parse_wait(best.text) if best.kind is FailureKind.RATE_LIMIT else None
 
 
 def _plain(text: str) -> str:

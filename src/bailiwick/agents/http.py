@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from bailiwick.agents.port import ProcessEnded, Trouble, Turn
 from bailiwick.agents.resets import parse_retry_after
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ CONNECT = 30.0
 SILENCE = 600.0
 TOTAL = 3600.0
 
-UNREACHABLE = str(Kind.UNREACHABLE)
+UNREACHABLE = str(FailureKind.UNREACHABLE)
 CONNECTION_REFUSED = "connection refused"
 """How the message of a server ends that is not running."""
-TOO_MUCH = str(Kind.BAD_OUTPUT)
-OVERFLOW = str(Kind.OVERFLOW)
-NOT_THERE = str(Kind.SPAWN)
+TOO_MUCH = str(FailureKind.BAD_OUTPUT)
+OVERFLOW = str(FailureKind.OVERFLOW)
+NOT_THERE = str(FailureKind.SPAWN)
 """Types of trouble for which the server has no word of its own: the ladder's."""
 
 _TEXT = 500
@@ -233,7 +233,7 @@ def _check(call: Call) -> None:
         raise CallFailed(_no_address(call.url))
     if call.endpoint.token and not re.fullmatch(r"[\x21-\x7e]+", call.endpoint.token):
         what = "the token holds a space or another character that no token has: check where it comes from"
-        raise CallFailed(Trouble(what, type=str(Kind.AUTH)))
+        raise CallFailed(Trouble(what, type=str(FailureKind.AUTH)))
 
 
 def _no_address(url: str) -> Trouble:

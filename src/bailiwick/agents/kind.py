@@ -13,10 +13,10 @@ from bailiwick.agents.port import Backend, Turn
 from bailiwick.agents.prompts import compose
 from bailiwick.agents.record import transcript
 from bailiwick.engine.events import Failure
-from bailiwick.engine.failures import Detail, Kind
+from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.engine.state import CHOSEN
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
@@ -101,7 +101,7 @@ class AgentKind:
     def turn(self, request: Request, io: Io) -> Turn:
         """The turn of an attempt, on the model of the chain whose call it is."""
         asked: dict[str, Json] = request.prepared
-        plan = request.plan or Plan()
+        plan = request.plan or AttemptPlan()
         node = request.node
         contract = bool(asked.get("contract"))
         prompt = compose(plan, str(asked["prompt"]), asked["outputs"], contract=contract)
@@ -116,7 +116,7 @@ class AgentKind:
             node=node.id, attempt=request.attempt,
         )  # fmt: skip
 
-    def _options(self, request: Request, plan: Plan) -> dict[str, Json]:
+    def _options(self, request: Request, plan: AttemptPlan) -> dict[str, Json]:
         """What a backend may want to know besides the prompt: clocks, the rung, the declared defaults."""
         node = request.node
         defaults = {o.key: o.default for o in node.outputs if o.declared} if isinstance(node, Work) else {}
@@ -140,7 +140,7 @@ class AgentKind:
         return float(request.prepared.get("silence") or self.desk.settings.silence)
 
     def _judge(self, told: Told, request: Request, backend: Backend, turn: Turn) -> Done | Failed:
-        node, plan = request.node, request.plan or Plan()
+        node, plan = request.node, request.plan or AttemptPlan()
         outputs = node.outputs if isinstance(node, Work) else ()
         if not told.events and told.failure is not None:
             return Failed(told.failure)
@@ -157,7 +157,7 @@ class AgentKind:
             got = Extracted(plain)
         if isinstance(got, Bad):
             detail = Detail(problem=got.problem, evidence=told.answer.text[:200])
-            bad = Classified(Kind.BAD_OUTPUT, got.problem, detail)
+            bad = Classified(FailureKind.BAD_OUTPUT, got.problem, detail)
             return Failed(failure_of(bad, backend, told.session, turn, told.spent), log)
         return Done(got.values, {**log, "repaired": got.repaired})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 
@@ -18,7 +18,7 @@ def _templates() -> Templates:
     return Templates(ROOT)
 
 
-def compose(plan: Plan, prompt: str, outputs: list[Json], *, contract: bool) -> str:
+def compose(plan: AttemptPlan, prompt: str, outputs: list[Json], *, contract: bool) -> str:
     """The text of one turn: the prompt itself, a question for the JSON alone, or the task put in other words.
 
     What was held against the answers of earlier models stands below the task.

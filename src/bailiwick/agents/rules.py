@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 
 
 class Where(StrEnum):
@@ -31,7 +31,7 @@ class Rule:
     """One way to tell a class. `weak` holds only where no other rule fits; `monthly` resets with the month (UTC)."""
 
     name: str
-    kind: Kind
+    kind: FailureKind
     where: Where
     pattern: re.Pattern[str]
     quote: str
@@ -394,7 +394,7 @@ def _read(head: str, pattern: str, quote: str) -> Rule:
     said = flags[0].split() if flags else []
     return Rule(
         name,
-        Kind(kind),
+        FailureKind(kind),
         Where(where),
         re.compile(pattern, re.DOTALL | re.IGNORECASE),
         quote,

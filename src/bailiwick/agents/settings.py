@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bailiwick.config.service import Config
 from bailiwick.engine.graph import Work
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.ids import Json
 
 SIMULATED = "simulate"
@@ -30,7 +30,7 @@ class Settings:
     model: str | None = None
     script: Path | None = None
     command: str | None = None
-    policy: LadderPolicy = field(default_factory=LadderPolicy)
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
     total: float = 3600.0
     silence: float = 600.0
     power: Mapping[str, Json] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Settings:
         models = self.power.get(backend) if tier else None
         return models.get(str(tier)) if isinstance(models, dict) else None
 
-    def ladder(self, node: Work) -> LadderPolicy:
+    def ladder(self, node: Work) -> RetryPolicy:
         """The knobs of one node."""
         on_cap = str(node.spec.get("on_cap") or self.policy.on_cap)
         wanted = node.spec.get("max_usd")
@@ -81,7 +81,7 @@ def read_settings(config: Config, simulate: Path | bool | None = None) -> Settin
     command = config.get("agents.command")
     named = config.get("backend")
     backend = "simulate" if simulate else str(named or ("command" if command else "claude"))
-    policy = LadderPolicy(
+    policy = RetryPolicy(
         max_output_retries=config.get("agents.max_output_retries"),
         max_invoke_retries=config.get("agents.max_invoke_retries"),
         backoff_base=config.get("agents.invoke_backoff_base"),

@@ -19,7 +19,7 @@ from bailiwick.config.person import person
 from bailiwick.config.room import require_room
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Node, Work
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.errors import BailiwickError, InternalBug, NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
@@ -249,6 +249,6 @@ class Agents:
         if self._brokerage is not None:
             await self._brokerage.close()
 
-    def ladder(self, node: Work) -> LadderPolicy:
+    def ladder(self, node: Work) -> RetryPolicy:
         """The knobs of a node."""
         return self.settings().ladder(node)

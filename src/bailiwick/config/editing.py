@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.config.files import parse_layer
 from bailiwick.config.keys import find_key
-from bailiwick.config.layers import Kind, Layer
+from bailiwick.config.layers import Layer, LayerKind
 from bailiwick.config.service import unknown_key
 from bailiwick.config.shapes import FilePath, as_value, from_text
 from bailiwick.durable import sync_folder
@@ -56,7 +56,7 @@ def read_text_file(file: Path) -> bytes:
 def check_bytes(data: bytes, file: Path) -> Layer:
     """The layer that some bytes would be if they were the person's file; raises `InputInvalid`."""
     found = Findings(strict=True)
-    layer = parse_layer(Kind.PERSON, data, file, found)
+    layer = parse_layer(LayerKind.PERSON, data, file, found)
     if found.failed or layer is None:
         raise InputInvalid(found.problems)
     return layer

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from bailiwick.config.environment import Environment
-from bailiwick.config.layers import Kind, Layer, read_layer
+from bailiwick.config.layers import Layer, LayerKind, read_layer
 from bailiwick.config.paths import Paths
 from bailiwick.config.policy import policy_problems
 from bailiwick.config.repository import CONFIG, Repository, committed, find_remote
@@ -17,11 +17,11 @@ NOT_COMMITTED = "BW221"
 NOT_YOURS = "BW223"
 
 
-def read_file(kind: Kind, path: Path, found: Findings) -> Layer | None:
+def read_file(kind: LayerKind, path: Path, found: Findings) -> Layer | None:
     """The layer in a file, or None where there is no such file."""
     if not os.path.lexists(path):
         return None
-    if kind is Kind.POLICY:
+    if kind is LayerKind.POLICY:
         found.problems += policy_problems(path)
     from bailiwick.lang.source import MAX_BYTES, read_bytes
 
@@ -33,7 +33,7 @@ def read_file(kind: Kind, path: Path, found: Findings) -> Layer | None:
     return parse_layer(kind, data, path, found)
 
 
-def parse_layer(kind: Kind, data: bytes, path: Path, found: Findings) -> Layer | None:
+def parse_layer(kind: LayerKind, data: bytes, path: Path, found: Findings) -> Layer | None:
     """The layer in the bytes of a file; one that holds nothing but comments sets nothing."""
     from bailiwick.lang.source import parse_yaml
 
@@ -50,9 +50,9 @@ def parse_layer(kind: Kind, data: bytes, path: Path, found: Findings) -> Layer |
 def read_operator_files(paths: Paths, found: Findings) -> list[Layer]:
     """Policy, machine and person, as far as they are there."""
     files = (
-        (Kind.POLICY, paths.policy_file),
-        (Kind.MACHINE, paths.machine_file),
-        (Kind.PERSON, paths.person_file),
+        (LayerKind.POLICY, paths.policy_file),
+        (LayerKind.MACHINE, paths.machine_file),
+        (LayerKind.PERSON, paths.person_file),
     )
     layers = (read_file(kind, path, found) for kind, path in files)
     return [layer for layer in layers if layer is not None]
@@ -65,7 +65,7 @@ def read_person_repository(paths: Paths, repository: Repository, found: Findings
     remote = find_remote(repository.root)
     if remote is None:
         return None
-    return read_file(Kind.PERSON_REPOSITORY, paths.repository_file(remote.host, remote.owner, remote.name), found)
+    return read_file(LayerKind.PERSON_REPOSITORY, paths.repository_file(remote.host, remote.owner, remote.name), found)
 
 
 def read_repository(repository: Repository, environment: Environment, found: Findings) -> Layer | None:
@@ -82,7 +82,7 @@ def read_repository(repository: Repository, environment: Environment, found: Fin
         found.warn(
             NOT_COMMITTED, "the file differs from its last commit; the change is not used", Place(str(path)), hint
         )
-    return None if data is None else parse_layer(Kind.REPOSITORY, data, path, found)
+    return None if data is None else parse_layer(LayerKind.REPOSITORY, data, path, found)
 
 
 def _read_unversioned(path: Path, found: Findings) -> Layer | None:
@@ -96,7 +96,7 @@ def _read_unversioned(path: Path, found: Findings) -> Layer | None:
             NOT_YOURS, "the file belongs to another user and is not used", Place(str(path)), "copy it, or take it over"
         )
         return None
-    return read_file(Kind.REPOSITORY, path, found)
+    return read_file(LayerKind.REPOSITORY, path, found)
 
 
 def _bytes_of(path: Path) -> bytes | None:

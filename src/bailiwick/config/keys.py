@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from bailiwick.config.environment import PREFIX
-from bailiwick.config.limits import AllAgree, AnyAsks, Least, Most, Overlap, Ranked, Rule, Union
+from bailiwick.config.limits import AllAgree, AnyAsks, Least, LimitRule, Most, Overlap, Ranked, Union
 from bailiwick.config.shapes import Ceiling, FilePath, SecretText, Share, Size, Zone
 from bailiwick.ids import Json
 from bailiwick.lang.fields import Choice, Duration, Flag, ListOf, Number, Shape, Text
@@ -25,7 +25,7 @@ class Key:
     shape: Shape
     doc: str
     default: Json = None
-    rule: Rule | None = None
+    rule: LimitRule | None = None
     repository: bool = True
     names: tuple[str, ...] = ()
 

@@ -23,7 +23,7 @@ NOT_A_LIMIT = "BW212"
 UNKNOWN_VARIABLE = "BW222"
 
 
-class Kind(Enum):
+class LayerKind(Enum):
     """The layers, the most specific first."""
 
     FLAG = "the command line"
@@ -41,7 +41,7 @@ class Kind(Enum):
 class Origin:
     """Where a value was set; reads as file:line:column, the variable's name, `command line` or `built-in`."""
 
-    kind: Kind
+    kind: LayerKind
     place: Place | None = None
 
     def __str__(self) -> str:
@@ -60,11 +60,11 @@ class Setting:
 class Layer:
     """Everything one source sets, by the full name of the key."""
 
-    kind: Kind
+    kind: LayerKind
     settings: dict[str, Setting] = field(default_factory=dict)
 
 
-def read_layer(kind: Kind, root: Value, base: Path, found: Findings) -> Layer:
+def read_layer(kind: LayerKind, root: Value, base: Path, found: Findings) -> Layer:
     """The settings of a parsed file; `base` is where its relative paths start. Notes every problem in `found`."""
     layer = Layer(kind)
 
@@ -116,16 +116,16 @@ def _note_unknown(value: Value, path: tuple[str, ...], name: str, found: Finding
     found.error(codes.UNKNOWN_FIELD, f"the key {name!r} is not known{where}", value.key_place(name), hint)
 
 
-def _permitted(kind: Kind, name: str, key: Key, value: Value, found: Findings) -> bool:
+def _permitted(kind: LayerKind, name: str, key: Key, value: Value, found: Findings) -> bool:
     if key.name == "endpoints.*.num_ctx" and name != "endpoints.ollama.num_ctx":
         hint = "remove it; only Ollama is asked for a context window: endpoints.ollama.num_ctx"
         found.error(NOT_YET, f"{name} is not in this version yet", value.place, hint)
         return False
-    if kind is Kind.POLICY and key.rule is None and name != "version":
+    if kind is LayerKind.POLICY and key.rule is None and name != "version":
         hint = "put it into config.yaml beside it; a policy holds limits only"
         found.error(NOT_A_LIMIT, f"{name} is a preference, not a limit", value.place, hint)
         return False
-    if kind is not Kind.REPOSITORY:
+    if kind is not LayerKind.REPOSITORY:
         return True
     if not key.repository:
         hint = "put it into your own config.yaml, or into repos/<host>/<owner>/<name>.yaml beside it"
@@ -158,7 +158,7 @@ def _absolute(data: Json, key: Key, base: Path) -> Json:
 
 def read_flags(flags: Mapping[str, Json], cwd: Path, found: Findings) -> Layer:
     """What the command line sets: full key names and plain values. None is a flag that was not given."""
-    layer = Layer(Kind.FLAG)
+    layer = Layer(LayerKind.FLAG)
     for name, data in flags.items():
         key = find_key(name)
         if planned_name(name) and data is not None:
@@ -173,7 +173,7 @@ def read_flags(flags: Mapping[str, Json], cwd: Path, found: Findings) -> Layer:
 
 def read_variables(environment: Environment, cwd: Path, found: Findings) -> tuple[Layer, Layer]:
     """What our own variables set, and what those of other tools set. One of ours that nothing reads is a warning."""
-    own, other = Layer(Kind.OWN_VARIABLE), Layer(Kind.OTHER_VARIABLE)
+    own, other = Layer(LayerKind.OWN_VARIABLE), Layer(LayerKind.OTHER_VARIABLE)
     known = set(MEANING)
     for key in KEYS:
         for variable in key.variables:

@@ -8,7 +8,7 @@ from typing import Protocol
 from bailiwick.ids import Json
 
 
-class Rule(Protocol):
+class LimitRule(Protocol):
     """What stricter means for one limit. `combine` is never looser than either side; of equals it gives `first`."""
 
     @property
@@ -82,7 +82,7 @@ class Ranked:
 
     @property
     def words(self) -> str:
-        """See `Rule`."""
+        """See `LimitRule`."""
         return "from loose to strict: " + " < ".join("/".join(group) for group in self.groups)
 
     def _rank(self, word: Json) -> int:

@@ -37,7 +37,7 @@ class Decided(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class PolicyLimit:
     """One limit as it holds here; None is a lifted one."""
 
     key: str
@@ -56,7 +56,7 @@ class Policy:
 
     file: Path | None
     digest: str
-    limits: tuple[Limit, ...]
+    limits: tuple[PolicyLimit, ...]
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
@@ -82,11 +82,11 @@ def describe_policy(config: Decided) -> Policy:
     return Policy(None if data is None else file, made, limits)
 
 
-def _limits(config: Decided) -> Iterable[Limit]:
+def _limits(config: Decided) -> Iterable[PolicyLimit]:
     for name, value in config.items():
         key = find_key(name)
         if key is not None and key.rule is not None:
-            yield Limit(name, value, key.rule.words, tuple(str(origin) for origin in config.origins(name)))
+            yield PolicyLimit(name, value, key.rule.words, tuple(str(origin) for origin in config.origins(name)))
 
 
 def _policy_bytes(file: Path) -> bytes | None:

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bailiwick.config.keys import Key, find_key
-from bailiwick.config.layers import Kind, Layer, Origin, Setting
-from bailiwick.config.limits import Rule
+from bailiwick.config.layers import Layer, LayerKind, Origin, Setting
+from bailiwick.config.limits import LimitRule
 from bailiwick.errors import Problem
 from bailiwick.ids import Json
 
 FLAG_CUT = "BW220"
-ORDER = {kind: rank for rank, kind in enumerate(Kind)}
-CEILINGS = (Kind.POLICY, Kind.PERSON_REPOSITORY, Kind.PERSON, Kind.MACHINE)
+ORDER = {kind: rank for rank, kind in enumerate(LayerKind)}
+CEILINGS = (LayerKind.POLICY, LayerKind.PERSON_REPOSITORY, LayerKind.PERSON, LayerKind.MACHINE)
 """The files an operator writes: a flag may loosen everything else, and never these."""
 
-BUILT_IN = Origin(Kind.BUILT_IN)
+BUILT_IN = Origin(LayerKind.BUILT_IN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ def resolve(layers: Sequence[Layer]) -> tuple[dict[str, Resolved], list[Problem]
     return decided, notices
 
 
-def _strictest(key: Key, rule: Rule, settings: list[Setting]) -> Resolved:
+def _strictest(key: Key, rule: LimitRule, settings: list[Setting]) -> Resolved:
     """Combine what counts. The built-in value counts where no operator spoke; a flag replaces what is no ceiling."""
     counted = settings
-    if settings[0].origin.kind is Kind.FLAG:
-        counted = [s for s in settings if s.origin.kind is Kind.FLAG or s.origin.kind in CEILINGS]
-    elif all(setting.origin.kind is Kind.REPOSITORY for setting in settings):
+    if settings[0].origin.kind is LayerKind.FLAG:
+        counted = [s for s in settings if s.origin.kind is LayerKind.FLAG or s.origin.kind in CEILINGS]
+    elif all(setting.origin.kind is LayerKind.REPOSITORY for setting in settings):
         counted = [*settings, Setting(key.default, BUILT_IN)]
-    counted = sorted(counted, key=lambda setting: setting.origin.kind is not Kind.POLICY)
+    counted = sorted(counted, key=lambda setting: setting.origin.kind is not LayerKind.POLICY)
     value = counted[0].value
     for setting in counted[1:]:
         value = rule.combine(value, setting.value)
@@ -61,8 +61,8 @@ def _strictest(key: Key, rule: Rule, settings: list[Setting]) -> Resolved:
     return Resolved(value, tuple(deciding or [setting.origin for setting in counted]))
 
 
-def _cut(name: str, rule: Rule, first: Setting, result: Resolved) -> list[Problem]:
-    if first.origin.kind is not Kind.FLAG or rule.within(first.value, result.value):
+def _cut(name: str, rule: LimitRule, first: Setting, result: Resolved) -> list[Problem]:
+    if first.origin.kind is not LayerKind.FLAG or rule.within(first.value, result.value):
         return []
     what = f"{name} was asked for as {first.value}, which is above the ceiling; {result.value} counts"
     where = next((origin.place for origin in result.origins if origin.place), None)

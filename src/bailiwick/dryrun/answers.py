@@ -10,7 +10,7 @@ from bailiwick.dryrun.usage import Use, plausible
 from bailiwick.dryrun.values import candidates, way_of
 from bailiwick.engine.graph import Ask, Branch, Call, Graph, Map, Output
 from bailiwick.ids import Json
-from bailiwick.lang.instances import Fit, offered, schema_at, smallest
+from bailiwick.lang.instances import SchemaValidator, offered, schema_at, smallest
 
 MOST_ITEMS = 8
 MOST_HEARD = 20
@@ -35,7 +35,7 @@ class Answers:
     sources: Sources
     use: Use
     returns: dict[str, Graph]
-    fit: Fit = field(default_factory=Fit)
+    fit: SchemaValidator = field(default_factory=SchemaValidator)
     steers: dict[tuple[str, str], list[Steer]] = field(default_factory=dict)
     misfits: dict[str, None] = field(default_factory=dict)
     _pools: dict[str, dict[int, list[Json]]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.ids import Json
 
 
@@ -25,7 +25,7 @@ class StartEffect:
     request: Json = None
     notes: tuple[str, ...] = ()
     units: tuple[tuple[str, float], ...] = ()
-    plan: Plan | None = None
+    plan: AttemptPlan | None = None
     policy: dict[str, Json] = field(default_factory=dict)
     fixes: bool = True
 

@@ -13,7 +13,7 @@ from bailiwick.engine.render import Lookup, RenderFailed
 from bailiwick.engine.rules import Action, Rules, at_visit, fail
 from bailiwick.engine.scopes import step_fork
 from bailiwick.engine.state import PER_DAY, Phase, Scope, State, resolve_path
-from bailiwick.engine.state import OpenWait as Opened
+from bailiwick.engine.state import WaitState as Opened
 from bailiwick.ids import Json, effect_key, wait_id
 
 PURE_LIMIT = 100_000

@@ -12,7 +12,7 @@ from bailiwick.engine.graph import Wait, Work
 from bailiwick.engine.ladder import Again, after_failure, after_poll
 from bailiwick.engine.render import RenderFailed
 from bailiwick.engine.rules import Action, Rules, at_visit, fail, held_back
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.engine.state import Scope, State
 from bailiwick.ids import Json, effect_key, wait_id
 from bailiwick.ids import place as written
@@ -21,11 +21,13 @@ from bailiwick.ids import place as written
 def begin(state: State, rules: Rules, scope: Scope, node: Work | Wait, visit: int, ordinal: int) -> list[Action]:
     """Start an effect for the first time, unless a ceiling that it counts against was met. Raises `RenderFailed`."""
     key = effect_key(state.run, scope.path, node.id, visit, ordinal)
-    plan = Plan() if rules.climbs(node) else None
+    plan = AttemptPlan() if rules.climbs(node) else None
     return _start(state, rules, scope, node, StartEffect(scope.path, node.id, visit, ordinal, 1, key, plan=plan))
 
 
-def again(state: State, rules: Rules, scope: Scope, attempt: int, entry: int, plan: Plan | None = None) -> list[Action]:
+def again(
+    state: State, rules: Rules, scope: Scope, attempt: int, entry: int, plan: AttemptPlan | None = None
+) -> list[Action]:
     """The same effect with the same key: a further attempt, or a re-entry of the last one."""
     node, flight = state.graph.nodes[scope.cursor], scope.flight
     if flight is None or not isinstance(node, Work | Wait):
@@ -107,9 +109,9 @@ def _climb(state: State, rules: Rules, scope: Scope, node: Work) -> list[Action]
     """The rung after a failed turn: another attempt at once, or what `turns` says."""
     flight = scope.flight
     verdict = turns.verdict(state, scope, node, rules.knobs(scope, node))
-    if isinstance(verdict, Plan) and flight is not None:
+    if isinstance(verdict, AttemptPlan) and flight is not None:
         return again(state, rules, scope, flight.attempt + 1, 1, verdict)
-    return [verdict] if not isinstance(verdict, Plan) else []
+    return [verdict] if not isinstance(verdict, AttemptPlan) else []
 
 
 def resumed(state: State, rules: Rules, scope: Scope) -> list[Action]:

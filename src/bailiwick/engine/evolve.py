@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bailiwick.engine import events as ev
-from bailiwick.engine.failures import Detail, Kind
+from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Map, Parallel
-from bailiwick.engine.rungs import Try
+from bailiwick.engine.rungs import FailedAttempt
 from bailiwick.engine.state import (
     PER_DAY,
-    Asked,
     Construct,
+    EffectInFlight,
     Fetch,
-    Flight,
     Graphs,
-    OpenWait,
     Phase,
     Scope,
     State,
+    VisitRequest,
+    WaitState,
     resolve_path,
 )
 from bailiwick.engine.worktime import add_span
 from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import Json, scope_path
 
-_KINDS = {str(kind): kind for kind in Kind}
+_KINDS = {str(kind): kind for kind in FailureKind}
 _OVER = frozenset({Phase.ENDED, Phase.PENDING, Phase.FAILED})
 _TODO = frozenset({Phase.READY, Phase.LOST, Phase.FINISHED, Phase.CLOSED, Phase.FAILED})
 
@@ -155,8 +155,8 @@ def _on_started(state: State, e: ev.EffectStarted, at: float) -> None:
     _enter(scope, e.node, e.visit)
     scope.wait = None
     if scope.asked is None:
-        scope.asked = Asked(e.request, e.policy)
-    scope.flight = Flight(e.key, e.ordinal, e.attempt, e.entry, at, e.rung, e.model, e.level)
+        scope.asked = VisitRequest(e.request, e.policy)
+    scope.flight = EffectInFlight(e.key, e.ordinal, e.attempt, e.entry, at, e.rung, e.model, e.level)
     scope.first_effect_at = scope.first_effect_at or at
     state.pure_steps = 0
     _phase(state, scope, Phase.RUNNING)
@@ -169,7 +169,7 @@ def _on_observed(state: State, e: ev.EffectObserved, at: float) -> None:
         scope.flight.session = e.data["session"]
 
 
-def _flight(state: State, path: str, key: str) -> tuple[Scope, Flight]:
+def _flight(state: State, path: str, key: str) -> tuple[Scope, EffectInFlight]:
     scope = state.scopes[path]
     if scope.flight is None or scope.flight.key != key or scope.phase is not Phase.RUNNING:
         raise KeyError(f"effect {key} is not in flight")
@@ -186,10 +186,12 @@ def _on_finished(state: State, e: ev.EffectFinished, at: float) -> None:
     _phase(state, scope, Phase.FINISHED)
 
 
-def _try(flight: Flight, failure: ev.Failure, at: float) -> Try:
+def _try(flight: EffectInFlight, failure: ev.Failure, at: float) -> FailedAttempt:
     """A failed turn as the ladder counts it; a class this version does not know is a crash."""
-    kind = _KINDS.get(failure.kind, Kind.CRASH)
-    return Try(kind, flight.rung, flight.model, flight.level, flight.attempt, at, Detail.from_json(failure.detail))
+    kind = _KINDS.get(failure.kind, FailureKind.CRASH)
+    return FailedAttempt(
+        kind, flight.rung, flight.model, flight.level, flight.attempt, at, Detail.from_json(failure.detail)
+    )
 
 
 def _on_lost(state: State, e: ev.EffectLost, at: float) -> None:
@@ -259,7 +261,7 @@ def _on_failed(state: State, e: ev.StepFailed, at: float) -> None:
 
 
 def _on_wait(state: State, e: ev.WaitOpened, at: float) -> None:
-    wait = OpenWait(e.id, e.kind, e.due_at, e.body, at)
+    wait = WaitState(e.id, e.kind, e.due_at, e.body, at)
     if e.kind == "budget":
         state.budget_wait = wait
         return
@@ -350,7 +352,7 @@ def _on_scope_ended(state: State, e: ev.ScopeEnded, at: float) -> None:
 def _on_child(state: State, e: ev.ChildStarted, at: float) -> None:
     scope = state.scopes[e.scope]
     _enter(scope, e.node, e.visit)
-    scope.wait = OpenWait(e.child, "child", None, {"key": e.key}, at)
+    scope.wait = WaitState(e.child, "child", None, {"key": e.key}, at)
     state.pure_steps = 0
     _phase(state, scope, Phase.WAITING)
 

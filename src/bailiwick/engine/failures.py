@@ -8,7 +8,7 @@ from enum import StrEnum
 from bailiwick.ids import Json
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """Why a turn failed, in the order in which a turn is looked at: the first that fits is its class."""
 
     SPAWN = "spawn"
@@ -31,11 +31,11 @@ class Kind(StrEnum):
     HELD = "held"
 
 
-ENDPOINT = frozenset({Kind.RATE_LIMIT, Kind.OVERLOADED, Kind.UNREACHABLE})
+ENDPOINT = frozenset({FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.UNREACHABLE})
 """The endpoint is at fault: when retries are used up it is waited for, never worked around."""
-TRANSIENT = ENDPOINT | {Kind.TIMEOUT, Kind.EMPTY}
+TRANSIENT = ENDPOINT | {FailureKind.TIMEOUT, FailureKind.EMPTY}
 """Trying the same again may help."""
-FREE = frozenset({Kind.CAP, Kind.HELD, Kind.AUTH, Kind.BILLING})
+FREE = frozenset({FailureKind.CAP, FailureKind.HELD, FailureKind.AUTH, FailureKind.BILLING})
 """Failures that use up no retry: nothing was tried, or trying could not help."""
 
 

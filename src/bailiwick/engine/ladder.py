@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Poll, Retry
 from bailiwick.engine.rungs import backoff
-from bailiwick.engine.state import Flight
+from bailiwick.engine.state import EffectInFlight
 
 FINAL = frozenset({"cancelled", "not_found", "no_backend"})
 """Failures that trying again can't help."""
@@ -22,7 +22,7 @@ class Again:
     latest: float | None = None
 
 
-def after_failure(flight: Flight, retry: Retry | None) -> Again | Failure:
+def after_failure(flight: EffectInFlight, retry: Retry | None) -> Again | Failure:
     """Try again while `retry` allows it, with a pause that doubles; else the failure stands."""
     failure = flight.failure or Failure("unknown", "failed")
     if retry is None or flight.attempt > retry.max or failure.kind in FINAL:
@@ -30,7 +30,7 @@ def after_failure(flight: Flight, retry: Retry | None) -> Again | Failure:
     return Again("retry", backoff(retry.backoff, flight.attempt, flight.key))
 
 
-def after_poll(flight: Flight, poll: Poll, since: float) -> Again | Failure:
+def after_poll(flight: EffectInFlight, poll: Poll, since: float) -> Again | Failure:
     """Not yet means again after `every`, until `timeout` has passed since the first look."""
     failure = flight.failure or Failure("unknown", "failed")
     if failure.kind != "not_yet":

@@ -9,7 +9,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.commands import Command
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.engine.state import Scope, State
 from bailiwick.ids import Json
 
@@ -18,9 +18,9 @@ MESSAGE = 2000
 Action = ev.Event | Command
 
 
-def plain_policy(_node: Work) -> LadderPolicy:
+def plain_policy(_node: Work) -> RetryPolicy:
     """The knobs as they are built in."""
-    return LadderPolicy()
+    return RetryPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class Rules:
     renderer: Renderer
     prepare: Callable[[Node, Lookup], Rendered]
     counted: frozenset[str] = frozenset({"agent"})
-    policy: Callable[[Work], LadderPolicy] = plain_policy
+    policy: Callable[[Work], RetryPolicy] = plain_policy
 
     def climbs(self, node: Node) -> bool:
         """Whether failed attempts of this node climb the agent's ladder."""
         return isinstance(node, Work) and node.type in self.counted
 
-    def knobs(self, scope: Scope, node: Work) -> LadderPolicy:
+    def knobs(self, scope: Scope, node: Work) -> RetryPolicy:
         """The knobs of a visit: those it began with; before it has begun, those of now."""
         fixed = scope.asked.policy if scope.asked is not None and scope.cursor == node.id else {}
-        return LadderPolicy.from_json(fixed) if fixed else self.policy(node)
+        return RetryPolicy.from_json(fixed) if fixed else self.policy(node)
 
     def units(self, scope: Scope, node: Node) -> tuple[tuple[str, float], ...]:
         """What an attempt of this node sets aside of each budget: a call, money; tokens are only counted."""

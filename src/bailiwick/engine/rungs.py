@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import assert_never
 
-from bailiwick.engine.failures import ENDPOINT, FREE, TRANSIENT, Detail, Kind
+from bailiwick.engine.failures import ENDPOINT, FREE, TRANSIENT, Detail, FailureKind
 from bailiwick.ids import Json, digest
 
 WORDS = 300
@@ -16,7 +16,7 @@ MAX_BACKOFF = HOUR
 
 
 @dataclass(frozen=True, slots=True)
-class LadderPolicy:
+class RetryPolicy:
     """The knobs of one node. Spans in seconds; `models` is how many the chain has.
 
     `on_cap`: "wait" waits for a cap also where another model follows in the chain.
@@ -41,17 +41,17 @@ class LadderPolicy:
     reserve_usd: float = 0.0
 
     @classmethod
-    def from_json(cls, found: dict[str, Json]) -> LadderPolicy:
+    def from_json(cls, found: dict[str, Json]) -> RetryPolicy:
         """The knobs as they were journaled; names that this version does not have are left out."""
         known = {knob.name for knob in fields(cls)}
         return cls(**{name: value for name, value in found.items() if name in known})
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class FailedAttempt:
     """One failed attempt of a visit: what it was and what it came to. `level` counts the reframings."""
 
-    kind: Kind
+    kind: FailureKind
     rung: str
     model: int
     level: int
@@ -61,7 +61,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AttemptPlan:
     """How the next attempt is made: on which model, in which framing, in whose session, naming which problem.
 
     `feedback` is what a verifier held against the answers of earlier models of the chain.
@@ -76,147 +76,159 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
+class RetryPause:
     """Wait before the next attempt; `kind` is the wait's. `until` is a time, `seconds` a span; both empty: a person."""
 
     kind: str
-    plan: Plan
+    plan: AttemptPlan
     why: str
     seconds: float | None = None
     until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Exhausted:
+class RetriesExhausted:
     """Nothing more can be tried by itself."""
 
     why: str
 
 
-def next_rung(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
+def next_rung(
+    tries: Sequence[FailedAttempt], policy: RetryPolicy, key: str
+) -> AttemptPlan | RetryPause | RetriesExhausted:
     """Choose the rung after the last of `tries`. Of a chain only the last model climbs: the others get one call."""
     last = tries[-1]
-    waits = last.kind in (Kind.BUDGET, Kind.DISK) or (last.kind in (Kind.CAP, Kind.HELD) and policy.on_cap == "wait")
+    waits = last.kind in (FailureKind.BUDGET, FailureKind.DISK) or (
+        last.kind in (FailureKind.CAP, FailureKind.HELD) and policy.on_cap == "wait"
+    )
     if last.model + 1 < (last.detail.models or policy.models) and not waits:
-        return Plan("next_model", last.model + 1, feedback=feedback_of(tries))
+        return AttemptPlan("next_model", last.model + 1, feedback=feedback_of(tries))
     step = _climb(tries, policy, key)
     match step:
-        case Plan():
+        case AttemptPlan():
             return replace(step, feedback=feedback_of(tries))
-        case Pause():
+        case RetryPause():
             return replace(step, plan=replace(step.plan, feedback=feedback_of(tries)))
-        case Exhausted():
+        case RetriesExhausted():
             return step
         case never:
             assert_never(never)
 
 
-def feedback_of(tries: Sequence[Try]) -> str:
+def feedback_of(tries: Sequence[FailedAttempt]) -> str:
     """What was held against the answers so far, a line each; errors add none."""
-    said = [t.detail.problem for t in tries if t.kind is Kind.REJECTED and t.detail.problem]
+    said = [t.detail.problem for t in tries if t.kind is FailureKind.REJECTED and t.detail.problem]
     return "\n".join(f"Prior attempt feedback: {text}" for text in said)
 
 
-def _climb(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
+def _climb(
+    tries: Sequence[FailedAttempt], policy: RetryPolicy, key: str
+) -> AttemptPlan | RetryPause | RetriesExhausted:
     last = tries[-1]
-    if last.kind is Kind.SPAWN and (plan := _session_trouble(tries)) is not None:
+    if last.kind is FailureKind.SPAWN and (plan := _session_trouble(tries)) is not None:
         return plan
     match last.kind:
-        case Kind.AUTH | Kind.BILLING | Kind.SPAWN:
-            return Pause("auth", _same(last), last.detail.evidence or str(last.kind), seconds=policy.probe)
-        case Kind.CAP:
+        case FailureKind.AUTH | FailureKind.BILLING | FailureKind.SPAWN:
+            return RetryPause("auth", _same(last), last.detail.evidence or str(last.kind), seconds=policy.probe)
+        case FailureKind.CAP:
             return _cap(tries, policy)
-        case Kind.HELD:
-            return Pause("retry", _same(last), "its credential is held back", seconds=last.detail.retry_after or 1.0)
-        case Kind.BUDGET:
-            return Exhausted("it reached its budget")
-        case Kind.DISK:
-            return Exhausted(last.detail.evidence or "it wrote more than a sandbox may hold")
+        case FailureKind.HELD:
+            return RetryPause(
+                "retry", _same(last), "its credential is held back", seconds=last.detail.retry_after or 1.0
+            )
+        case FailureKind.BUDGET:
+            return RetriesExhausted("it reached its budget")
+        case FailureKind.DISK:
+            return RetriesExhausted(last.detail.evidence or "it wrote more than a sandbox may hold")
         case _:
             pass
     counted = [t for t in tries if t.kind not in FREE | ENDPOINT]
     if len(counted) >= policy.max_attempts:
-        return Exhausted(f"{policy.max_attempts} attempts were made")
-    if last.kind in TRANSIENT - {Kind.EMPTY} or last.detail.transient:
+        return RetriesExhausted(f"{policy.max_attempts} attempts were made")
+    if last.kind in TRANSIENT - {FailureKind.EMPTY} or last.detail.transient:
         return _transient(tries, policy, key)
     return _answerless(tries, policy, key)
 
 
-def _session_trouble(tries: Sequence[Try]) -> Plan | None:
+def _session_trouble(tries: Sequence[FailedAttempt]) -> AttemptPlan | None:
     """A session that is there already is resumed; one that is gone is begun anew, once."""
     last = tries[-1]
     evidence = last.detail.evidence
     if evidence.startswith("session-in-use") and last.detail.session and last.rung != "resume":
-        return Plan("resume", last.model, last.level, last.detail.session)
+        return AttemptPlan("resume", last.model, last.level, last.detail.session)
     gone = [t for t in tries if t.detail.evidence.startswith(("session-unknown", "thread-unknown"))]
     return _same(last) if gone and gone[-1] is last and len(gone) == 1 else None
 
 
-def _same(last: Try) -> Plan:
+def _same(last: FailedAttempt) -> AttemptPlan:
     """The same task once more: same model, same framing, a fresh session."""
-    return Plan("again", last.model, last.level)
+    return AttemptPlan("again", last.model, last.level)
 
 
-def _cap(tries: Sequence[Try], policy: LadderPolicy) -> Plan | Pause | Exhausted:
+def _cap(tries: Sequence[FailedAttempt], policy: RetryPolicy) -> AttemptPlan | RetryPause | RetriesExhausted:
     last = tries[-1]
-    if sum(t.kind is Kind.CAP for t in tries) > policy.max_cap_waits:
-        return Exhausted(f"{policy.max_cap_waits} caps were waited for")
+    if sum(t.kind is FailureKind.CAP for t in tries) > policy.max_cap_waits:
+        return RetriesExhausted(f"{policy.max_cap_waits} caps were waited for")
     resets = last.detail.resets_at
     if resets is not None:
         until = min(max(resets, last.at) + policy.cap_wait_margin, last.at + policy.cap_max_wait)
-        return Pause("cap", _same(last), last.detail.evidence, until=until)
+        return RetryPause("cap", _same(last), last.detail.evidence, until=until)
     wait = min(policy.cap_default_wait, policy.cap_max_wait)
-    return Pause("cap", _same(last), last.detail.evidence, seconds=wait)
+    return RetryPause("cap", _same(last), last.detail.evidence, seconds=wait)
 
 
-def _transient(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
+def _transient(
+    tries: Sequence[FailedAttempt], policy: RetryPolicy, key: str
+) -> AttemptPlan | RetryPause | RetriesExhausted:
     last = tries[-1]
     streak = _streak(tries)
     asked = min(last.detail.retry_after or 0.0, policy.cap_max_wait)
     if len(streak) <= policy.max_invoke_retries:
         pause = min(backoff(policy.backoff_base, len(streak), f"{key}:{last.attempt}"), policy.backoff_cap)
-        return Pause("retry", _same(last), str(last.kind), seconds=max(pause, asked))
+        return RetryPause("retry", _same(last), str(last.kind), seconds=max(pause, asked))
     if last.kind not in ENDPOINT:
         return _reframe(last, policy)
     if last.at - streak[0].at < policy.outage_wait:
         wait = max(policy.backoff_cap, asked)
-        return Pause("outage", _same(last), f"{last.kind}: {last.detail.evidence}", seconds=wait)
-    return Pause("auth", _same(last), f"the endpoint has been {last.kind} for {policy.outage_wait / HOUR:g} h")
+        return RetryPause("outage", _same(last), f"{last.kind}: {last.detail.evidence}", seconds=wait)
+    return RetryPause("auth", _same(last), f"the endpoint has been {last.kind} for {policy.outage_wait / HOUR:g} h")
 
 
-def _streak(tries: Sequence[Try]) -> list[Try]:
+def _streak(tries: Sequence[FailedAttempt]) -> list[FailedAttempt]:
     """The transient failures since something else happened; caps and held turns in between don't count."""
-    out: list[Try] = []
+    out: list[FailedAttempt] = []
     last = tries[-1]
     for one in reversed(tries):
         if one.kind in FREE:
             continue
-        transient = one.kind in TRANSIENT - {Kind.EMPTY} or one.detail.transient
+        transient = one.kind in TRANSIENT - {FailureKind.EMPTY} or one.detail.transient
         if not transient or (one.model, one.level) != (last.model, last.level):
             break
         out.append(one)
     return out[::-1]
 
 
-def _answerless(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | Pause | Exhausted:
+def _answerless(
+    tries: Sequence[FailedAttempt], policy: RetryPolicy, key: str
+) -> AttemptPlan | RetryPause | RetriesExhausted:
     """Failures of the answer itself: too long, refused, crashed, empty, not what was asked for."""
     last = tries[-1]
     here = [t for t in tries if (t.model, t.level) == (last.model, last.level)]
     count = sum(t.kind is last.kind for t in here)
     match last.kind:
-        case Kind.OVERFLOW:
+        case FailureKind.OVERFLOW:
             compacted = sum(t.rung == "compact" for t in here)
             if last.detail.can_compact and last.detail.session and compacted < policy.max_compact_attempts:
-                return Plan("compact", last.model, last.level, last.detail.session)
+                return AttemptPlan("compact", last.model, last.level, last.detail.session)
             return _reframe(last, policy)
-        case Kind.REFUSED:
+        case FailureKind.REFUSED:
             return _reask(last) if count == 1 and _can_reask(last) else _used_up(last)
-        case Kind.CRASH if last.detail.final:
-            return Exhausted(last.detail.evidence.partition(": ")[2] or "it failed")
-        case Kind.CRASH:
+        case FailureKind.CRASH if last.detail.final:
+            return RetriesExhausted(last.detail.evidence.partition(": ")[2] or "it failed")
+        case FailureKind.CRASH:
             if count == 1:
-                return Pause("retry", _same(last), "crashed", seconds=backoff(policy.backoff_base, 1, key))
-            return Exhausted("it crashed twice")
+                return RetryPause("retry", _same(last), "crashed", seconds=backoff(policy.backoff_base, 1, key))
+            return RetriesExhausted("it crashed twice")
         case _:
             asked = sum(t.rung == "reask" for t in here)
             if asked < policy.max_output_retries and _can_reask(last):
@@ -224,23 +236,27 @@ def _answerless(tries: Sequence[Try], policy: LadderPolicy, key: str) -> Plan | 
             return _reframe(last, policy)
 
 
-def _can_reask(last: Try) -> bool:
+def _can_reask(last: FailedAttempt) -> bool:
     return last.detail.can_resume and last.detail.session is not None
 
 
-def _reask(last: Try) -> Plan:
-    return Plan("reask", last.model, last.level, last.detail.session, last.detail.problem or last.detail.evidence)
+def _reask(last: FailedAttempt) -> AttemptPlan:
+    return AttemptPlan(
+        "reask", last.model, last.level, last.detail.session, last.detail.problem or last.detail.evidence
+    )
 
 
-def _reframe(last: Try, policy: LadderPolicy) -> Plan | Exhausted:
+def _reframe(last: FailedAttempt, policy: RetryPolicy) -> AttemptPlan | RetriesExhausted:
     if last.level < policy.max_rephrase_attempts:
-        return Plan("reframe", last.model, last.level + 1, problem=last.detail.problem)
+        return AttemptPlan("reframe", last.model, last.level + 1, problem=last.detail.problem)
     return _used_up(last)
 
 
-def _used_up(last: Try) -> Exhausted:
+def _used_up(last: FailedAttempt) -> RetriesExhausted:
     words = (last.detail.problem or last.detail.evidence)[:WORDS]
-    return Exhausted(f"every model and framing was tried; the last failure: {last.kind}{f': {words}' if words else ''}")
+    return RetriesExhausted(
+        f"every model and framing was tried; the last failure: {last.kind}{f': {words}' if words else ''}"
+    )
 
 
 def backoff(base: float, attempt: int, key: str) -> float:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Graph
-from bailiwick.engine.rungs import Try
+from bailiwick.engine.rungs import FailedAttempt
 from bailiwick.engine.worktime import Span
 from bailiwick.ids import Json
 
@@ -49,7 +49,7 @@ class Deferred:
 
 
 @dataclass(slots=True)
-class Flight:
+class EffectInFlight:
     """One effect of a visit."""
 
     key: str
@@ -68,7 +68,7 @@ class Flight:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VisitRequest:
     """What the effects of a visit ask for, fixed with the first of them. An old journal kept no `policy`."""
 
     request: Json
@@ -76,7 +76,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class OpenWait:
+class WaitState:
     """A wait and, once it is closed, how."""
 
     id: str
@@ -116,10 +116,10 @@ class Scope:
     visit: int = 0
     phase: Phase = Phase.READY
     first_effect_at: float = 0.0
-    asked: Asked | None = None
-    flight: Flight | None = None
-    tries: list[Try] = field(default_factory=list)
-    wait: OpenWait | None = None
+    asked: VisitRequest | None = None
+    flight: EffectInFlight | None = None
+    tries: list[FailedAttempt] = field(default_factory=list)
+    wait: WaitState | None = None
     fork: Construct | None = None
     status: str = ""
     error: dict[str, Json] | None = None
@@ -159,7 +159,7 @@ class State:
     degraded: list[str] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     reached: dict[str, float] = field(default_factory=dict)
-    budget_wait: OpenWait | None = None
+    budget_wait: WaitState | None = None
     running: int = 0
     pure_steps: int = 0
     created: int = 1
@@ -220,11 +220,11 @@ class State:
         """Scopes that are not over, in the order they came to be."""
         return sorted((self.scopes[path] for path in self.active), key=lambda scope: scope.number)
 
-    def flights(self) -> list[tuple[Scope, Flight]]:
+    def flights(self) -> list[tuple[Scope, EffectInFlight]]:
         """Effects in flight, with their scopes."""
         return [(s, s.flight) for s in self.live() if s.phase is Phase.RUNNING and s.flight]
 
-    def waits(self) -> list[tuple[Scope, OpenWait]]:
+    def waits(self) -> list[tuple[Scope, WaitState]]:
         """Open waits, with their scopes; a budget wait belongs to the run."""
         found = [(s, s.wait) for s in self.live() if s.phase is Phase.WAITING and s.wait]
         if self.budget_wait:

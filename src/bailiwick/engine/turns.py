@@ -9,18 +9,18 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.commands import OpenWait
 from bailiwick.engine.graph import Work
 from bailiwick.engine.rules import Action
-from bailiwick.engine.rungs import Exhausted, LadderPolicy, Pause, Plan, feedback_of, next_rung
-from bailiwick.engine.state import Flight, Scope, State
+from bailiwick.engine.rungs import AttemptPlan, RetriesExhausted, RetryPause, RetryPolicy, feedback_of, next_rung
+from bailiwick.engine.state import EffectInFlight, Scope, State
 from bailiwick.ids import Json, wait_id
 from bailiwick.ids import place as written
 
 
-def pause_id(scope: Scope, flight: Flight) -> str:
+def pause_id(scope: Scope, flight: EffectInFlight) -> str:
     """The name of the wait after an attempt."""
     return wait_id(scope.path, scope.cursor, scope.visit, 10_000 + flight.ordinal * 1000 + flight.attempt)
 
 
-def verdict(state: State, scope: Scope, node: Work, policy: LadderPolicy) -> Plan | Action:
+def verdict(state: State, scope: Scope, node: Work, policy: RetryPolicy) -> AttemptPlan | Action:
     """The next attempt at once, a wait, or the end of the ladder."""
     flight = scope.flight
     if flight is None or not scope.tries:
@@ -29,41 +29,41 @@ def verdict(state: State, scope: Scope, node: Work, policy: LadderPolicy) -> Pla
         return ev.StepFailed(scope.path, node.id, scope.visit, asdict(flight.failure), node.on_error)
     rung = next_rung(scope.tries, policy, flight.key)
     match rung:
-        case Plan():
+        case AttemptPlan():
             return rung
-        case Pause():
+        case RetryPause():
             return _pause(scope, node, flight, rung)
-        case Exhausted():
+        case RetriesExhausted():
             return _exhausted(state, scope, node, policy, rung.why)
         case never:
             assert_never(never)
 
 
-def planned(scope: Scope, policy: LadderPolicy) -> Plan:
+def planned(scope: Scope, policy: RetryPolicy) -> AttemptPlan:
     """How the attempt after a pause is made: from the same failures the same plan."""
     key = scope.flight.key if scope.flight else ""
-    rung = next_rung(scope.tries, policy, key) if scope.tries else Plan()
+    rung = next_rung(scope.tries, policy, key) if scope.tries else AttemptPlan()
     match rung:
-        case Plan():
+        case AttemptPlan():
             return rung
-        case Pause():
+        case RetryPause():
             return rung.plan
-        case Exhausted():
+        case RetriesExhausted():
             last = scope.tries[-1]
-            return Plan("again", last.model, last.level)
+            return AttemptPlan("again", last.model, last.level)
         case never:
             assert_never(never)
 
 
-def resumed(scope: Scope, flight: Flight) -> Plan:
+def resumed(scope: Scope, flight: EffectInFlight) -> AttemptPlan:
     """The plan of an attempt that was cut off: the same, in its own session where that is known."""
     last = scope.tries[-1].detail if scope.tries else None
     session = flight.session or (last.session if last and flight.rung in ("reask", "compact") else None)
     problem = last.problem if last and flight.rung in ("reask", "reframe") else ""
-    return Plan(flight.rung, flight.model, flight.level, session, problem, feedback_of(scope.tries))
+    return AttemptPlan(flight.rung, flight.model, flight.level, session, problem, feedback_of(scope.tries))
 
 
-def _pause(scope: Scope, node: Work, flight: Flight, pause: Pause) -> Action:
+def _pause(scope: Scope, node: Work, flight: EffectInFlight, pause: RetryPause) -> Action:
     body: dict[str, Json] = {"after": flight.attempt, "failure": pause.why, "class": str(scope.tries[-1].kind)}
     if pause.kind == "auth":
         where = written(scope.path, node.id)
@@ -74,7 +74,7 @@ def _pause(scope: Scope, node: Work, flight: Flight, pause: Pause) -> Action:
     )  # fmt: skip
 
 
-def _exhausted(state: State, scope: Scope, node: Work, policy: LadderPolicy, why: str) -> Action:
+def _exhausted(state: State, scope: Scope, node: Work, policy: RetryPolicy, why: str) -> Action:
     """`default` carries the run on, degraded; `ask` parks; `fail` goes the node's `on_error` way."""
     flight = scope.flight
     otherwise = "ask" if state.graph.version else "fail"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.errors import Fenced, JournalCorrupt
+from bailiwick.errors import JournalCorrupt, LeaseLost
 from bailiwick.journal import inbox, ledger, runs
 from bailiwick.journal.blobs import keep_blobs
 from bailiwick.journal.columns import encode
@@ -43,9 +43,9 @@ def _advance(tx: Transaction, run_id: str, epoch: int, batch: Batch) -> int:
         return seq
     place = tx.one("run.place", (run_id,))
     if place is None:
-        raise Fenced(f"run {run_id} is gone")
+        raise LeaseLost(f"run {run_id} is gone")
     if place[0] != epoch:
-        raise Fenced(f"run {run_id} is held at epoch {place[0]}, not {epoch}: another process took it over")
+        raise LeaseLost(f"run {run_id} is held at epoch {place[0]}, not {epoch}: another process took it over")
     raise JournalCorrupt(
         f"run {run_id}: the journal ends at {place[1]}, a batch was built on {batch.after}",
         hint="this is a bug; the journal is as it was",

@@ -146,7 +146,7 @@ def refuse_newer(db: apsw.Connection, path: Path) -> None:
         )
 
 
-class Reader:
+class ReadConnection:
     """A connection that only reads, on the caller's thread. No read outlives its call, so none delays a checkpoint."""
 
     def __init__(self, path: Path, busy_timeout: float) -> None:

@@ -13,7 +13,7 @@ from bailiwick.ids import Json
 from bailiwick.journal import appends, buckets, calls, inbox, runs
 from bailiwick.journal.blobs import checked, missing, read_file
 from bailiwick.journal.columns import checked_event, decode, encode, inbox_row, run_row, spend_row, wait_row
-from bailiwick.journal.connection import Reader, translate
+from bailiwick.journal.connection import ReadConnection, translate
 from bailiwick.journal.marks import Loss, find_losses, record_losses
 from bailiwick.journal.port import Store
 from bailiwick.journal.queries import query, runs_where
@@ -48,7 +48,7 @@ LAST = 1e300
 class SqliteStore(Store):
     """Keeps journals in a SQLite file. Writes go to the writer thread, reads happen at once on the caller's."""
 
-    def __init__(self, path: Path, writer: Writer, reader: Reader) -> None:
+    def __init__(self, path: Path, writer: Writer, reader: ReadConnection) -> None:
         self.path = path
         self._writer = writer
         self._reader = reader
@@ -64,7 +64,7 @@ class SqliteStore(Store):
         except BaseException:
             await writer.close()
             raise
-        store = cls(path, writer, Reader(path, busy_timeout))
+        store = cls(path, writer, ReadConnection(path, busy_timeout))
         store.losses = losses
         record_losses(path, losses, now())
         writer.marks.forget(loss.slot for loss in losses)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from bailiwick.lang.compile import Compiled
 from bailiwick.lang.dataflow import DataFlow
 from bailiwick.lang.fields import Findings
-from bailiwick.lang.files import Files
+from bailiwick.lang.files import WorkflowFiles
 from bailiwick.lang.flow import check_flow
 
 
-def check(compiled: Compiled, files: Files, returns: Mapping[str, tuple[str, ...]], found: Findings) -> None:
+def check(compiled: Compiled, files: WorkflowFiles, returns: Mapping[str, tuple[str, ...]], found: Findings) -> None:
     """Note every problem of a compiled workflow; `returns` holds what each called workflow gives back, by reference."""
     owners = check_flow(compiled, found)
     files.scan()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bailiwick.engine.graph import Budget, Graph, Node
 from bailiwick.ids import NAME, Json
 from bailiwick.lang import codes
-from bailiwick.lang.draft import KEY, Draft, Kind
+from bailiwick.lang.draft import KEY, Draft, NodeSyntax
 from bailiwick.lang.fields import Anything, Duration, Field, Findings, Flag, ListOf, MapOf, Number, OneOf, Table, Text
 from bailiwick.lang.kinds import find_kind
 from bailiwick.lang.values import Value
@@ -93,13 +93,13 @@ def compile_file(root: Value, directory: str, found: Findings) -> Compiled:
         what = f"the workflow has {len(items):,} nodes, the most is {MAX_NODES:,}"
         found.error(codes.TOO_MANY, what, nodes.place, "split it, and use `call` or `map`")
         return compiled
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, NodeSyntax] = {}
     for item in items:
         _node(item, compiled, found, kinds)
     return compiled
 
 
-def _node(item: Value, compiled: Compiled, found: Findings, kinds: dict[str, Kind]) -> None:
+def _node(item: Value, compiled: Compiled, found: Findings, kinds: dict[str, NodeSyntax]) -> None:
     if not isinstance(item.data, dict):
         found.wrong(item, "a mapping (a node)", "write `- id: …` and `type: …`")
         return

@@ -7,7 +7,20 @@ from typing import Any
 from bailiwick.engine.graph import Ask, Branch, Call, Condition, End, Map, Node, Parallel, Poll, Set, Wait
 from bailiwick.ids import NODE_ID, Json
 from bailiwick.lang import codes
-from bailiwick.lang.draft import ACCEPT, ARGS, FILE, IDENTITY, KEY, NEXT, ON_ERROR, OUTPUTS, TARGET, Draft, Kind, texts
+from bailiwick.lang.draft import (
+    ACCEPT,
+    ARGS,
+    FILE,
+    IDENTITY,
+    KEY,
+    NEXT,
+    ON_ERROR,
+    OUTPUTS,
+    TARGET,
+    Draft,
+    NodeSyntax,
+    texts,
+)
 from bailiwick.lang.durations import seconds_of
 from bailiwick.lang.fields import (
     Anything,
@@ -248,13 +261,13 @@ def compile_call(draft: Draft) -> Node | None:
 
 
 KINDS = (
-    Kind("branch", BRANCH, compile_branch, leads=False),
-    Kind("set", SET, compile_set),
-    Kind("wait", WAIT, compile_wait),
-    Kind("ask", ASK, compile_ask),
-    Kind("parallel", PARALLEL, compile_parallel, leads=False),
-    Kind("map", MAP, compile_map, leads=False),
-    Kind("call", CALL, compile_call),
-    Kind("terminal", TERMINAL, compile_end, leads=False),
-    Kind("fail", FAIL, compile_end, leads=False),
+    NodeSyntax("branch", BRANCH, compile_branch, leads=False),
+    NodeSyntax("set", SET, compile_set),
+    NodeSyntax("wait", WAIT, compile_wait),
+    NodeSyntax("ask", ASK, compile_ask),
+    NodeSyntax("parallel", PARALLEL, compile_parallel, leads=False),
+    NodeSyntax("map", MAP, compile_map, leads=False),
+    NodeSyntax("call", CALL, compile_call),
+    NodeSyntax("terminal", TERMINAL, compile_end, leads=False),
+    NodeSyntax("fail", FAIL, compile_end, leads=False),
 )

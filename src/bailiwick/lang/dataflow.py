@@ -12,8 +12,8 @@ from bailiwick.ids import Json
 from bailiwick.lang import codes
 from bailiwick.lang.compile import Compiled
 from bailiwick.lang.fields import Findings
-from bailiwick.lang.files import Files
-from bailiwick.lang.flow import Scope
+from bailiwick.lang.files import WorkflowFiles
+from bailiwick.lang.flow import FlowScope
 from bailiwick.lang.reading import NOTHING, Reading, TemplateBroken, is_plain, read_template
 from bailiwick.lang.schemas import schema_fault
 from bailiwick.lang.values import Value
@@ -56,7 +56,7 @@ class DataFlow:
     """The check of one workflow's data flow."""
 
     compiled: Compiled
-    files: Files
+    files: WorkflowFiles
     returns: Mapping[str, tuple[str, ...]]
     found: Findings
     reads: set[str] = field(default_factory=set)
@@ -64,7 +64,7 @@ class DataFlow:
     _readings: dict[str, Reading] = field(default_factory=dict)
     _warned: set[tuple[str, str]] = field(default_factory=set)
 
-    def check(self, owners: Mapping[str, Scope]) -> None:
+    def check(self, owners: Mapping[str, FlowScope]) -> None:
         """Note every problem of data flow."""
         provided = self._provided()
         self._returned(provided)
@@ -174,7 +174,7 @@ class DataFlow:
                 self.reads.update(inner.variables)
         return reading
 
-    def _unread(self, owners: Mapping[str, Scope]) -> None:
+    def _unread(self, owners: Mapping[str, FlowScope]) -> None:
         """Outputs nobody reads; nothing is said where a template includes files by names that only the run knows."""
         if self.dynamic:
             return
@@ -187,7 +187,7 @@ class DataFlow:
                     hint = "use it, list it in `returns`, or remove it"
                     self.found.warn(codes.UNREAD_OUTPUT, what, place, hint)
 
-    def _read_through(self, name: str, owners: Mapping[str, Scope]) -> bool:
+    def _read_through(self, name: str, owners: Mapping[str, FlowScope]) -> bool:
         """Whether a construct around the node is read: its results hold what its members wrote."""
         around = owners[name].construct
         return bool(around) and (around in self.reads or self._read_through(around, owners))
@@ -240,7 +240,7 @@ def _texts(value: Value) -> Iterator[Value]:
 
 
 def _check_exports(
-    compiled: Compiled, owners: Mapping[str, Scope], returns: Mapping[str, tuple[str, ...]], found: Findings
+    compiled: Compiled, owners: Mapping[str, FlowScope], returns: Mapping[str, tuple[str, ...]], found: Findings
 ) -> None:
     """Each exported key is written in exactly one branch."""
     written: dict[tuple[str, str], set[str]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.lang.draft import RETRY, Kind
+from bailiwick.lang.draft import RETRY, NodeSyntax
 from bailiwick.lang.fields import Anything, Choice, Field, Flag, Table, Text
 from bailiwick.lang.work import SHARED, compile_own
 
@@ -43,6 +43,6 @@ PROPOSE_FIELDS = (
 _RETRY = Field("retry", RETRY, "how a failure is tried again")
 
 KINDS = tuple(
-    Kind(name, Table(f"{name} node", (*SHARED, _RETRY, *fields)), compile_own)
+    NodeSyntax(name, Table(f"{name} node", (*SHARED, _RETRY, *fields)), compile_own)
     for name, fields in (("worktree", WORKTREE_FIELDS), ("gate", GATE_FIELDS), ("propose", PROPOSE_FIELDS))
 )

@@ -149,7 +149,7 @@ Compile = Callable[[Draft], Node | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class NodeSyntax:
     """A kind of node: its fields, how it is compiled, whether it has to lead to a next node."""
 
     name: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from bailiwick.errors import Place
 from bailiwick.lang import codes
 from bailiwick.lang.fields import Findings
-from bailiwick.lang.paths import Refused, confine, regular, regular_or_shared
+from bailiwick.lang.paths import PathRefused, confine, regular, regular_or_shared
 from bailiwick.lang.reading import NOTHING, Include, Reading, TemplateBroken, read_template
 
 PINNED = ("prompts", "scripts")
@@ -22,7 +22,7 @@ _MAX_PROMPT = 4 << 20
 
 
 @dataclass(slots=True)
-class Files:
+class WorkflowFiles:
     """The files of one workflow; `pinned` maps relative names to absolute paths and grows as references are found."""
 
     root: Path
@@ -67,7 +67,7 @@ class Files:
     def _pin(self, name: str) -> None:
         try:
             self.pinned[name] = regular(self.root, name)
-        except Refused as refused:
+        except PathRefused as refused:
             self.found.error(_code(refused), refused.what, self.place(name), refused.hint)
 
     def need(self, name: str, place: Place) -> Path | None:
@@ -77,7 +77,7 @@ class Files:
             return self.pinned[name]
         try:
             path = self.pinned[name] = regular_or_shared(self.root, name)
-        except Refused as refused:
+        except PathRefused as refused:
             self.found.error(_code(refused), refused.what, place, refused.hint)
             return None
         if not os.access(path, os.R_OK):
@@ -106,7 +106,7 @@ class Files:
             try:
                 if not confine(self.root, name).exists():
                     regular_or_shared(self.root, name)
-            except Refused as refused:
+            except PathRefused as refused:
                 if refused.missing:
                     continue
             return name
@@ -160,7 +160,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _code(refused: Refused) -> str:
+def _code(refused: PathRefused) -> str:
     if refused.missing:
         return codes.MISSING_FILE
     return codes.OUTSIDE if refused.outside else codes.SPECIAL_FILE

@@ -16,7 +16,7 @@ from bailiwick.lang.wording import quoted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class FlowScope:
     """A branch, an item's chain, or the run itself; it ends at `join`."""
 
     path: str = "the run"
@@ -25,7 +25,7 @@ class Scope:
     join: str = ""
 
 
-def check_flow(compiled: Compiled, found: Findings) -> dict[str, Scope]:
+def check_flow(compiled: Compiled, found: Findings) -> dict[str, FlowScope]:
     """Note every problem of control flow; gives the scope of each node that is reached."""
     loose = _check_targets(compiled, found)
     _check_cycles(compiled, found)
@@ -98,11 +98,11 @@ class _Walk:
     def __init__(self, compiled: Compiled, found: Findings) -> None:
         self.compiled = compiled
         self.found = found
-        self.owners: dict[str, Scope] = {}
-        self.scopes: deque[tuple[Scope, str, str]] = deque()
+        self.owners: dict[str, FlowScope] = {}
+        self.scopes: deque[tuple[FlowScope, str, str]] = deque()
 
-    def walk(self, start: str) -> dict[str, Scope]:
-        self.scopes.append((Scope(), start, ""))
+    def walk(self, start: str) -> dict[str, FlowScope]:
+        self.scopes.append((FlowScope(), start, ""))
         while self.scopes:
             scope, entry, source = self.scopes.popleft()
             if scope.construct and entry == scope.join:
@@ -112,7 +112,7 @@ class _Walk:
             self._walk_scope(scope, entry, source)
         return self.owners
 
-    def _walk_scope(self, scope: Scope, entry: str, source: str) -> None:
+    def _walk_scope(self, scope: FlowScope, entry: str, source: str) -> None:
         stack = [(entry, source)]
         while stack:
             name, origin = stack.pop()
@@ -127,7 +127,7 @@ class _Walk:
             stack.extend((target, name) for target in reversed(steps(node)))
             self._fork(scope, name, node)
 
-    def _fork(self, scope: Scope, name: str, node: Node) -> None:
+    def _fork(self, scope: FlowScope, name: str, node: Node) -> None:
         match node:
             case Parallel():
                 members = list(node.branches.items())
@@ -138,9 +138,9 @@ class _Walk:
         outer = f"{scope.path}/" if scope.construct else ""
         for member, entry in members:
             path = f"{outer}{name}.{member}" if member else f"{outer}{name}[]"
-            self.scopes.append((Scope(path, name, member, node.join), entry, name))
+            self.scopes.append((FlowScope(path, name, member, node.join), entry, name))
 
-    def _crossing(self, scope: Scope, owner: Scope, name: str, origin: str) -> None:
+    def _crossing(self, scope: FlowScope, owner: FlowScope, name: str, origin: str) -> None:
         what = f"node {name!r} belongs to {owner.path}, but {origin!r} leads to it from {scope.path}"
         ends = f"the join {scope.join!r}, " if scope.join else ""
         hint = f"a chain stays in its scope: it ends at {ends}a terminal or a fail of its own"
@@ -150,7 +150,7 @@ class _Walk:
         return edge_place(self.compiled.ids[source], target) if source else self.compiled.root.at("start")
 
 
-def _check_ends(compiled: Compiled, owners: dict[str, Scope], loose: set[str], found: Findings) -> None:
+def _check_ends(compiled: Compiled, owners: dict[str, FlowScope], loose: set[str], found: Findings) -> None:
     """From every node an end of its scope can be reached; `loose` nodes have their own problem and count as ended."""
     before: dict[str, list[str]] = {name: [] for name in owners}
     good = deque[str]()

@@ -29,7 +29,7 @@ def smallest(schema: Json) -> Json:
     return _make(schema, schema, 0)
 
 
-class Fit:
+class SchemaValidator:
     """Checks values against schemas; each schema is compiled once."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from jinja2.runtime import Undefined
 
 from bailiwick.engine.render import Lookup, Rendered, RenderFailed
 from bailiwick.lang.reading import NoSuchFile, TemplateBroken
-from bailiwick.lang.sandbox import CURRENT, Fenced, Pass
+from bailiwick.lang.sandbox import CURRENT, TemplateEnvironment, TemplateRender
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ class JinjaTemplates:
     """Templates by their text, compiled once each; included files come from `source`."""
 
     def __init__(self, source: Callable[[str], str], strict: bool, limit: int) -> None:
-        self._env = Fenced(limit, loader=_Files(source))
+        self._env = TemplateEnvironment(limit, loader=_Files(source))
         self._strict = strict
         self._limit = limit
         self._texts: dict[str, _Compiled] = {}
@@ -46,7 +46,7 @@ class JinjaTemplates:
             _make_room(self._texts)
             self._texts[text] = self._compile(self._parse(text))
         compiled = self._texts[text]
-        current = Pass(lookup, self._strict, compiled.chains)
+        current = TemplateRender(lookup, self._strict, compiled.chains)
         done: list[str] = []
         size = 0
         with _running(current, compiled.template):
@@ -65,7 +65,7 @@ class JinjaTemplates:
         compiled = self._values[text]
         if compiled is None:
             return None
-        current = Pass(lookup, self._strict, compiled.chains)
+        current = TemplateRender(lookup, self._strict, compiled.chains)
         with _running(current, compiled.template):
             context = compiled.template.new_context()
             for _ in compiled.template.root_render_func(context):
@@ -131,7 +131,7 @@ def _compiling() -> Iterator[None]:
 
 
 @contextmanager
-def _running(current: Pass, template: Template) -> Iterator[None]:
+def _running(current: TemplateRender, template: Template) -> Iterator[None]:
     token = CURRENT.set(current)
     try:
         yield

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bailiwick.lang import codes, control, delivery, work
-from bailiwick.lang.draft import Kind
+from bailiwick.lang.draft import NodeSyntax
 from bailiwick.lang.fields import Findings
 from bailiwick.lang.values import Value
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*work.KINDS, *delivery.KINDS, *control.KINDS)}
+KINDS: dict[str, NodeSyntax] = {kind.name: kind for kind in (*work.KINDS, *delivery.KINDS, *control.KINDS)}
 """The kinds that come with Bailiwick."""
 
 
-def find_kind(value: Value, found: Findings, seen: dict[str, Kind]) -> Kind | None:
+def find_kind(value: Value, found: Findings, seen: dict[str, NodeSyntax]) -> NodeSyntax | None:
     """The kind that a node's `type` names; an unknown one is an error with the nearest names. `seen` is a cache."""
     name = value.data
     if not isinstance(name, str):

@@ -12,8 +12,8 @@ from bailiwick.lang import codes
 from bailiwick.lang.checks import check
 from bailiwick.lang.compile import Compiled, compile_file
 from bailiwick.lang.fields import Findings
-from bailiwick.lang.files import MAX_PINNED, Files, pinned_size
-from bailiwick.lang.paths import Refused, confine
+from bailiwick.lang.files import MAX_PINNED, WorkflowFiles, pinned_size
+from bailiwick.lang.paths import PathRefused, confine
 from bailiwick.lang.source import read_workflow
 
 FILE = "workflow.yaml"
@@ -59,7 +59,7 @@ class _Item:
     file: Path
     shown: str
     compiled: Compiled
-    files: Files
+    files: WorkflowFiles
     calls: dict[str, Path] = field(default_factory=dict)
 
     @property
@@ -92,7 +92,7 @@ class _Loader:
             self.found.problems += error.found
             return None
         compiled = compile_file(value, root.name, self.found)
-        item = _Item(file, shown, compiled, Files(root, str(Path(shown).parent), self.found))
+        item = _Item(file, shown, compiled, WorkflowFiles(root, str(Path(shown).parent), self.found))
         item.files.pinned[file.name] = root / file.name
         self.items[root] = item
         self.ahead.append(item)
@@ -109,7 +109,7 @@ class _Loader:
     def _follow(self, item: _Item, reference: str, place: Place) -> None:
         try:
             target = self._locate(item, reference)
-        except Refused as refused:
+        except PathRefused as refused:
             code = codes.OUTSIDE if refused.outside else codes.UNKNOWN_WORKFLOW
             self.found.error(code, refused.what, place, refused.hint)
             return
@@ -132,7 +132,7 @@ class _Loader:
         found = self.find(reference, item.root) if self.find is not None and "/" not in reference else None
         if found is None:
             hint = f"give a directory inside {item.root.name}, or the name of a workflow that `run` would find"
-            raise Refused(f"there is no workflow {reference!r} to call", hint)
+            raise PathRefused(f"there is no workflow {reference!r} to call", hint)
         return found
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ SHARED = "bailiwick/"
 PARTS = Path(__file__).parent.parent / "bundled" / "shared"
 
 
-class Refused(Exception):
+class PathRefused(Exception):
     """A name that can't be used: `what` is wrong and how to fix it. `outside` says it left the directory."""
 
     def __init__(self, what: str, hint: str, *, outside: bool = False, missing: bool = False) -> None:
@@ -22,35 +22,37 @@ class Refused(Exception):
 
 
 def confine(root: Path, name: str) -> Path:
-    """The path of `name` under `root`, which need not exist; `Refused` if it is absolute, climbs or links out."""
+    """The path of `name` under `root`, which need not exist; `PathRefused` if it is absolute, climbs or links out."""
     parts = PurePosixPath(name)
     if not name or "\0" in name or "\\" in name:
-        raise Refused(f"{name!r} is not a file name", "give a relative path with forward slashes")
+        raise PathRefused(f"{name!r} is not a file name", "give a relative path with forward slashes")
     if parts.is_absolute() or ".." in parts.parts or name.startswith("~"):
         hint = "copy the file into the workflow directory and give its relative path"
-        raise Refused(f"{name!r} leads out of the workflow directory", hint, outside=True)
+        raise PathRefused(f"{name!r} leads out of the workflow directory", hint, outside=True)
     path = root / parts
     try:
         real = path.resolve()
     except (OSError, RuntimeError):
-        raise Refused(f"{name!r} is a link that leads nowhere", "replace the link by the file itself") from None
+        raise PathRefused(f"{name!r} is a link that leads nowhere", "replace the link by the file itself") from None
     if not real.is_relative_to(root.resolve()):
         hint = "replace the link by the file itself"
-        raise Refused(f"{name!r} is a link out of the workflow directory", hint, outside=True)
+        raise PathRefused(f"{name!r} is a link out of the workflow directory", hint, outside=True)
     return path
 
 
 def regular(root: Path, name: str) -> Path:
-    """The path of a regular file under `root`; raises `Refused` where there is none."""
+    """The path of a regular file under `root`; raises `PathRefused` where there is none."""
     path = confine(root, name)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise Refused(f"the file {name!r} does not exist", f"create {name}", missing=True) from None
+        raise PathRefused(f"the file {name!r} does not exist", f"create {name}", missing=True) from None
     except OSError as error:
-        raise Refused(f"the file {name!r} can't be read: {error.strerror}", "check the path and its rights") from None
+        raise PathRefused(
+            f"the file {name!r} can't be read: {error.strerror}", "check the path and its rights"
+        ) from None
     if not stat.S_ISREG(mode):
-        raise Refused(f"{name!r} is not a regular file", "give a regular file")
+        raise PathRefused(f"{name!r} is not a regular file", "give a regular file")
     return path
 
 
@@ -58,10 +60,10 @@ def regular_or_shared(root: Path, name: str) -> Path:
     """The path of a regular file under `root`, else of the part of that name that comes with Bailiwick."""
     try:
         return regular(root, name)
-    except Refused as refused:
+    except PathRefused as refused:
         if not refused.missing or not name.startswith(SHARED):
             raise
         try:
             return regular(PARTS, name.removeprefix(SHARED))
-        except Refused:
+        except PathRefused:
             raise refused from None

@@ -31,7 +31,7 @@ _WIDE = re.compile(r"\d{5,}|\*")
 
 
 @dataclass(slots=True)
-class Pass:
+class TemplateRender:
     """One rendering: where names are looked up, what was missing, how many steps are left."""
 
     lookup: Lookup
@@ -72,10 +72,10 @@ class Pass:
         return value is obj
 
 
-CURRENT: ContextVar[Pass | None] = ContextVar("CURRENT", default=None)
+CURRENT: ContextVar[TemplateRender | None] = ContextVar("CURRENT", default=None)
 
 
-class Missing(ChainableUndefined):
+class MissingValue(ChainableUndefined):
     """What a missing variable or attribute is: empty, chainable, and noted once it is used."""
 
     __slots__ = ()
@@ -101,13 +101,13 @@ class Missing(ChainableUndefined):
         self._note()
         return 0
 
-    def __getattr__(self, name: str) -> Missing:
+    def __getattr__(self, name: str) -> MissingValue:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return Missing(obj=self._undefined_obj, name=f"{self._undefined_name}.{name}")
+        return MissingValue(obj=self._undefined_obj, name=f"{self._undefined_name}.{name}")
 
-    def __getitem__(self, key: Any) -> Missing:  # type: ignore[override]
-        return Missing(obj=self._undefined_obj, name=f"{self._undefined_name}.{key}")
+    def __getitem__(self, key: Any) -> MissingValue:  # type: ignore[override]
+        return MissingValue(obj=self._undefined_obj, name=f"{self._undefined_name}.{key}")
 
 
 class _Names(Context):
@@ -143,7 +143,7 @@ class _Code(CodeGenerator):
         self.write(")))")
 
 
-class Fenced(ImmutableSandboxedEnvironment):
+class TemplateEnvironment(ImmutableSandboxedEnvironment):
     """The environment of all templates of a workflow."""
 
     context_class = _Names
@@ -153,7 +153,7 @@ class Fenced(ImmutableSandboxedEnvironment):
     def __init__(self, limit: int, **options: Any) -> None:
         self.limit = limit
         super().__init__(
-            undefined=Missing, keep_trailing_newline=True, auto_reload=False, finalize=self._printable, **options
+            undefined=MissingValue, keep_trailing_newline=True, auto_reload=False, finalize=self._printable, **options
         )
         self.concat: Callable[[Iterable[str]], str] = self._join
         self.globals.pop("lipsum")
@@ -295,7 +295,7 @@ def _narrow(inner: Callable[..., Any]) -> Callable[..., Any]:
     return bounded
 
 
-def _weighed(env: Fenced, inner: Callable[..., Any]) -> Callable[..., Any]:
+def _weighed(env: TemplateEnvironment, inner: Callable[..., Any]) -> Callable[..., Any]:
     """A filter that prints a value: refused where that value is too large."""
 
     def bounded(*args: Any, **options: Any) -> Any:
@@ -306,7 +306,7 @@ def _weighed(env: Fenced, inner: Callable[..., Any]) -> Callable[..., Any]:
     return bounded
 
 
-def _indent(env: Fenced, text: Any, width: Any = 4, *args: Any, **options: Any) -> str:
+def _indent(env: TemplateEnvironment, text: Any, width: Any = 4, *args: Any, **options: Any) -> str:
     from jinja2.filters import do_indent
 
     _check_widths([width])
@@ -315,7 +315,7 @@ def _indent(env: Fenced, text: Any, width: Any = 4, *args: Any, **options: Any) 
     return do_indent(string, width, *args, **options)
 
 
-def _percent(env: Fenced, template: Any, *args: Any, **options: Any) -> str:
+def _percent(env: TemplateEnvironment, template: Any, *args: Any, **options: Any) -> str:
     """`%` formatting as an operator (one value) and as a filter (several, or by name)."""
     string = str(template)
     if _WIDE.search(string):
@@ -326,25 +326,27 @@ def _percent(env: Fenced, template: Any, *args: Any, **options: Any) -> str:
     return result
 
 
-def _replace(env: Fenced, text: Any, old: Any, new: Any, count: int | None = None) -> str:
+def _replace(env: TemplateEnvironment, text: Any, old: Any, new: Any, count: int | None = None) -> str:
     string, before, after = str(text), str(old), str(new)
     found = string.count(before) if count is None or count < 0 else min(count, string.count(before))
     env.fits(len(string) + found * len(after))
     return string.replace(before, after, -1 if count is None else count)
 
 
-def _replace_method(env: Fenced, text: str, _: Any, old: str, new: str, count: int = -1) -> str:
+def _replace_method(env: TemplateEnvironment, text: str, _: Any, old: str, new: str, count: int = -1) -> str:
     return _replace(env, text, old, new, count)
 
 
-def _join_filter(env: Fenced, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> str:
+def _join_filter(
+    env: TemplateEnvironment, value: Iterable[Any], d: Any = "", attribute: str | int | None = None
+) -> str:
     from jinja2.filters import make_attrgetter
 
     items = value if attribute is None else map(make_attrgetter(env, attribute), value)
     return _join_method(env, str(d), str(d).join, map(str, items))
 
 
-def _join_method(env: Fenced, text: str, method: Callable[[list[str]], str], parts: Iterable[str]) -> str:
+def _join_method(env: TemplateEnvironment, text: str, method: Callable[[list[str]], str], parts: Iterable[str]) -> str:
     whole: list[str] = []
     size = 0
     for part in parts:
@@ -354,12 +356,12 @@ def _join_method(env: Fenced, text: str, method: Callable[[list[str]], str], par
     return method(whole)
 
 
-def _width_method(_: Fenced, __: str, method: Callable[..., str], *args: Any, **options: Any) -> str:
+def _width_method(_: TemplateEnvironment, __: str, method: Callable[..., str], *args: Any, **options: Any) -> str:
     _check_widths([*args, *options.values()])
     return method(*args, **options)
 
 
-def _format_method(env: Fenced, text: str, method: Callable[..., str], *args: Any, **options: Any) -> str:
+def _format_method(env: TemplateEnvironment, text: str, method: Callable[..., str], *args: Any, **options: Any) -> str:
     if _WIDE.search(text):
         raise RenderFailed("a width of five digits or `*` is not allowed in a format")
     given = args[0].values() if args and isinstance(args[0], dict) else ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
-from bailiwick.lang.paths import Refused, regular, regular_or_shared
+from bailiwick.lang.paths import PathRefused, regular, regular_or_shared
 from bailiwick.lang.reading import NoSuchFile, is_plain, read_template, simple_parts
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Templates(Renderer):
             if path.stat().st_size > _MAX_FILE:
                 raise RenderFailed(f"the file {name!r} is larger than {_MAX_FILE:,} bytes")
             return _newlines(path.read_bytes().decode("utf-8").removeprefix("\ufeff"))
-        except Refused as refused:
+        except PathRefused as refused:
             if not self._root.is_dir():
                 what = f"the pinned copy of {name!r} is gone with its directory {self._root}"
                 raise RenderFailed(f"{what}; `bailiwick runs reload` makes it anew") from None

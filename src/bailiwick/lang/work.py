@@ -19,7 +19,7 @@ from bailiwick.lang.draft import (
     RETRY,
     TIMEOUT,
     Draft,
-    Kind,
+    NodeSyntax,
     texts,
     work,
 )
@@ -108,10 +108,10 @@ def compile_own(draft: Draft) -> Node | None:
     return work(draft, _own(draft))
 
 
-KINDS = (Kind("agent", AGENT, compile_agent), Kind("script", SCRIPT, compile_script))
+KINDS = (NodeSyntax("agent", AGENT, compile_agent), NodeSyntax("script", SCRIPT, compile_script))
 
 
-def added_kind(name: str, value: Value, found: Findings) -> Kind | None:
+def added_kind(name: str, value: Value, found: Findings) -> NodeSyntax | None:
     """The kind an installed package provides under this name; a package that can't be loaded is an error at `value`."""
     from importlib.metadata import entry_points
 
@@ -126,7 +126,7 @@ def added_kind(name: str, value: Value, found: Findings) -> Kind | None:
         taken = {field.name for field in own}
         shared = (*SHARED, Field("retry", RETRY), ON_EXHAUSTED, ACCEPT)
         table = Table(f"{name} node", (*(f for f in shared if f.name not in taken), *own))
-        return Kind(name, table, compile_own)
+        return NodeSyntax(name, table, compile_own)
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.model import NOT_ASKED, Candidate
@@ -19,7 +19,7 @@ SHORTEST, LONGEST = 30.0, 600.0
 """Seconds it is left alone: doubled each time it fails again, up to the longest."""
 REMEMBERED = 2 * LONGEST
 """Seconds for which a failure may be the reason that an endpoint is left alone."""
-_COUNTED = frozenset({Kind.UNREACHABLE, Kind.OVERLOADED, Kind.TIMEOUT})
+_COUNTED = frozenset({FailureKind.UNREACHABLE, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
 
 
 class Remembers(Protocol):
@@ -73,7 +73,7 @@ class Cooldowns:
 
     async def heard(self, key: str, failure: Failure | None) -> None:
         """Tell what a call to an endpoint came to. Any answer, even a bad one, shows that the endpoint is well."""
-        if failure is None or failure.kind == Kind.BAD_OUTPUT:
+        if failure is None or failure.kind == FailureKind.BAD_OUTPUT:
             await self.report(key, ok=True)
         elif counts(failure.kind):
             await self.report(key, ok=False)

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from bailiwick.agents.asking import is_refused
 from bailiwick.agents.record import Ledgered
 from bailiwick.clock import Clock
-from bailiwick.engine.failures import Detail, Kind
+from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.errors import BailiwickError
 from bailiwick.routing.chains import LOCAL_BACKEND
 from bailiwick.routing.cooldown import Cooldowns, key_of
@@ -167,13 +167,13 @@ class Course:
             )
         self._now = now = Trying(candidate, self._clock.now(), self.job.task)
         if self.allowance is not None and self.allowance < LEAST and candidate.cloud:
-            return self._failed(str(Kind.BUDGET), "the money set aside for this call is used up", Detail())
+            return self._failed(str(FailureKind.BUDGET), "the money set aside for this call is used up", Detail())
         if place is not None:
             now.warm = asyncio.ensure_future(self.probe(place, candidate.model))
         await self._prepare(now, step)
         self.tiers.show(f"asking {candidate.model} ({step.tier + 1} of {len(self.walk.chain.candidates)})")
         generated = await generate(self.tiers, candidate, self.job, self._question(now, step))
-        if generated.failure is not None and generated.failure.kind == Kind.HELD:
+        if generated.failure is not None and generated.failure.kind == FailureKind.HELD:
             self._now, _ = None, _is_warm(now.warm)
             detail = Detail.from_json(generated.failure.detail)
             return await self._skip(candidate, generated.failure.message, detail.retry_after or 1.0)

@@ -18,8 +18,8 @@ from bailiwick.agents.record import Ledgered
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
-from bailiwick.engine.failures import Detail, Kind
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.failures import Detail, FailureKind
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.routing.chains import LOCAL_BACKEND, cli_name
@@ -118,7 +118,7 @@ class Question:
     schema: Json
     seconds: float
     node: str = ""
-    plan: Plan = field(default_factory=Plan)
+    plan: AttemptPlan = field(default_factory=AttemptPlan)
     tree: Path | None = None
     max_usd: float | None = None
     attempt: int = 1
@@ -209,7 +209,7 @@ class Tiers:
         )  # fmt: skip
 
 
-def question_for(job: Job, tier: TierName, task: str, plan: Plan) -> tuple[str, str]:
+def question_for(job: Job, tier: TierName, task: str, plan: AttemptPlan) -> tuple[str, str]:
     """What a tier is asked on a rung of the ladder, and what stands above it."""
     system = discipline_for(job, tier)
     return compose(plan, task, answer_keys(job), contract=False), system
@@ -229,7 +229,7 @@ async def generate(tiers: Tiers, candidate: Candidate, job: Job, question: Quest
         problem=got.problem, evidence=told.answer.text[:EVIDENCE], session=told.session, can_resume=reply.can_resume,
         backend=candidate.backend, model=candidate.model,
     )  # fmt: skip
-    failure = Failure(str(Kind.BAD_OUTPUT), got.problem, detail.to_json())
+    failure = Failure(str(FailureKind.BAD_OUTPUT), got.problem, detail.to_json())
     return Generated(None, failure, reply.duration_ms, spent, told.session)
 
 

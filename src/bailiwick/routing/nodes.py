@@ -13,10 +13,10 @@ from bailiwick.agents.backends.openai import OpenaiBackend
 from bailiwick.agents.kind import AgentKind
 from bailiwick.agents.port import Backend, Turn
 from bailiwick.engine.events import Failure
-from bailiwick.engine.failures import Detail, Kind
+from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.engine.state import CHOSEN
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
@@ -72,18 +72,18 @@ class RoutedKind(AgentKind):
         route: dict[str, Json] = request.prepared["route"]
         leads = self.leads()
         chain, verifier = chain_of(route)
-        candidate = chain[min((request.plan or Plan()).model, len(chain) - 1)]
+        candidate = chain[min((request.plan or AttemptPlan()).model, len(chain) - 1)]
         try:
             place = leads.place(candidate)
             backend = OpenaiBackend(place.reach) if place else self.desk.backend(candidate.backend, _script(request))
         except BailiwickError as error:
-            return Failed(Failure(str(Kind.SPAWN), error.sentence, Detail(evidence=error.sentence).to_json()))
+            return Failed(Failure(str(FailureKind.SPAWN), error.sentence, Detail(evidence=error.sentence).to_json()))
         key = key_of(candidate, place)
         blocked = await leads.cooldowns.blocked(key)
         if blocked > 0:
             detail = Detail(retry_after=blocked, model=candidate.model)
             left = f"'{candidate.model}' kept failing and is left alone for {blocked:.0f} s"
-            return Failed(Failure(str(Kind.HELD), left, detail.to_json()))
+            return Failed(Failure(str(FailureKind.HELD), left, detail.to_json()))
         turn = _dressed(self.turn(request, io), candidate, place, str(route["discipline"]))
         call = _Call(self, leads, request, io, candidate, place)
         try:
@@ -155,13 +155,13 @@ class _Call:
             text = f"verifier error: {opinion.event.message}"
             detail = Detail(evidence=text, model=self.candidate.model)
             log |= {"verdict": "escalate", "feedback": text}
-            return Failed(Failure(str(Kind.BAD_OUTPUT), text, detail.to_json()), log)
+            return Failed(Failure(str(FailureKind.BAD_OUTPUT), text, detail.to_json()), log)
         if opinion.event.accept:
             return Done(found.outputs, {**log, "verdict": "accept", "verified": True})
         text = opinion.event.feedback or "the verifier gave no reason"
         detail = Detail(problem=text, evidence=text[:200], model=self.candidate.model)
         log |= {"verdict": "escalate", "verified": False, "feedback": text}
-        return Failed(Failure(str(Kind.REJECTED), f"the verifier rejected it: {text}", detail.to_json()), log)
+        return Failed(Failure(str(FailureKind.REJECTED), f"the verifier rejected it: {text}", detail.to_json()), log)
 
 
 def _script(request: Request) -> Json:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from bailiwick.engine.failures import Detail, Kind
-from bailiwick.engine.rungs import Exhausted as LadderEnded
-from bailiwick.engine.rungs import LadderPolicy, Pause, Plan, Try, next_rung
+from bailiwick.engine.failures import Detail, FailureKind
+from bailiwick.engine.rungs import AttemptPlan, FailedAttempt, RetryPause, RetryPolicy, next_rung
+from bailiwick.engine.rungs import RetriesExhausted as LadderEnded
 from bailiwick.routing.model import Candidate, Chain, Verdict
 
-_KINDS = frozenset(Kind)
+_KINDS = frozenset(FailureKind)
 _NOT_WAITED_FOR = "auth"
 """The ladder's pause for what only a person can mend."""
 
@@ -81,7 +81,7 @@ class Begin:
     """Ask a tier, in the framing of `plan`, with the feedback that earlier tiers earned."""
 
     tier: int
-    plan: Plan
+    plan: AttemptPlan
     feedback: tuple[str, ...]
 
 
@@ -129,14 +129,14 @@ class Walk:
     """Where a call is. `tries` are the failures of the last tier, `skips` says which tiers were not asked and why."""
 
     chain: Chain
-    policy: LadderPolicy
+    policy: RetryPolicy
     key: str = ""
     tier: int = 0
-    plan: Plan = field(default_factory=Plan)
+    plan: AttemptPlan = field(default_factory=AttemptPlan)
     made: int = 0
     feedback: tuple[str, ...] = ()
     skips: tuple[str, ...] = ()
-    tries: tuple[Try, ...] = ()
+    tries: tuple[FailedAttempt, ...] = ()
 
     @property
     def candidate(self) -> Candidate:
@@ -192,7 +192,7 @@ def _counted(walk: Walk) -> Walk:
 
 
 def _next_tier(walk: Walk) -> Walk:
-    return replace(walk, tier=walk.tier + 1, plan=Plan())
+    return replace(walk, tier=walk.tier + 1, plan=AttemptPlan())
 
 
 def _skipped(walk: Walk, event: Skipped) -> Move:
@@ -210,7 +210,7 @@ def _failed(walk: Walk, event: Failed) -> Move:
     if event.kind not in _KINDS:
         return Move(counted, mark, End(event.message))
     plan = walk.plan
-    tried = Try(Kind(event.kind), plan.rung, 0, plan.level, counted.made, event.at, event.detail)
+    tried = FailedAttempt(FailureKind(event.kind), plan.rung, 0, plan.level, counted.made, event.at, event.detail)
     here = replace(counted, tries=(*walk.tries, tried))
     return Move(*_climb(here, mark, event.message))
 
@@ -218,13 +218,13 @@ def _failed(walk: Walk, event: Failed) -> Move:
 def _climb(walk: Walk, mark: Mark, message: str) -> tuple[Walk, Mark, Step]:
     """The next rung of the last tier; nobody is waited for who has to sign in or pay."""
     match next_rung(walk.tries, replace(walk.policy, models=1), walk.key):
-        case Plan() as plan:
+        case AttemptPlan() as plan:
             there = replace(walk, plan=plan)
             return there, mark, there.begin
-        case Pause() as pause if pause.kind != _NOT_WAITED_FOR:
+        case RetryPause() as pause if pause.kind != _NOT_WAITED_FOR:
             there = replace(walk, plan=pause.plan)
             return there, mark, Wait(there.begin, message, pause.seconds, pause.until)
-        case Pause() | LadderEnded():
+        case RetryPause() | LadderEnded():
             return walk, mark, End(message)
         case never:
             assert_never(never)

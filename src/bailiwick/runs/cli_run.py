@@ -13,7 +13,7 @@ from bailiwick.cli.output import Printer, Styled, problem_lines
 from bailiwick.cli.session import Session, open_session
 from bailiwick.cli.view import View, choose_view
 from bailiwick.config.environment import Environment
-from bailiwick.config.layers import Kind
+from bailiwick.config.layers import LayerKind
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
@@ -259,7 +259,7 @@ async def _latest(session: Session, request: Request) -> RunRow:
     """The newest unfinished run; where the command names a runs directory or a workflow, of those only."""
     rows = [r for r in await session.assembly.store.runs() if r.parent is None and r.status != "done"]
     where = ""
-    if session.config.origin("runs_dir").kind is not Kind.BUILT_IN:
+    if session.config.origin("runs_dir").kind is not LayerKind.BUILT_IN:
         wanted = Path(session.config.runs_dir).resolve()
         rows = [r for r in rows if session.assembly.run_dir(r).parent.resolve() == wanted]
         where = f" in {session.config.runs_dir}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.config.layers import Kind
+from bailiwick.config.layers import LayerKind
 from bailiwick.config.service import Config
 from bailiwick.engine.graph import Budget
 from bailiwick.ids import Json
@@ -17,7 +17,7 @@ def starting_limits(config: Config, budget: Budget) -> dict[str, Json]:
         own: float | None = getattr(budget, unit)
         name = f"budget.run.{unit}"
         configured = config.get(name)
-        if own is not None and (configured is None or config.origin(name).kind is Kind.BUILT_IN):
+        if own is not None and (configured is None or config.origin(name).kind is LayerKind.BUILT_IN):
             out[unit] = own
         elif configured is not None:
             out[unit] = configured if own is None else min(own, configured)

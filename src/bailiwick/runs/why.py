@@ -10,7 +10,7 @@ from bailiwick.clock import local
 from bailiwick.engine import events as ev
 from bailiwick.engine.compare import holds, spellings
 from bailiwick.engine.graph import Branch, Graph, Work
-from bailiwick.engine.state import OpenWait, Scope, State
+from bailiwick.engine.state import Scope, State, WaitState
 from bailiwick.ids import Json, place
 from bailiwick.runs.tries import Told, attempts, cause, last_words, name_of_visit, told, why_no_more
 from bailiwick.runs.visits import Entry, Visit, standing_entries, visits
@@ -224,7 +224,7 @@ def _tried(story: Story, scope: Scope, reason: Reason) -> Reason:
     return replace(reason, lines=(*lines[-LAST:], *reason.lines)) if lines else reason
 
 
-def _wait(state: State, scope: Scope, wait: OpenWait) -> Reason:
+def _wait(state: State, scope: Scope, wait: WaitState) -> Reason:
     where = place(scope.path, scope.cursor)
     due = local(wait.due_at) if wait.due_at is not None else ""
     since = f"since {local(wait.opened_at)}"

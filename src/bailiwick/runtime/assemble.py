@@ -11,7 +11,7 @@ from bailiwick import __version__
 from bailiwick.clock import Clock
 from bailiwick.engine.graph import Definition, Work
 from bailiwick.engine.rules import Rules, plain_policy
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
@@ -68,7 +68,7 @@ class Assembly:
     environment: Callable[[], dict[str, str]]
     zone: str | None = None
     kinds: KindTable = field(default_factory=lambda: KindTable(KINDS))
-    policy: Callable[[Work], LadderPolicy] = plain_policy
+    policy: Callable[[Work], RetryPolicy] = plain_policy
     daily: dict[str, float | None] = field(default_factory=dict)
     purse: Purse = no_purse
     watch: Watch = field(default_factory=Watch)

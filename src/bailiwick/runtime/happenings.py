@@ -5,11 +5,11 @@ from __future__ import annotations
 from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
 from bailiwick.engine.rules import MESSAGE
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.runtime.kinds import Done, Failed
 from bailiwick.runtime.timing import due_at
 
-NO_PLAN = Plan("")
+NO_PLAN = AttemptPlan("")
 
 
 def started(start: co.StartEffect) -> ev.EffectStarted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Graph, kind_of
-from bailiwick.engine.state import OpenWait, Scope, State
+from bailiwick.engine.state import Scope, State, WaitState
 from bailiwick.ids import Json
 from bailiwick.journal.rows import InboxRow
 
@@ -54,7 +54,7 @@ def _resume(state: State, row: InboxRow, by: str) -> list[ev.Event]:
     return [_reject(row, f"the run is {state.status}")]
 
 
-def find_wait(state: State, name: str) -> tuple[Scope, OpenWait] | None:
+def find_wait(state: State, name: str) -> tuple[Scope, WaitState] | None:
     """An open wait for a person by its id, its node or its scope/node; the only one when no name is given."""
     asked = [(s, w) for s, w in state.waits() if "choices" in w.body]
     if not name:
@@ -80,7 +80,7 @@ def _answer(state: State, row: InboxRow, body: dict[str, Json], by: str) -> list
     return [ev.WaitClosed(scope.path, wait.id, "answered", value, by)]
 
 
-def _budget_answer(row: InboxRow, wait: OpenWait, value: str, by: str) -> list[ev.Event]:
+def _budget_answer(row: InboxRow, wait: WaitState, value: str, by: str) -> list[ev.Event]:
     unit, limit = str(wait.body["unit"]), float(wait.body["limit"])
     closed = ev.WaitClosed("", wait.id, "answered", value, by)
     if value == "raise":

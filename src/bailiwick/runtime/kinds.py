@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
-from bailiwick.engine.rungs import Plan
+from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.ids import Json
 
 
@@ -33,7 +33,7 @@ class Request:
     pinned: Path
     live: Path
     workspace: Path
-    plan: Plan | None = None
+    plan: AttemptPlan | None = None
     allowance: float | None = None
 
 

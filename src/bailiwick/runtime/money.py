@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from bailiwick.engine.commands import StartEffect
 from bailiwick.engine.events import EffectFinished
-from bailiwick.engine.failures import ENDPOINT, Kind
+from bailiwick.engine.failures import ENDPOINT, FailureKind
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.history import Entry
 from bailiwick.runtime.kinds import Done, Failed
 from bailiwick.runtime.record import Pending
 
-UNCALLED = frozenset({str(Kind.HELD), str(Kind.SPAWN), "no_backend"})
+UNCALLED = frozenset({str(FailureKind.HELD), str(FailureKind.SPAWN), "no_backend"})
 """Failures before anything was asked: they cost nothing."""
-TURNED_AWAY = frozenset(str(kind) for kind in ENDPOINT | {Kind.AUTH, Kind.BILLING, Kind.CAP})
+TURNED_AWAY = frozenset(str(kind) for kind in ENDPOINT | {FailureKind.AUTH, FailureKind.BILLING, FailureKind.CAP})
 """Failures before a model answered: what they cost, where nobody says otherwise, is nothing."""
 LEAST = 0.01
 """Dollars below which nothing is left."""

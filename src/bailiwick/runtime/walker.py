@@ -14,7 +14,7 @@ from bailiwick.engine.decide import decide
 from bailiwick.engine.evolve import rewound
 from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
-from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt, StoreUnavailable
+from bailiwick.errors import BudgetExceeded, JournalCorrupt, LeaseLost, StoreUnavailable
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
@@ -96,7 +96,7 @@ class Walker:
         await self._recover()
         while True:
             if self.lost:
-                raise Fenced(f"run {self.row.id} was taken over")
+                raise LeaseLost(f"run {self.row.id} was taken over")
             await self._turn()
             leave, wake_at = self._leaving()
             if leave and await self._flush(release=True, wake_at=wake_at):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bailiwick import crashpoints
-from bailiwick.errors import BailiwickError, Fenced, NotFound, StoreUnavailable
+from bailiwick.errors import BailiwickError, LeaseLost, NotFound, StoreUnavailable
 from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
 from bailiwick.runtime.assemble import Assembly
 from bailiwick.runtime.layout import read_bookmark
@@ -115,7 +115,7 @@ class Worker:
         try:
             await walker.walk()
             crashpoints.reach("claim.released")
-        except Fenced as error:
+        except LeaseLost as error:
             await self._fenced(walker, error)
         except StoreUnavailable as error:
             self.assembly.on_trouble(walker.row.id, error.what)
@@ -131,7 +131,7 @@ class Worker:
             self.assembly.leases.drop(walker.row)
             self.wake.set()
 
-    async def _fenced(self, walker: Walker, error: Fenced) -> None:
+    async def _fenced(self, walker: Walker, error: LeaseLost) -> None:
         walker.fence()
         await walker.effects.drained()
         self._broken(walker.row, error)

@@ -20,7 +20,7 @@ from bailiwick.agents.port import (
 )
 from bailiwick.agents.settings import Settings
 from bailiwick.engine import graph as g
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from tests.unit.runtime.stage import Scripted, Stage, at_once
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bailiwick.ids import Json
     from bailiwick.runtime.assemble import Assembly
 
-QUICK = LadderPolicy(backoff_base=0.001, backoff_cap=0.002)
+QUICK = RetryPolicy(backoff_base=0.001, backoff_cap=0.002)
 GOOD: list[AgentEvent] = [SessionKnown("s1"), Answered('{"x": 1}')]
 LIMIT = Trouble("too many requests", 429, "rate_limit_error")
 LIMITED: list[AgentEvent] = [LIMIT]
@@ -70,7 +70,7 @@ class Played:
 
 
 def stage_of(
-    tmp_path: Path, backend: Played, policy: LadderPolicy = QUICK, clock: ManualClock | None = None, **settings: Json
+    tmp_path: Path, backend: Played, policy: RetryPolicy = QUICK, clock: ManualClock | None = None, **settings: Json
 ) -> Stage:
     """A stage whose agent nodes are played by this backend."""
     chosen = Settings(backend="played", policy=policy, **settings)

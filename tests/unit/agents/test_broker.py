@@ -12,7 +12,7 @@ from bailiwick.agents.broker.grants import Rules, Upstream
 from bailiwick.agents.classify import classify
 from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Answered, LimitSeen, ProcessEnded, Trouble, Used
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import ModelServer, Say, Tokens
 from tests.unit.agents.broker_stage import BODY, SECRET, Stage, Vendor, per_million, said, settled, staged, stream
 
@@ -292,7 +292,7 @@ def test_a_refusal_by_the_vendor_is_a_fact_with_status_type_and_wait() -> None:
             ended = ProcessEnded(1)
             found = classify([*facts, ended], expects_answer=True, now=0.0, zone=None)
             assert found is not None
-            assert (found.kind, found.detail.retry_after) == (Kind.RATE_LIMIT, 7.0)
+            assert (found.kind, found.detail.retry_after) == (FailureKind.RATE_LIMIT, 7.0)
 
     play(story())
 
@@ -345,7 +345,7 @@ def test_windows_of_a_subscription_are_told_with_use_and_reset() -> None:
             assert week == LimitSeen(False, "week", 0.4, 1_700_400_000.0)
             found = classify([five, week, trouble], expects_answer=True, now=1_700_000_000.0, zone=None)
             assert found is not None
-            assert (found.kind, found.detail.resets_at) == (Kind.CAP, 1_700_003_600.0)
+            assert (found.kind, found.detail.resets_at) == (FailureKind.CAP, 1_700_003_600.0)
 
     play(story())
 
@@ -364,7 +364,7 @@ def test_an_upstream_that_is_not_there_is_told_as_unreachable() -> None:
             assert (status, json.loads(body)["error"]["type"]) == (502, UNREACHABLE)
             found = classify([*grant.facts(), ProcessEnded(1)], expects_answer=True, now=0.0, zone=None)
             assert found is not None
-            assert found.kind is Kind.UNREACHABLE
+            assert found.kind is FailureKind.UNREACHABLE
 
     play(story())
 

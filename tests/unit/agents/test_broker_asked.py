@@ -14,7 +14,7 @@ from bailiwick.agents.broker.models import ModelList
 from bailiwick.agents.broker.purse import Purse
 from bailiwick.agents.classify import classify
 from bailiwick.agents.port import ProcessEnded, Used
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from tests.unit.agents.broker_stage import (
     BODY,
     per_million,
@@ -164,7 +164,7 @@ def test_only_models_of_the_turn_are_asked() -> None:
             assert len(stage.vendor.heads) == 2
             found = classify([*stage.grant.facts(), ProcessEnded(1)], expects_answer=True, now=0.0, zone=None)
             assert found is not None
-            assert found.kind is Kind.BILLING, "the operator has to change something: nothing is tried again"
+            assert found.kind is FailureKind.BILLING, "the operator has to change something: nothing is tried again"
 
     play(story())
 

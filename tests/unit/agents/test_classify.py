@@ -25,7 +25,7 @@ from bailiwick.agents.port import (
     Trouble,
 )
 from bailiwick.agents.rules import Rule, Where, rules
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 
 if TYPE_CHECKING:
     from bailiwick.ids import Json
@@ -49,7 +49,7 @@ def _of(*events: AgentEvent, expects: bool = True, zone: str = "UTC") -> Classif
     return classify(events, expects_answer=expects, now=NOW, zone=zone)
 
 
-def _kind(*events: AgentEvent, expects: bool = True) -> Kind | None:
+def _kind(*events: AgentEvent, expects: bool = True) -> FailureKind | None:
     found = _of(*events, expects=expects)
     return found.kind if found else None
 
@@ -90,7 +90,7 @@ def test_a_sentence_that_mentions_a_failure_is_none(sentence: str) -> None:
     talk = (Said(sentence), ToolBegan("1", "bash"), ToolEnded("1", text=sentence))
     assert _of(*talk, Answered("done"), GOOD) is None
     assert _of(Answered(sentence), GOOD) is None
-    assert _kind(*talk, ProcessEnded(1, stderr=sentence)) is Kind.CRASH
+    assert _kind(*talk, ProcessEnded(1, stderr=sentence)) is FailureKind.CRASH
     unknown = _of(Trouble(sentence))
     assert unknown is not None
     assert unknown.detail.evidence.startswith("unknown trouble")
@@ -104,16 +104,16 @@ def test_the_corpus_of_mentions_is_large() -> None:
 def test_the_first_class_in_the_order_wins() -> None:
     """A 429 that means an empty account must park, not hammer the endpoint."""
     both = Trouble("429 You exceeded your current quota, please check your plan and billing details.", status=429)
-    assert _kind(both) is Kind.BILLING
-    assert _kind(Trouble("The usage limit has been reached", status=429, type="rate_limit")) is Kind.CAP
-    assert _kind(Trouble("x", status=401), Trouble("y", status=429)) is Kind.AUTH
+    assert _kind(both) is FailureKind.BILLING
+    assert _kind(Trouble("The usage limit has been reached", status=429, type="rate_limit")) is FailureKind.CAP
+    assert _kind(Trouble("x", status=401), Trouble("y", status=429)) is FailureKind.AUTH
 
 
 def test_a_server_error_whose_words_name_an_overflow_is_one() -> None:
     """Local servers answer 500 to a prompt that is too long; waiting for them would never end."""
     said = '{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}'
-    assert _kind(Trouble(said, status=500)) is Kind.OVERFLOW
-    assert _kind(Trouble("oops", status=500)) is Kind.OVERLOADED
+    assert _kind(Trouble(said, status=500)) is FailureKind.OVERFLOW
+    assert _kind(Trouble("oops", status=500)) is FailureKind.OVERLOADED
 
 
 def test_a_good_answer_is_good_whatever_came_before_it() -> None:
@@ -130,39 +130,39 @@ def test_a_good_answer_is_good_whatever_came_before_it() -> None:
 
 def test_an_error_in_a_success_envelope_is_the_error() -> None:
     """Tools answer with the words of an error and exit 0; taken for an answer they would become data."""
-    assert _kind(Answered("hello"), Trouble("Credit balance is too low"), GOOD) is Kind.BILLING
-    assert _kind(Answered("Claude AI usage limit reached|1794790000"), GOOD) is Kind.CAP
-    assert _kind(Answered("hello", stop="refusal"), GOOD) is Kind.REFUSED
+    assert _kind(Answered("hello"), Trouble("Credit balance is too low"), GOOD) is FailureKind.BILLING
+    assert _kind(Answered("Claude AI usage limit reached|1794790000"), GOOD) is FailureKind.CAP
+    assert _kind(Answered("hello", stop="refusal"), GOOD) is FailureKind.REFUSED
 
 
 def test_a_denied_tool_counts_only_without_an_answer() -> None:
     """With an answer it is a warning; without one it is why there is none."""
     denied = ToolEnded("1", denied=True)
-    assert _kind(denied, Answered(""), GOOD) is Kind.TOOL_DENIED
-    assert _kind(denied, ProcessEnded(-15, why="total")) is Kind.TOOL_DENIED
-    assert _kind(denied, GOOD, expects=False) is Kind.TOOL_DENIED
+    assert _kind(denied, Answered(""), GOOD) is FailureKind.TOOL_DENIED
+    assert _kind(denied, ProcessEnded(-15, why="total")) is FailureKind.TOOL_DENIED
+    assert _kind(denied, GOOD, expects=False) is FailureKind.TOOL_DENIED
 
 
 def test_a_notice_counts_only_until_the_agent_goes_on() -> None:
     """A retry that worked an hour ago does not explain why the agent hangs now."""
     notice = Trouble("", status=429, final=False)
     hung = ProcessEnded(-15, why="silence")
-    assert _kind(notice, hung) is Kind.RATE_LIMIT
-    assert _kind(notice, ToolBegan("1", "bash"), hung) is Kind.TIMEOUT
+    assert _kind(notice, hung) is FailureKind.RATE_LIMIT
+    assert _kind(notice, ToolBegan("1", "bash"), hung) is FailureKind.TIMEOUT
 
 
 def test_without_an_expected_answer_exit_0_is_success() -> None:
     """Where the work tree is the result, silence at the end is no failure."""
     assert _kind(GOOD, expects=False) is None
-    assert _kind(GOOD) is Kind.EMPTY
-    assert _kind(ProcessEnded(3), expects=False) is Kind.CRASH
-    assert _kind(expects=False) is Kind.EMPTY
+    assert _kind(GOOD) is FailureKind.EMPTY
+    assert _kind(ProcessEnded(3), expects=False) is FailureKind.CRASH
+    assert _kind(expects=False) is FailureKind.EMPTY
 
 
 def test_a_budget_that_ended_the_turn_is_told_before_its_consequences() -> None:
     """The broker cuts the connection at the budget: what the tool then complains about is not the cause."""
     dropped = Trouble("API Error: Connection dropped (ECONNRESET).", type="connection_failed")
-    assert _kind(dropped, ProcessEnded(-15, why="budget")) is Kind.BUDGET
+    assert _kind(dropped, ProcessEnded(-15, why="budget")) is FailureKind.BUDGET
 
 
 def test_a_crash_is_transient_only_when_others_ended_it() -> None:
@@ -170,7 +170,7 @@ def test_a_crash_is_transient_only_when_others_ended_it() -> None:
     for code, transient in ((-15, True), (137, True), (-9, True), (-11, False), (1, False)):
         found = _of(ProcessEnded(code))
         assert found is not None
-        assert (found.kind, found.detail.transient) == (Kind.CRASH, transient)
+        assert (found.kind, found.detail.transient) == (FailureKind.CRASH, transient)
     busy = _of(Trouble("[Errno 26] Text file busy: 'claude'"))
     assert busy is not None
     assert busy.detail.transient
@@ -178,35 +178,35 @@ def test_a_crash_is_transient_only_when_others_ended_it() -> None:
 
 def test_a_command_is_classed_by_its_code_and_its_last_words() -> None:
     """Any program can be an agent; its exit code and what it wrote to standard error are all there is to go by."""
-    assert _kind(Trouble("the command ended with code 127", type="exit")) is Kind.SPAWN
-    assert _kind(Trouble("the command ended with code 3", type="exit")) is Kind.CRASH
+    assert _kind(Trouble("the command ended with code 127", type="exit")) is FailureKind.SPAWN
+    assert _kind(Trouble("the command ended with code 3", type="exit")) is FailureKind.CRASH
     spoken = Trouble("the command ended with code 1: loading\nRequest timed out\n", type="exit")
-    assert _kind(spoken) is Kind.UNREACHABLE
+    assert _kind(spoken) is FailureKind.UNREACHABLE
     ended = _of(Trouble("the command ended with code -15: working on it", type="exit"))
     assert ended is not None
-    assert (ended.kind, ended.detail.transient) == (Kind.CRASH, True)
+    assert (ended.kind, ended.detail.transient) == (FailureKind.CRASH, True)
 
 
 def test_a_program_that_is_being_replaced_is_no_missing_program() -> None:
     """Tools update themselves: busy now is there again in a moment, not there stays so."""
     busy = _of(Trouble("'claude' could not be started: Text file busy", type="spawn"))
     assert busy is not None
-    assert (busy.kind, busy.detail.transient) == (Kind.CRASH, True)
-    assert _kind(Trouble("'claude' could not be started: No such file or directory", type="spawn")) is Kind.SPAWN
+    assert (busy.kind, busy.detail.transient) == (FailureKind.CRASH, True)
+    assert _kind(Trouble("'claude' could not be started: No such file or directory", type="spawn")) is FailureKind.SPAWN
 
 
 def test_a_cancelled_turn_is_a_transient_crash() -> None:
     """Cancelling is ours: the node is not to blame and may go again."""
     found = _of(ProcessEnded(-15, why="cancelled"))
     assert found is not None
-    assert (found.kind, found.detail.transient) == (Kind.CRASH, True)
+    assert (found.kind, found.detail.transient) == (FailureKind.CRASH, True)
 
 
 def test_a_bare_limit_notice_does_not_turn_a_rate_limit_into_a_cap() -> None:
     """The notice says `rejected` for any 429; waiting hours for one of seconds would be wrong."""
-    assert _kind(LimitSeen(hit=True), Trouble("429", status=429)) is Kind.RATE_LIMIT
-    assert _kind(LimitSeen(hit=True)) is Kind.CAP
-    assert _kind(LimitSeen(hit=True, window="five_hour"), Trouble("429", status=429)) is Kind.CAP
+    assert _kind(LimitSeen(hit=True), Trouble("429", status=429)) is FailureKind.RATE_LIMIT
+    assert _kind(LimitSeen(hit=True)) is FailureKind.CAP
+    assert _kind(LimitSeen(hit=True, window="five_hour"), Trouble("429", status=429)) is FailureKind.CAP
 
 
 def test_a_reset_comes_as_a_number_first_and_from_words_else() -> None:
@@ -224,7 +224,7 @@ def test_a_reset_that_is_over_is_not_believed() -> None:
     """Waiting until yesterday is no wait: the next try would come at once, again and again."""
     found = _of(LimitSeen(hit=True, window="five_hour", resets_at=NOW - 60))
     assert found is not None
-    assert (found.kind, found.detail.resets_at) == (Kind.CAP, None)
+    assert (found.kind, found.detail.resets_at) == (FailureKind.CAP, None)
 
 
 SEVEN = 1_794_726_180.0  # 2026-11-15 07:03 UTC
@@ -242,7 +242,7 @@ def test_a_session_limit_further_away_than_its_window_is_waited_for(words: str, 
     """The vendor says when it ends; asking each hour until then only costs."""
     found = classify([Trouble(words)], expects_answer=True, now=SEVEN, zone="UTC")
     assert found is not None
-    assert (found.kind, found.detail.resets_at) == (Kind.CAP, SEVEN + round(hours * 3600))
+    assert (found.kind, found.detail.resets_at) == (FailureKind.CAP, SEVEN + round(hours * 3600))
 
 
 def test_a_session_limit_that_is_just_over_is_not_waited_for_until_tomorrow() -> None:
@@ -259,7 +259,7 @@ def test_a_tier_limit_resets_with_the_month() -> None:
     """The vendor names no time for it, but the rule is known: midnight UTC on the first."""
     found = _of(Trouble("Spend limit reached.", status=429, type="enforced_spend_limit_reached"))
     assert found is not None
-    assert (found.kind, found.detail.resets_at) == (Kind.CAP, 1_796_083_200)
+    assert (found.kind, found.detail.resets_at) == (FailureKind.CAP, 1_796_083_200)
 
 
 def test_a_wait_comes_from_the_header_else_from_the_words() -> None:
@@ -276,20 +276,26 @@ def test_an_error_body_is_read_in_any_envelope() -> None:
     """The same body comes bare, behind a status, and inside the sentence of the tool that got it."""
     body = '{"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired."}}'
     for text in (body, f"401 {body}", f"API Error: 401 {body} · Please run /login", f"Error: API Error: 401 {body}"):
-        assert _kind(Trouble(text)) is Kind.AUTH
+        assert _kind(Trouble(text)) is FailureKind.AUTH
 
 
 def test_a_backend_may_name_the_class_itself() -> None:
     """A backend that knows why (truncation seen, program not found) need not invent a sentence for it."""
-    for kind in (Kind.OVERFLOW, Kind.SPAWN, Kind.UNREACHABLE, Kind.TIMEOUT, Kind.EMPTY):
+    for kind in (
+        FailureKind.OVERFLOW,
+        FailureKind.SPAWN,
+        FailureKind.UNREACHABLE,
+        FailureKind.TIMEOUT,
+        FailureKind.EMPTY,
+    ):
         assert _kind(Trouble("known to the backend", type=kind.value)) is kind
 
 
 def test_a_failed_compaction_says_why() -> None:
     """It ends with exit 0 and has no answer: without this it would look like success."""
     assert _kind(Compacted(ok=True), GOOD, expects=False) is None
-    assert _kind(Compacted(ok=False, text="no idea"), GOOD, expects=False) is Kind.OVERFLOW
-    assert _kind(Compacted(ok=False, text="API Error: 529 Overloaded"), GOOD, expects=False) is Kind.OVERLOADED
+    assert _kind(Compacted(ok=False, text="no idea"), GOOD, expects=False) is FailureKind.OVERFLOW
+    assert _kind(Compacted(ok=False, text="API Error: 529 Overloaded"), GOOD, expects=False) is FailureKind.OVERLOADED
 
 
 def test_the_session_is_kept_for_the_next_attempt() -> None:
@@ -303,7 +309,7 @@ def test_what_people_read_is_one_plain_line() -> None:
     """Messages come from outside: no terminal escape and no endless text may reach a person's screen."""
     found = _of(Trouble("\x1b[31mAPI Error:\x1b[0m Unable to connect to API (X)\n\n" + "y" * 10_000))
     assert found is not None
-    assert found.kind is Kind.UNREACHABLE
+    assert found.kind is FailureKind.UNREACHABLE
     assert "\x1b" not in found.message
     assert "\n" not in found.message
     assert len(found.message) <= 500

@@ -18,7 +18,7 @@ from bailiwick.agents.launch import Clocks, Launcher
 from bailiwick.agents.port import Turn
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.fence.cage import Limits
 from bailiwick.fence.service import Fence, open_fence
 from bailiwick.runtime.kinds import Exit
@@ -143,7 +143,7 @@ def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
     end = asyncio.run(main())
     found = classify([ended(end)], expects_answer=True, now=0.0, zone=None)
     assert found is not None
-    assert (found.kind, end.timed_out) == (Kind.DISK, False)
+    assert (found.kind, end.timed_out) == (FailureKind.DISK, False)
     assert "1.5 MB" in found.message
     assert shown[0].startswith("the turn is ended: it wrote")
     assert "were removed" in shown[-1]

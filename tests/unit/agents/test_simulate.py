@@ -30,7 +30,7 @@ from bailiwick.agents.port import (
 )
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import ManualClock
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.engine.graph import Output
 from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Exit
@@ -80,7 +80,7 @@ def behave(tmp_path: Path, behaviour: str, **fields: Json) -> list[AgentEvent]:
     return play(script, turn(**{"node": "step", "cwd": tmp_path, "schema": NAME, **fields}))
 
 
-def kind_of(events: list[AgentEvent]) -> Kind | None:
+def kind_of(events: list[AgentEvent]) -> FailureKind | None:
     """The class that the classifier gives these events."""
     found = classify(events, expects_answer=True, now=NOW, zone="UTC")
     return found.kind if found else None
@@ -131,27 +131,29 @@ def test_the_answer_of_the_script_wins_and_is_found_in_the_text(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("behaviour", "kind"),
     [
-        ("rate_limit: {retry_after: 30s}", Kind.RATE_LIMIT),
-        ("rate_limit: true", Kind.RATE_LIMIT),
-        ('cap: "You\'ve hit your 5-hour limit · resets 3pm (UTC)"', Kind.CAP),
-        ("cap: {resets_in: 2h}", Kind.CAP),
-        ("overflow: true", Kind.OVERFLOW),
-        ("outage: true", Kind.OVERLOADED),
-        ("outage: {kind: unreachable}", Kind.UNREACHABLE),
-        ("crash: true", Kind.CRASH),
-        ("crash: {code: 137}", Kind.CRASH),
-        ("refusal: true", Kind.REFUSED),
-        ("empty: true", Kind.EMPTY),
-        ("denied: Bash", Kind.TOOL_DENIED),
-        ("auth: true", Kind.AUTH),
-        ("billing: true", Kind.BILLING),
+        ("rate_limit: {retry_after: 30s}", FailureKind.RATE_LIMIT),
+        ("rate_limit: true", FailureKind.RATE_LIMIT),
+        ('cap: "You\'ve hit your 5-hour limit · resets 3pm (UTC)"', FailureKind.CAP),
+        ("cap: {resets_in: 2h}", FailureKind.CAP),
+        ("overflow: true", FailureKind.OVERFLOW),
+        ("outage: true", FailureKind.OVERLOADED),
+        ("outage: {kind: unreachable}", FailureKind.UNREACHABLE),
+        ("crash: true", FailureKind.CRASH),
+        ("crash: {code: 137}", FailureKind.CRASH),
+        ("refusal: true", FailureKind.REFUSED),
+        ("empty: true", FailureKind.EMPTY),
+        ("denied: Bash", FailureKind.TOOL_DENIED),
+        ("auth: true", FailureKind.AUTH),
+        ("billing: true", FailureKind.BILLING),
         ("{denied: Bash, answer: {name: x}}", None),
         ("cheat: claim", None),
         ("two_objects: true", None),
         ("bad_json: true", None),
     ],
 )
-def test_each_behaviour_is_classified_as_what_it_imitates(tmp_path: Path, behaviour: str, kind: Kind | None) -> None:
+def test_each_behaviour_is_classified_as_what_it_imitates(
+    tmp_path: Path, behaviour: str, kind: FailureKind | None
+) -> None:
     """A simulation that the classifier reads otherwise shows a ladder that nobody will climb."""
     assert kind_of(behave(tmp_path, behaviour)) == kind
 
@@ -179,7 +181,7 @@ def test_attempts_are_played_in_order_and_the_last_repeats(tmp_path: Path) -> No
     """Three failures and then an answer is how every rung of the ladder is shown."""
     script = script_of(tmp_path, "nodes: {step: [{outage: true, repeat: 2}, {empty: true}, {answer: {name: x}}]}")
     kinds = [kind_of(play(script, turn(node="step", attempt=number, schema=NAME))) for number in (1, 2, 3, 4, 9)]
-    assert kinds == [Kind.OVERLOADED, Kind.OVERLOADED, Kind.EMPTY, None, None]
+    assert kinds == [FailureKind.OVERLOADED, FailureKind.OVERLOADED, FailureKind.EMPTY, None, None]
 
 
 def test_visits_may_have_lists_of_their_own(tmp_path: Path) -> None:
@@ -215,7 +217,7 @@ def test_a_link_out_of_the_directory_is_not_written_through(tmp_path: Path) -> N
     work.mkdir()
     (work / "out").symlink_to(tmp_path)
     events = behave(tmp_path, '{edit: {"out/x.txt": "hi"}}', cwd=work)
-    assert kind_of(events) == Kind.SPAWN
+    assert kind_of(events) == FailureKind.SPAWN
     assert not (tmp_path / "x.txt").exists()
 
 
@@ -240,7 +242,7 @@ def test_an_overflow_is_over_when_the_session_was_compacted(tmp_path: Path) -> N
     script = script_of(tmp_path, "nodes: {step: [{overflow: 2, answer: {name: x}}]}")
     backend = SimulateBackend(script)
     session: str | None = None
-    kinds: list[Kind | None] = []
+    kinds: list[FailureKind | None] = []
     for rung in ("first", "compact", "compact"):
         events: list[AgentEvent] = []
         at = turn(node="step", schema=NAME, session=session, options={"rung": rung})
@@ -250,7 +252,7 @@ def test_an_overflow_is_over_when_the_session_was_compacted(tmp_path: Path) -> N
         asyncio.run(backend.turn(at, FakeIo(), events.append))
         session = next(event.id for event in reversed(events) if isinstance(event, SessionKnown))
         kinds.append(kind_of(events))
-    assert kinds == [Kind.OVERFLOW, Kind.OVERFLOW, None]
+    assert kinds == [FailureKind.OVERFLOW, FailureKind.OVERFLOW, None]
 
 
 def test_a_compaction_may_fail(tmp_path: Path) -> None:
@@ -264,8 +266,8 @@ def test_a_compaction_may_fail(tmp_path: Path) -> None:
 def test_an_outage_ends_at_its_time_or_with_its_file(tmp_path: Path) -> None:
     """An outage that ends by itself shows the wait; one that ends with a file can be ended by hand."""
     assert kind_of(behave(tmp_path, 'outage: {until: "2029-01-01T00:00:00Z"}')) is None
-    assert kind_of(behave(tmp_path, 'outage: {until: "2039-01-01T00:00:00Z"}')) == Kind.OVERLOADED
-    assert kind_of(behave(tmp_path, "outage: {until_file: up}")) == Kind.OVERLOADED
+    assert kind_of(behave(tmp_path, 'outage: {until: "2039-01-01T00:00:00Z"}')) == FailureKind.OVERLOADED
+    assert kind_of(behave(tmp_path, "outage: {until_file: up}")) == FailureKind.OVERLOADED
     (tmp_path / "up").touch()
     assert kind_of(behave(tmp_path, "outage: {until_file: up}")) is None
 

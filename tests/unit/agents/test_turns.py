@@ -20,7 +20,7 @@ from bailiwick.agents.port import (
 )
 from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import DEGRADED, DONE, FAILED, TIME, WAITS
 from tests.unit.agents.played import CAPPED, GOOD, LIMIT, LIMITED, OVERFLOW, RUBBISH, Played, agent, stage_of
@@ -132,7 +132,7 @@ def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp
     """One wrong number of a vendor must not keep every run of a credential waiting for weeks."""
     clock = ManualClock(1_700_000_000.0)
     backend = Played([[Trouble("limit", 429, "usage_limit_reached", resets_at=clock.now() + 20 * 86400)], GOOD])
-    stage = stage_of(tmp_path, backend, LadderPolicy(cap_max_wait=3600.0), clock)
+    stage = stage_of(tmp_path, backend, RetryPolicy(cap_max_wait=3600.0), clock)
 
     async def scene(assembly: Assembly) -> None:
         assert (await stage.walk(assembly, chain(agent()), no_wait=True)).code == TIME
@@ -241,7 +241,7 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
     """One credential, one bucket: after the first limit a window lets one turn through, not fifty."""
     clock = ManualClock(1_700_000_000.0)
     backend = Played([[replace(LIMIT, retry_after=100.0)]])
-    stage = stage_of(tmp_path, backend, LadderPolicy(), clock)
+    stage = stage_of(tmp_path, backend, RetryPolicy(), clock)
     nodes: dict[str, g.Node] = {
         "each": g.Map(id="each", over="items", body="a", join="done", max=50),
         "a": replace(agent(), next="done"),
@@ -284,7 +284,7 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
     """The endpoint is at fault, not the node: it is waited for."""
     clock = ManualClock(1_700_000_000.0)
     backend = Played([[Trouble("overloaded", 529, "overloaded_error")]])
-    stage = stage_of(tmp_path, backend, LadderPolicy(), clock)
+    stage = stage_of(tmp_path, backend, RetryPolicy(), clock)
     graph = chain(agent())
 
     async def scene(assembly: Assembly) -> None:
@@ -316,7 +316,7 @@ def test_a_reboot_in_the_middle_of_an_outage_goes_on_waiting(tmp_path: Path) -> 
             clock.advance(60)
         assert verdict.code == DONE
 
-    stage = stage_of(tmp_path, backend, LadderPolicy(), clock)
+    stage = stage_of(tmp_path, backend, RetryPolicy(), clock)
     for _ in range(8):
         stage.play(wait)
     backend.turns[:] = [GOOD]

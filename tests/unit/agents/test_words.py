@@ -14,7 +14,7 @@ from bailiwick.agents.backends.command import CommandBackend
 from bailiwick.agents.classify import Classified, classify
 from bailiwick.agents.port import AgentEvent, Answered, ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.agents.rules import Where, rules
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.runtime.kinds import Exit
 from tests.unit.agents.stage import FakeIo, make_turn, play
 from tests.unit.agents.test_classify import MENTIONS, NOW
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORKHORSE = {
-    "Spending cap reached resets 3:50am": Kind.CAP,
-    "Spending cap reached": Kind.CAP,
-    "usage limit, resets 3:50am": Kind.CAP,
-    "usage limit, resets at 11pm": Kind.CAP,
-    "Weekly limit has been reached": Kind.CAP,
-    "Rate limit exceeded": Kind.RATE_LIMIT,
-    "Rate limit exceeded, retry in 20s": Kind.RATE_LIMIT,
-    "503 Service Unavailable": Kind.OVERLOADED,
-    "Network error: ECONNRESET": Kind.UNREACHABLE,
-    "prompt is too long: 200000 tokens > 200000": Kind.OVERFLOW,
-    "prompt is too long: 205,123 tokens > 200,000 maximum": Kind.OVERFLOW,
+    "Spending cap reached resets 3:50am": FailureKind.CAP,
+    "Spending cap reached": FailureKind.CAP,
+    "usage limit, resets 3:50am": FailureKind.CAP,
+    "usage limit, resets at 11pm": FailureKind.CAP,
+    "Weekly limit has been reached": FailureKind.CAP,
+    "Rate limit exceeded": FailureKind.RATE_LIMIT,
+    "Rate limit exceeded, retry in 20s": FailureKind.RATE_LIMIT,
+    "503 Service Unavailable": FailureKind.OVERLOADED,
+    "Network error: ECONNRESET": FailureKind.UNREACHABLE,
+    "prompt is too long: 200000 tokens > 200000": FailureKind.OVERFLOW,
+    "prompt is too long: 205,123 tokens > 200,000 maximum": FailureKind.OVERFLOW,
 }
 WRITTEN = ("as it is", "lower", "UPPER", "swapped")
 PLACES = ("result", "stdout", "stderr", "body", "body in the result")
@@ -96,7 +96,7 @@ def test_a_transcript_that_mentions_them_is_no_failure(tmp_path: Path, text: str
     assert _classed(*talk, Answered("done"), ProcessEnded(0, stderr=words)) is None
     crashed = _classed(*talk, ProcessEnded(3))
     assert crashed is not None
-    assert crashed.kind is Kind.CRASH
+    assert crashed.kind is FailureKind.CRASH
     io = FakeIo(lines=[words.encode(), b'{"x": 1}'])
     assert _classed(*play(CommandBackend("tool").turn, make_turn(tmp_path), io)) is None
 
@@ -120,7 +120,7 @@ WRAPS = st.sampled_from(["{}", "Error: {}", "API Error: {}", "API Error: 529 {}"
 def test_case_never_changes_the_class(text: str, wrap: str, how: str, at: str) -> None:
     """Tools change how they write a sentence more often than what they say."""
 
-    def kind(words: str) -> Kind:
+    def kind(words: str) -> FailureKind:
         said = _body(words) if at == "body" else words
         event = ProcessEnded(1, stderr=said) if at == "stderr" else Trouble(said)
         if at == "command":

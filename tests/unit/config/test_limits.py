@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.config.keys import find_key, keys_by_name
-from bailiwick.config.layers import Kind, Layer, Origin, Setting
-from bailiwick.config.limits import AllAgree, AnyAsks, Least, Most, Overlap, Ranked, Rule, Union
+from bailiwick.config.layers import Layer, LayerKind, Origin, Setting
+from bailiwick.config.limits import AllAgree, AnyAsks, Least, LimitRule, Most, Overlap, Ranked, Union
 from bailiwick.config.resolution import CEILINGS, resolve
 from bailiwick.ids import Json
 
 NAMES = st.lists(st.sampled_from(["a", "ab", "abc", "a*", "ab*", "b", "*", "a**", "b*c"]), max_size=4)
 LIMITS = {key.name: key.rule for key in keys_by_name().values() if key.rule is not None and "*" not in key.name}
-LAYERS = [kind for kind in Kind if kind not in (Kind.BUILT_IN, Kind.FLAG)]
+LAYERS = [kind for kind in LayerKind if kind not in (LayerKind.BUILT_IN, LayerKind.FLAG)]
 
 
-def values_of(rule: Rule) -> st.SearchStrategy[Json]:
+def values_of(rule: LimitRule) -> st.SearchStrategy[Json]:
     """Values that a limit can have."""
     match rule:
         case Least() | Most():
@@ -34,40 +34,42 @@ def values_of(rule: Rule) -> st.SearchStrategy[Json]:
 
 
 @st.composite
-def settings_of_a_limit(draw: st.DrawFn) -> tuple[str, Rule, dict[Kind, Json]]:
+def settings_of_a_limit(draw: st.DrawFn) -> tuple[str, LimitRule, dict[LayerKind, Json]]:
     name = draw(st.sampled_from(sorted(LIMITS)))
     rule = LIMITS[name]
-    kinds = draw(st.lists(st.sampled_from([*LAYERS, Kind.FLAG]), min_size=1, unique=True))
+    kinds = draw(st.lists(st.sampled_from([*LAYERS, LayerKind.FLAG]), min_size=1, unique=True))
     return name, rule, {kind: draw(values_of(rule)) for kind in kinds}
 
 
-def result(name: str, given_by: dict[Kind, Json]) -> Json:
+def result(name: str, given_by: dict[LayerKind, Json]) -> Json:
     layers = [Layer(kind, {name: Setting(value, Origin(kind))}) for kind, value in given_by.items()]
     decided, _ = resolve(layers)
     return decided[name].value
 
 
 @given(settings_of_a_limit())
-def test_a_limit_is_never_looser_than_any_layer(case: tuple[str, Rule, dict[Kind, Json]]) -> None:
+def test_a_limit_is_never_looser_than_any_layer(case: tuple[str, LimitRule, dict[LayerKind, Json]]) -> None:
     """Without a flag it holds for all layers; a flag may loosen what is no operator's file, and those never."""
     name, rule, given_by = case
     value = result(name, given_by)
-    binding = CEILINGS if Kind.FLAG in given_by else tuple(LAYERS)
+    binding = CEILINGS if LayerKind.FLAG in given_by else tuple(LAYERS)
     for kind in binding:
         if kind in given_by:
             assert rule.within(value, given_by[kind]), kind
 
 
 @given(settings_of_a_limit())
-def test_a_repository_never_loosens(case: tuple[str, Rule, dict[Kind, Json]]) -> None:
+def test_a_repository_never_loosens(case: tuple[str, LimitRule, dict[LayerKind, Json]]) -> None:
     """Whatever else is set: with the repository's file the result is within the one without it."""
     name, rule, given_by = case
-    given_by.pop(Kind.FLAG, None)
-    others: dict[Kind, Json] = {kind: value for kind, value in given_by.items() if kind is not Kind.REPOSITORY}
+    given_by.pop(LayerKind.FLAG, None)
+    others: dict[LayerKind, Json] = {
+        kind: value for kind, value in given_by.items() if kind is not LayerKind.REPOSITORY
+    }
     key = find_key(name)
     assert key is not None
     without = result(name, others) if others else key.default
-    if Kind.REPOSITORY in given_by:
+    if LayerKind.REPOSITORY in given_by:
         assert rule.within(result(name, given_by), without)
 
 

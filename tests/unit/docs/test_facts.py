@@ -8,7 +8,7 @@ import tomllib
 from bailiwick.agents.registry import TABLE
 from bailiwick.config.display import worded
 from bailiwick.config.keys import KEYS
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.fence.cage import GB, Limits
 from bailiwick.fence.service import PROFILES
 from bailiwick.gate.backends import TABLE as CHECKS
@@ -37,7 +37,7 @@ def test_the_knobs_of_the_ladder_have_the_defaults_that_its_page_names() -> None
 
 def test_the_ladder_page_tells_every_class_of_failure_in_the_order_it_is_looked_for() -> None:
     """A class in `attempts.jsonl` that the page lacks can't be looked up, and the order decides which one is taken."""
-    assert [row[0] for row in rows("explanation/ladder.md", "## Classes")] == [kind.value for kind in Kind]
+    assert [row[0] for row in rows("explanation/ladder.md", "## Classes")] == [kind.value for kind in FailureKind]
 
 
 def test_every_backend_is_in_the_tables_of_the_agents_page() -> None:

@@ -9,33 +9,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.engine.failures import ENDPOINT, FREE, Detail, Kind
-from bailiwick.engine.rungs import Exhausted, LadderPolicy, Pause, Plan, Try, next_rung
+from bailiwick.engine.failures import ENDPOINT, FREE, Detail, FailureKind
+from bailiwick.engine.rungs import AttemptPlan, FailedAttempt, RetriesExhausted, RetryPause, RetryPolicy, next_rung
 
 SESSION = Detail(session="s", can_resume=True, can_compact=True, problem="no key 'x'")
 BARE = Detail()
 
 
 def _climb(
-    answer: Callable[[int], Kind], policy: LadderPolicy, detail: Detail = SESSION, most: int = 200
-) -> tuple[list[str], list[Try]]:
+    answer: Callable[[int], FailureKind], policy: RetryPolicy, detail: Detail = SESSION, most: int = 200
+) -> tuple[list[str], list[FailedAttempt]]:
     """Fail again and again as `answer` says; gives the rungs that followed, up to the one that stops."""
-    tries: list[Try] = []
-    plan, now = Plan(), 1000.0
+    tries: list[FailedAttempt] = []
+    plan, now = AttemptPlan(), 1000.0
     rungs: list[str] = []
     for number in range(most):
-        tries.append(Try(answer(number), plan.rung, plan.model, plan.level, number + 1, now, detail))
+        tries.append(FailedAttempt(answer(number), plan.rung, plan.model, plan.level, number + 1, now, detail))
         rung = next_rung(tries, policy, "key")
         match rung:
-            case Exhausted():
+            case RetriesExhausted():
                 return [*rungs, "exhausted"], tries
-            case Pause():
+            case RetryPause():
                 rungs.append(rung.kind)
                 if rung.seconds is None and rung.until is None:
                     return rungs, tries
                 now = rung.until if rung.until is not None else now + (rung.seconds or 0)
                 plan = rung.plan
-            case Plan():
+            case AttemptPlan():
                 rungs.append(rung.rung)
                 plan = rung
         if rungs[-1] == "auth":
@@ -43,37 +43,37 @@ def _climb(
     return rungs, tries
 
 
-def _only(kind: Kind) -> Callable[[int], Kind]:
+def _only(kind: FailureKind) -> Callable[[int], FailureKind]:
     return lambda _number: kind
 
 
 REASKS = ["reask", "reask", "reframe"]
-MATRIX: list[tuple[Kind, list[str]]] = [
-    (Kind.SPAWN, ["auth"]),
-    (Kind.AUTH, ["auth"]),
-    (Kind.BILLING, ["auth"]),
-    (Kind.TIMEOUT, [*["retry"] * 4, "reframe", *["retry"] * 4, "reframe", "retry", "exhausted"]),
-    (Kind.OVERFLOW, [*["compact", "compact", "reframe"] * 3, "compact", "compact", "exhausted"]),
-    (Kind.REFUSED, ["reask", "exhausted"]),
-    (Kind.CRASH, ["retry", "exhausted"]),
-    (Kind.EMPTY, [*REASKS * 3, "reask", "reask", "exhausted"]),
-    (Kind.BAD_OUTPUT, [*REASKS * 3, "reask", "reask", "exhausted"]),
-    (Kind.TOOL_DENIED, [*REASKS * 3, "reask", "reask", "exhausted"]),
-    (Kind.BUDGET, ["exhausted"]),
-    (Kind.DISK, ["exhausted"]),
+MATRIX: list[tuple[FailureKind, list[str]]] = [
+    (FailureKind.SPAWN, ["auth"]),
+    (FailureKind.AUTH, ["auth"]),
+    (FailureKind.BILLING, ["auth"]),
+    (FailureKind.TIMEOUT, [*["retry"] * 4, "reframe", *["retry"] * 4, "reframe", "retry", "exhausted"]),
+    (FailureKind.OVERFLOW, [*["compact", "compact", "reframe"] * 3, "compact", "compact", "exhausted"]),
+    (FailureKind.REFUSED, ["reask", "exhausted"]),
+    (FailureKind.CRASH, ["retry", "exhausted"]),
+    (FailureKind.EMPTY, [*REASKS * 3, "reask", "reask", "exhausted"]),
+    (FailureKind.BAD_OUTPUT, [*REASKS * 3, "reask", "reask", "exhausted"]),
+    (FailureKind.TOOL_DENIED, [*REASKS * 3, "reask", "reask", "exhausted"]),
+    (FailureKind.BUDGET, ["exhausted"]),
+    (FailureKind.DISK, ["exhausted"]),
 ]
 
 
 @pytest.mark.parametrize(("kind", "rungs"), MATRIX, ids=[str(kind) for kind, _ in MATRIX])
-def test_each_class_climbs_its_own_rungs(kind: Kind, rungs: list[str]) -> None:
+def test_each_class_climbs_its_own_rungs(kind: FailureKind, rungs: list[str]) -> None:
     """The same failure for ever: exactly these rungs, then the end."""
-    assert _climb(_only(kind), LadderPolicy())[0] == rungs
+    assert _climb(_only(kind), RetryPolicy())[0] == rungs
 
 
 @pytest.mark.parametrize("kind", sorted(ENDPOINT))
-def test_an_endpoint_at_fault_is_waited_for_and_never_worked_around(kind: Kind) -> None:
+def test_an_endpoint_at_fault_is_waited_for_and_never_worked_around(kind: FailureKind) -> None:
     """Four retries, then one probe per window for twelve hours, then a person; nothing reframed, nothing defaulted."""
-    rungs, tries = _climb(_only(kind), LadderPolicy())
+    rungs, tries = _climb(_only(kind), RetryPolicy())
     assert rungs[:4] == ["retry"] * 4
     assert set(rungs[4:-1]) == {"outage"}
     assert rungs[-1] == "auth"
@@ -83,7 +83,7 @@ def test_an_endpoint_at_fault_is_waited_for_and_never_worked_around(kind: Kind) 
 
 def test_an_outage_of_twenty_minutes_is_survived() -> None:
     """The endpoint comes back: the next attempt is the same task, on the same model, in the same framing."""
-    rungs, tries = _climb(_only(Kind.OVERLOADED), LadderPolicy(), most=12)
+    rungs, tries = _climb(_only(FailureKind.OVERLOADED), RetryPolicy(), most=12)
     assert tries[-1].at - tries[0].at >= 20 * 60
     assert "exhausted" not in rungs
     assert "reframe" not in rungs
@@ -92,50 +92,52 @@ def test_an_outage_of_twenty_minutes_is_survived() -> None:
 def test_a_cap_waits_for_its_reset_and_uses_up_nothing() -> None:
     """Forty-eight caps in a row are waited for; the next one ends the ladder."""
     detail = Detail(resets_at=5000.0)
-    tries = [Try(Kind.CAP, "first", 0, 0, 1, 1000.0, detail)]
-    rung = next_rung(tries, LadderPolicy(), "key")
-    assert rung == Pause("cap", Plan("again", 0, 0), "", until=5120.0)
-    rungs, _ = _climb(_only(Kind.CAP), LadderPolicy(), BARE)
+    tries = [FailedAttempt(FailureKind.CAP, "first", 0, 0, 1, 1000.0, detail)]
+    rung = next_rung(tries, RetryPolicy(), "key")
+    assert rung == RetryPause("cap", AttemptPlan("again", 0, 0), "", until=5120.0)
+    rungs, _ = _climb(_only(FailureKind.CAP), RetryPolicy(), BARE)
     assert rungs == [*["cap"] * 48, "exhausted"]
 
 
 def test_a_cap_that_names_no_time_waits_the_default() -> None:
     """Nothing else is known."""
-    rung = next_rung([Try(Kind.CAP, "first", 0, 0, 1, 1000.0, BARE)], LadderPolicy(), "key")
-    assert isinstance(rung, Pause)
+    rung = next_rung([FailedAttempt(FailureKind.CAP, "first", 0, 0, 1, 1000.0, BARE)], RetryPolicy(), "key")
+    assert isinstance(rung, RetryPause)
     assert rung.seconds == 3600
 
 
 @given(far=st.floats(0, 4000 * 86400.0), most=st.floats(1, 30 * 86400.0))
 def test_no_reset_is_waited_for_longer_than_the_longest_wait(far: float, most: float) -> None:
     """A strange reset time is waited for up to the bound, then asked again."""
-    policy = LadderPolicy(cap_max_wait=most)
+    policy = RetryPolicy(cap_max_wait=most)
     for kind, detail in (
-        (Kind.CAP, Detail(resets_at=1000.0 + far)),
-        (Kind.CAP, BARE),
-        (Kind.RATE_LIMIT, Detail(retry_after=far)),
+        (FailureKind.CAP, Detail(resets_at=1000.0 + far)),
+        (FailureKind.CAP, BARE),
+        (FailureKind.RATE_LIMIT, Detail(retry_after=far)),
     ):
-        rung = next_rung([Try(kind, "first", 0, 0, 1, 1000.0, detail)], policy, "key")
-        assert isinstance(rung, Pause)
+        rung = next_rung([FailedAttempt(kind, "first", 0, 0, 1, 1000.0, detail)], policy, "key")
+        assert isinstance(rung, RetryPause)
         wait = rung.seconds if rung.until is None else rung.until - 1000.0
         assert wait is not None
         assert wait <= max(most, 1.1 * policy.backoff_base) + 1e-3
-    near = Try(Kind.CAP, "first", 0, 0, 1, 1000.0, Detail(resets_at=1000.0 + 20 * 86400))
-    assert next_rung([near], LadderPolicy(), "key") == Pause("cap", Plan("again", 0, 0), "", until=1000.0 + 8 * 86400)
+    near = FailedAttempt(FailureKind.CAP, "first", 0, 0, 1, 1000.0, Detail(resets_at=1000.0 + 20 * 86400))
+    assert next_rung([near], RetryPolicy(), "key") == RetryPause(
+        "cap", AttemptPlan("again", 0, 0), "", until=1000.0 + 8 * 86400
+    )
 
 
 @pytest.mark.parametrize("on_cap", ["", "next_model"])
 def test_a_cap_moves_to_the_next_model_of_a_chain(on_cap: str) -> None:
     """As long as there is one; the last is waited for."""
-    policy = LadderPolicy(models=2, on_cap=on_cap)
-    rungs, tries = _climb(_only(Kind.CAP), policy, BARE, most=3)
+    policy = RetryPolicy(models=2, on_cap=on_cap)
+    rungs, tries = _climb(_only(FailureKind.CAP), policy, BARE, most=3)
     assert rungs == ["next_model", "cap", "cap"]
     assert [t.model for t in tries] == [0, 1, 1]
 
 
 def test_a_cap_is_waited_for_in_a_chain_where_the_node_says_so() -> None:
     """`on_cap: wait`: somebody would rather wait for the cheap model than pay for the strong one."""
-    rungs, tries = _climb(_only(Kind.CAP), LadderPolicy(models=2, on_cap="wait"), BARE, most=3)
+    rungs, tries = _climb(_only(FailureKind.CAP), RetryPolicy(models=2, on_cap="wait"), BARE, most=3)
     assert rungs == ["cap", "cap", "cap"]
     assert [t.model for t in tries] == [0, 0, 0]
 
@@ -143,91 +145,91 @@ def test_a_cap_is_waited_for_in_a_chain_where_the_node_says_so() -> None:
 def test_retry_after_is_honoured_and_backoff_doubles_up_to_its_cap() -> None:
     """Pauses grow with the streak; a server's own word is the least."""
     pauses = []
-    tries: list[Try] = []
+    tries: list[FailedAttempt] = []
     for number in range(4):
-        tries.append(Try(Kind.RATE_LIMIT, "again", 0, 0, number + 1, 1000.0 + number))
-        rung = next_rung(tries, LadderPolicy(), "key")
-        assert isinstance(rung, Pause)
+        tries.append(FailedAttempt(FailureKind.RATE_LIMIT, "again", 0, 0, number + 1, 1000.0 + number))
+        rung = next_rung(tries, RetryPolicy(), "key")
+        assert isinstance(rung, RetryPause)
         pauses.append(rung.seconds or 0)
     assert all(0.9 * 15 * 2**i <= pause <= 1.1 * 15 * 2**i for i, pause in enumerate(pauses))
     asked = Detail(retry_after=900.0)
-    rung = next_rung([Try(Kind.RATE_LIMIT, "first", 0, 0, 1, 0.0, asked)], LadderPolicy(), "key")
-    assert isinstance(rung, Pause)
+    rung = next_rung([FailedAttempt(FailureKind.RATE_LIMIT, "first", 0, 0, 1, 0.0, asked)], RetryPolicy(), "key")
+    assert isinstance(rung, RetryPause)
     assert rung.seconds == 900
 
 
 def test_without_a_session_bad_output_is_reframed_at_once() -> None:
     """A backend that can't resume has nobody to ask again."""
-    rungs, tries = _climb(_only(Kind.BAD_OUTPUT), LadderPolicy(), BARE)
+    rungs, tries = _climb(_only(FailureKind.BAD_OUTPUT), RetryPolicy(), BARE)
     assert rungs == ["reframe", "reframe", "reframe", "exhausted"]
     assert [t.level for t in tries] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.BUDGET, Kind.DISK}))
-def test_only_the_last_model_of_a_chain_climbs(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", sorted(set(FailureKind) - {FailureKind.BUDGET, FailureKind.DISK}))
+def test_only_the_last_model_of_a_chain_climbs(kind: FailureKind) -> None:
     """A cheaper model gets exactly one call, whatever fails; nobody waits while a stronger one is there."""
-    rungs, tries = _climb(_only(kind), LadderPolicy(models=3, max_attempts=100), most=12)
+    rungs, tries = _climb(_only(kind), RetryPolicy(models=3, max_attempts=100), most=12)
     assert rungs[:2] == ["next_model", "next_model"]
     assert [sum(t.model == m for t in tries) for m in range(2)] == [1, 1]
-    alone = _climb(_only(kind), LadderPolicy(max_attempts=100), most=10)[0]
+    alone = _climb(_only(kind), RetryPolicy(max_attempts=100), most=10)[0]
     assert rungs[2:] == alone[: len(rungs) - 2]
 
 
 def test_a_failure_that_tells_the_length_of_its_chain_is_believed() -> None:
     """The chain is made when the node begins; what a file says about it later changes nothing for this visit."""
-    short, long = (Try(Kind.CRASH, "first", 0, 0, 1, 1.0, Detail(models=count)) for count in (1, 2))
-    assert next_rung([long], LadderPolicy(), "key") == Plan("next_model", 1)
-    assert isinstance(next_rung([short], LadderPolicy(models=2), "key"), Pause)
+    short, long = (FailedAttempt(FailureKind.CRASH, "first", 0, 0, 1, 1.0, Detail(models=count)) for count in (1, 2))
+    assert next_rung([long], RetryPolicy(), "key") == AttemptPlan("next_model", 1)
+    assert isinstance(next_rung([short], RetryPolicy(models=2), "key"), RetryPause)
 
 
 def test_what_a_verifier_held_against_answers_is_handed_on_and_errors_are_not() -> None:
     """The next model builds on the verdicts; an outage of the model before says nothing about the task."""
     tries = [
-        Try(Kind.REJECTED, "first", 0, 0, 1, 1.0, Detail(problem="no test")),
-        Try(Kind.UNREACHABLE, "next_model", 1, 0, 2, 2.0, Detail(problem="refused")),
-        Try(Kind.REJECTED, "next_model", 2, 0, 3, 3.0, Detail(problem="wrong file")),
+        FailedAttempt(FailureKind.REJECTED, "first", 0, 0, 1, 1.0, Detail(problem="no test")),
+        FailedAttempt(FailureKind.UNREACHABLE, "next_model", 1, 0, 2, 2.0, Detail(problem="refused")),
+        FailedAttempt(FailureKind.REJECTED, "next_model", 2, 0, 3, 3.0, Detail(problem="wrong file")),
     ]
-    plan = next_rung(tries, LadderPolicy(models=4), "key")
-    assert isinstance(plan, Plan)
+    plan = next_rung(tries, RetryPolicy(models=4), "key")
+    assert isinstance(plan, AttemptPlan)
     assert plan.feedback == "Prior attempt feedback: no test\nPrior attempt feedback: wrong file"
 
 
 def test_a_turn_held_back_is_not_counted() -> None:
     """Nothing was tried: the bucket of the credential said wait."""
     held = Detail(retry_after=7.0)
-    tries = [Try(Kind.HELD, "first", 0, 0, n + 1, 1000.0 + n, held) for n in range(60)]
-    rung = next_rung(tries, LadderPolicy(), "key")
-    assert rung == Pause("retry", Plan("again", 0, 0), "its credential is held back", seconds=7.0)
+    tries = [FailedAttempt(FailureKind.HELD, "first", 0, 0, n + 1, 1000.0 + n, held) for n in range(60)]
+    rung = next_rung(tries, RetryPolicy(), "key")
+    assert rung == RetryPause("retry", AttemptPlan("again", 0, 0), "its credential is held back", seconds=7.0)
 
 
 @given(
-    kinds=st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=60),
+    kinds=st.lists(st.sampled_from(list(FailureKind)), min_size=1, max_size=60),
     detail=st.sampled_from([SESSION, BARE]),
     models=st.integers(1, 3),
 )
-def test_the_ladder_always_ends_and_attempts_are_bounded(kinds: list[Kind], detail: Detail, models: int) -> None:
+def test_the_ladder_always_ends_and_attempts_are_bounded(kinds: list[FailureKind], detail: Detail, models: int) -> None:
     """Whatever fails in whatever order: never more than `max_attempts` that cost something."""
-    policy = LadderPolicy(models=models)
+    policy = RetryPolicy(models=models)
     _, tries = _climb(lambda n: kinds[n % len(kinds)], policy, detail, most=400)
     counted = [t for t in tries if t.kind not in FREE | ENDPOINT]
     assert len(counted) <= policy.max_attempts
 
 
-@given(st.lists(st.sampled_from(list(Kind)), min_size=1, max_size=20))
-def test_the_same_failures_give_the_same_rung(kinds: list[Kind]) -> None:
+@given(st.lists(st.sampled_from(list(FailureKind)), min_size=1, max_size=20))
+def test_the_same_failures_give_the_same_rung(kinds: list[FailureKind]) -> None:
     """After a crash the same journal climbs the same ladder."""
-    tries = [Try(kind, "again", 0, 0, n + 1, 1000.0 + n, SESSION) for n, kind in enumerate(kinds)]
-    assert next_rung(tries, LadderPolicy(), "k") == next_rung(list(tries), LadderPolicy(), "k")
+    tries = [FailedAttempt(kind, "again", 0, 0, n + 1, 1000.0 + n, SESSION) for n, kind in enumerate(kinds)]
+    assert next_rung(tries, RetryPolicy(), "k") == next_rung(list(tries), RetryPolicy(), "k")
 
 
 def test_a_session_in_use_is_resumed_and_one_that_is_gone_is_begun_anew() -> None:
     """A crash right after the agent began: its session is there, though nobody journaled its id."""
     used = Detail(evidence="session-in-use: already in use", session="s")
-    first = Try(Kind.SPAWN, "first", 0, 0, 1, 0.0, used)
-    assert next_rung([first], LadderPolicy(), "k") == Plan("resume", 0, 0, "s")
+    first = FailedAttempt(FailureKind.SPAWN, "first", 0, 0, 1, 0.0, used)
+    assert next_rung([first], RetryPolicy(), "k") == AttemptPlan("resume", 0, 0, "s")
     gone = replace(first, rung="resume", detail=Detail(evidence="session-unknown: no such session"))
-    assert next_rung([first, gone], LadderPolicy(), "k") == Plan("again", 0, 0)
-    assert isinstance(next_rung([first, gone, gone], LadderPolicy(), "k"), Pause)
+    assert next_rung([first, gone], RetryPolicy(), "k") == AttemptPlan("again", 0, 0)
+    assert isinstance(next_rung([first, gone, gone], RetryPolicy(), "k"), RetryPause)
 
 
 def test_a_detail_comes_back_from_its_stored_form() -> None:

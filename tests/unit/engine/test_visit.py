@@ -11,7 +11,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine import graph as g
 from bailiwick.engine.render import Rendered
 from bailiwick.engine.rules import Rules
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 from bailiwick.testing.driver import Answer, Driver
@@ -35,9 +35,9 @@ class World:
         """A request as the files and settings of now would make it."""
         return Rendered({"node": node.id, "chain": ["a", "b"], "edits": self.edits})
 
-    def policy(self, _node: g.Work) -> LadderPolicy:
+    def policy(self, _node: g.Work) -> RetryPolicy:
         """The knobs as configured now."""
-        base = LadderPolicy(models=2, max_attempts=6, reserve_usd=1.0)
+        base = RetryPolicy(models=2, max_attempts=6, reserve_usd=1.0)
         if not self.edits:
             return base
         return replace(base, models=1 + self.edits % 3, max_invoke_retries=0, max_attempts=1, cap_default_wait=7.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.ids import Json
-from bailiwick.lang.instances import Fit, offered, schema_at, smallest
+from bailiwick.lang.instances import SchemaValidator, offered, schema_at, smallest
 
 SCHEMAS: list[Json] = [
     True,
@@ -67,7 +67,7 @@ def test_parts_of_a_schema_are_found_by_path() -> None:
 
 def test_fit_says_what_a_schema_allows_and_trusts_where_there_is_none() -> None:
     """Without a schema everything is allowed."""
-    fit = Fit()
+    fit = SchemaValidator()
     assert fit.allows(None, object)
     assert fit.allows({"type": "integer"}, 3)
     assert not fit.allows({"type": "integer"}, "3")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.routing.asked import Asked, asked_since, workflow_names
@@ -68,8 +68,8 @@ def test_a_node_with_a_chain_tells_its_skill_tier_and_verdict(tmp_path: Path) ->
         ({}, None, None),
         ({"input": 3, "output": 4}, None, None),
         ({"usd": 0.0}, None, 0.0),
-        (None, {"kind": str(Kind.RATE_LIMIT), "message": "m"}, 0.0),
-        ({}, {"kind": str(Kind.BAD_OUTPUT), "message": "m"}, None),
+        (None, {"kind": str(FailureKind.RATE_LIMIT), "message": "m"}, 0.0),
+        ({}, {"kind": str(FailureKind.BAD_OUTPUT), "message": "m"}, None),
     ],
 )
 def test_an_unknown_cost_is_none_unless_no_model_answered(

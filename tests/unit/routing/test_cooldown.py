@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.clock import ManualClock
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.cooldown import LONGEST, Cooldowns, counts, key_of
 from bailiwick.routing.endpoints import Endpoints
@@ -141,10 +141,10 @@ def test_why_an_endpoint_is_left_alone_is_on_record() -> None:
     assert asyncio.run(worker.cooldowns.because({"c"})) == ""
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_only_what_is_the_endpoints_fault_counts(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(FailureKind))
+def test_only_what_is_the_endpoints_fault_counts(kind: FailureKind) -> None:
     """A limit tells its own reset, and a bad answer is the model's."""
-    assert counts(kind) is (kind in (Kind.UNREACHABLE, Kind.OVERLOADED, Kind.TIMEOUT))
+    assert counts(kind) is (kind in (FailureKind.UNREACHABLE, FailureKind.OVERLOADED, FailureKind.TIMEOUT))
 
 
 def test_an_endpoint_is_known_by_its_address_and_a_program_by_its_name() -> None:

@@ -9,7 +9,7 @@ import pytest
 from bailiwick.agents.asking import Told
 from bailiwick.agents.http import CONNECTION_REFUSED
 from bailiwick.agents.settings import Settings
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.model import Checked, Outcome
 from tests.unit.routing.stand_ins import (
@@ -32,7 +32,7 @@ from tests.unit.routing.stand_ins import (
 
 CHAIN = models(SMALL, LARGE, CLAUDE)
 GOOD = verdict(accept=True)
-PAID = Settings(endpoints=ENDPOINTS, policy=LadderPolicy(reserve_usd=1.0))
+PAID = Settings(endpoints=ENDPOINTS, policy=RetryPolicy(reserve_usd=1.0))
 
 
 def test_the_cheapest_model_whose_output_holds_answers(tmp_path: Path) -> None:

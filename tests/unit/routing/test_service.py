@@ -12,7 +12,7 @@ from bailiwick.agents.asking import Scene, Told
 from bailiwick.agents.port import Turn
 from bailiwick.agents.settings import Settings
 from bailiwick.clock import day
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.errors import UsageError
 from bailiwick.routing.call_log import read_calls, sessions_folder
 from bailiwick.routing.model import Checked, Outcome
@@ -39,7 +39,7 @@ from tests.unit.routing.stand_ins import (
 
 CHAIN = models(SMALL, LARGE, CLAUDE)
 GOOD = verdict(accept=True)
-PAID = Settings(endpoints=ENDPOINTS, policy=LadderPolicy(reserve_usd=1.0))
+PAID = Settings(endpoints=ENDPOINTS, policy=RetryPolicy(reserve_usd=1.0))
 
 
 def test_a_deadline_gives_the_structured_error_and_leaves_nothing(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from bailiwick.engine.failures import Detail, Kind
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.failures import Detail, FailureKind
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.routing.model import Candidate, Chain
 from bailiwick.routing.walk import (
     Accept,
@@ -48,10 +48,10 @@ def local(name: str) -> Candidate:
 
 def walk(*names: str, pinned: bool = False, verifier: Candidate | None = JUDGE) -> Walk:
     chain = Chain(tuple(local(name) for name in names), verifier, "why", pinned)
-    return Walk(chain, LadderPolicy(), "key")
+    return Walk(chain, RetryPolicy(), "key")
 
 
-def failed(kind: Kind | str, **detail: object) -> Failed:
+def failed(kind: FailureKind | str, **detail: object) -> Failed:
     return Failed(str(kind), "sign in", Detail(**detail), 100.0)  # type: ignore[arg-type]
 
 
@@ -69,7 +69,7 @@ def events(happening: str) -> list[Event]:
         case "skipped":
             return [Skipped("cooling down", 30.0)]
         case _:
-            return [failed(Kind.AUTH)]
+            return [failed(FailureKind.AUTH)]
 
 
 def play(start: Walk, happenings: tuple[str, ...]) -> tuple[list[Mark], list[Begin], Step]:
@@ -113,8 +113,8 @@ def test_a_tier_that_was_skipped_is_named_with_its_reason() -> None:
     assert there.made == 0
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_before_the_last_tier_any_failure_goes_to_the_next_at_once(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(FailureKind))
+def test_before_the_last_tier_any_failure_goes_to_the_next_at_once(kind: FailureKind) -> None:
     """Retrying a cheap model costs the time in which a better one would have answered."""
     move = advance(walk("a", "b"), failed(kind))
     assert isinstance(move.step, Begin)
@@ -123,7 +123,7 @@ def test_before_the_last_tier_any_failure_goes_to_the_next_at_once(kind: Kind) -
 
 def test_the_last_tier_backs_off_and_tries_again() -> None:
     """An overloaded last tier is all there is left: the ladder's pause, then the same once more."""
-    move = advance(walk("a"), failed(Kind.OVERLOADED, retry_after=40.0))
+    move = advance(walk("a"), failed(FailureKind.OVERLOADED, retry_after=40.0))
     assert isinstance(move.step, Wait)
     assert move.step.seconds == 40.0
     assert move.step.then.plan.rung == "again"
@@ -132,10 +132,10 @@ def test_the_last_tier_backs_off_and_tries_again() -> None:
 
 def test_the_last_tier_is_asked_again_in_its_session_and_then_in_other_words() -> None:
     """An answer that could not be read is first asked for again, as a node's would be."""
-    first = advance(walk("a"), failed(Kind.BAD_OUTPUT, session="s", can_resume=True, problem="no JSON"))
+    first = advance(walk("a"), failed(FailureKind.BAD_OUTPUT, session="s", can_resume=True, problem="no JSON"))
     assert isinstance(first.step, Begin)
     assert (first.step.plan.rung, first.step.plan.session, first.step.plan.problem) == ("reask", "s", "no JSON")
-    second = advance(walk("a"), failed(Kind.BAD_OUTPUT, problem="no JSON"))
+    second = advance(walk("a"), failed(FailureKind.BAD_OUTPUT, problem="no JSON"))
     assert isinstance(second.step, Begin)
     assert (second.step.plan.rung, second.step.plan.level) == ("reframe", 1)
 
@@ -144,25 +144,27 @@ def test_the_ladder_of_the_last_tier_has_an_end() -> None:
     """A model that never answers in JSON is not asked for ever."""
     place, step = walk("a"), walk("a").begin
     for _ in range(20):
-        move = advance(place, failed(Kind.BAD_OUTPUT))
+        move = advance(place, failed(FailureKind.BAD_OUTPUT))
         place = move.walk
         if isinstance(move.step, End):
             break
         assert isinstance(move.step, Begin)
     assert isinstance(move.step, End)
-    assert place.made == 1 + LadderPolicy().max_rephrase_attempts
+    assert place.made == 1 + RetryPolicy().max_rephrase_attempts
     assert step.tier == 0
 
 
 def test_a_cap_of_the_last_tier_is_told_with_its_end() -> None:
     """Whether that is too long is the caller's to say: the walk only names the time."""
-    move = advance(walk("a"), failed(Kind.CAP, resets_at=5_000.0))
+    move = advance(walk("a"), failed(FailureKind.CAP, resets_at=5_000.0))
     assert isinstance(move.step, Wait)
-    assert move.step.until == 5_000.0 + LadderPolicy().cap_wait_margin
+    assert move.step.until == 5_000.0 + RetryPolicy().cap_wait_margin
 
 
-@pytest.mark.parametrize("kind", [Kind.AUTH, Kind.BILLING, Kind.SPAWN, Kind.BUDGET, "no_backend", "gave_up"])
-def test_what_waiting_does_not_mend_ends_the_walk(kind: Kind | str) -> None:
+@pytest.mark.parametrize(
+    "kind", [FailureKind.AUTH, FailureKind.BILLING, FailureKind.SPAWN, FailureKind.BUDGET, "no_backend", "gave_up"]
+)
+def test_what_waiting_does_not_mend_ends_the_walk(kind: FailureKind | str) -> None:
     """Nobody signs in or pays while a call is waiting for its answer."""
     assert advance(walk("a"), failed(kind)).step == End("sign in")
 
@@ -176,7 +178,7 @@ def test_a_model_that_the_caller_named_is_not_verified() -> None:
 def test_a_subagent_is_verified_by_a_check_or_by_nobody() -> None:
     """Its own word counts for nothing, and the verifier is for local models."""
     chain = Chain((Candidate("claude-x", "subagent", "claude", cloud=True),), JUDGE, "why")
-    place = Walk(chain, LadderPolicy())
+    place = Walk(chain, RetryPolicy())
     assert advance(place, Passed(ran=False)).mark == Mark("accept_unverified")
     assert advance(place, Passed(ran=True)).mark == Mark("accept", True)
 

@@ -11,7 +11,7 @@ from bailiwick.clock import Clock, SystemClock
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import Failure
 from bailiwick.engine.render import Lookup, Rendered, Renderer
-from bailiwick.engine.rungs import LadderPolicy
+from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.journal.sqlite import SqliteStore
@@ -68,7 +68,7 @@ class Stage:
     clock: Clock = field(default_factory=SystemClock)
     troubles: list[str] = field(default_factory=list)
     agent: Callable[[Assembly], Kind] | None = None
-    policy: Callable[[g.Work], LadderPolicy] = lambda _node: LadderPolicy()
+    policy: Callable[[g.Work], RetryPolicy] = lambda _node: RetryPolicy()
     signals: Calm = field(default_factory=Calm)
 
     async def assembly(self) -> Assembly:

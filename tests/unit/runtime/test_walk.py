@@ -12,7 +12,7 @@ from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import Failure
 from bailiwick.engine.render import Lookup, Rendered, Renderer
-from bailiwick.errors import Fenced, StoreUnavailable
+from bailiwick.errors import LeaseLost, StoreUnavailable
 from bailiwick.ids import Json
 from bailiwick.journal.rows import Batch, ClaimFilter, Message
 from bailiwick.runs.control import Control
@@ -201,7 +201,7 @@ def test_a_holder_that_was_fenced_appends_nothing_more(tmp_path: Path) -> None:
             return {}
 
         stage.kind.answer = robbed
-        with pytest.raises(Fenced):
+        with pytest.raises(LeaseLost):
             await stage.walk(assembly, chain(work("a"), work("b")))
         rows = await assembly.store.runs()
         assert rows[0].seq == taken[0]

@@ -40,7 +40,7 @@ from bailiwick.agents.simulation import (
     read_script,
 )
 from bailiwick.clock import Clock, SystemClock
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json, digest
 from bailiwick.runtime.kinds import Exit
 
@@ -81,7 +81,9 @@ class SimulateBackend:
         try:
             await scene.play()
         except OSError as error:
-            emit(Trouble(f"the simulated agent could not do what its script says: {error}", type=str(Kind.SPAWN)))
+            emit(
+                Trouble(f"the simulated agent could not do what its script says: {error}", type=str(FailureKind.SPAWN))
+            )
 
     async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
         if not self._behaviour(turn).compacts:
@@ -152,7 +154,7 @@ class _Scene:
         if outage is None or self._is_over(outage):
             return None
         if outage.kind == "unreachable":
-            return Trouble("simulated: connection refused", type=str(Kind.UNREACHABLE))
+            return Trouble("simulated: connection refused", type=str(FailureKind.UNREACHABLE))
         return Trouble("simulated: Overloaded", status=529, type="overloaded_error")
 
     def _is_over(self, outage: Outage) -> bool:
@@ -163,7 +165,7 @@ class _Scene:
     def _overflow(self) -> Trouble | None:
         if _compactions(self.turn) >= self.does.overflow:
             return None
-        return Trouble("simulated: prompt is too long", status=400, type=str(Kind.OVERFLOW))
+        return Trouble("simulated: prompt is too long", status=400, type=str(FailureKind.OVERFLOW))
 
     async def _wait(self) -> bool:
         """Let the model's latency pass, in a process, so that every clock and a cancel hold here too."""

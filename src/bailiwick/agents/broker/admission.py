@@ -13,7 +13,7 @@ from bailiwick.agents.broker.purse import Hold, Wait
 from bailiwick.agents.broker.wire import Refused
 from bailiwick.agents.port import Trouble
 from bailiwick.agents.prices import Tokens, context_window
-from bailiwick.engine.failures import Kind
+from bailiwick.engine.failures import FailureKind
 
 QUICK = 256 << 10
 """Bytes of a request that are read at once; a larger one is read in a thread."""
@@ -39,7 +39,7 @@ async def read(path: str, body: bytes, grant: Grant) -> Asked:
 
 def _not_given(grant: Grant, words: str) -> Refused:
     """A model that the turn was not given: only the operator can change that, so nothing is tried again."""
-    grant.note(Trouble(words[:500], type=str(Kind.BILLING), final=False))
+    grant.note(Trouble(words[:500], type=str(FailureKind.BILLING), final=False))
     return Refused(403, "permission_error", words)
 
 

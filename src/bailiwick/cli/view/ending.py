@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bailiwick.cli.output import Printer, Styled, counted, dollars, duration, json_text, wrapped
 from bailiwick.cli.view.port import Leaving, name_of, run_dir, told
 from bailiwick.cli.view.words import answer_command, short
-from bailiwick.engine.state import PERSON_WAITS, OpenWait, State
+from bailiwick.engine.state import PERSON_WAITS, State, WaitState
 from bailiwick.errors import StoreError
 from bailiwick.ids import Json, place
 from bailiwick.journal.rows import RunRow
@@ -79,7 +79,7 @@ class Known:
         return _from_summary(root)
 
 
-def _question(run: str, scope: str, cursor: str, wait: OpenWait) -> Question:
+def _question(run: str, scope: str, cursor: str, wait: WaitState) -> Question:
     choices = wait.body.get("choices")
     node = "" if wait.kind == "budget" else place(scope, cursor)
     text = str(wait.body.get("question", ""))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.errors import BudgetExceeded, Fenced, JournalCorrupt
+from bailiwick.errors import BudgetExceeded, JournalCorrupt, LeaseLost
 from bailiwick.ids import digest
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Batch, Reservation
@@ -79,9 +79,9 @@ class AppendPromises(Stage):
             row = await held_run(store)
             taken = await store.claim(TOWER, NOW + 60, NOW + 120, 1, ANY)
             assert taken is not None
-            with pytest.raises(Fenced):
+            with pytest.raises(LeaseLost):
                 await store.append("r1", row.epoch, Batch(after=0, events=(event(),)))
-            with pytest.raises(Fenced):
+            with pytest.raises(LeaseLost):
                 await store.append("nobody", 1, Batch(after=0, events=(event(),)))
             assert await store.read("r1") == []
             assert await store.append("r1", taken.epoch, Batch(after=0, events=(event(),))) == 1
@@ -149,7 +149,7 @@ class AppendPromises(Stage):
                 return_exceptions=True,
             )
             assert (good, sent, late) == (1, True, 2)
-            assert isinstance(fenced, Fenced)
+            assert isinstance(fenced, LeaseLost)
             assert isinstance(corrupt, JournalCorrupt)
             assert [one.body for one in await store.read("r1")] == ["1", "2"]
             assert await store.read("r2") == []
