@@ -17,7 +17,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
-from bailiwick.runtime.assemble import KINDS, Assembly
+from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
 from benchmarks.measure import Bench, Reading, Spread, column
 from benchmarks.report import Figure
@@ -71,11 +71,11 @@ def _crowd(bench: Bench) -> list[Figure]:
 
 
 @asynccontextmanager
-async def _state(folder: Path, settings: Settings) -> AsyncIterator[Assembly]:
+async def _state(folder: Path, settings: Settings) -> AsyncIterator[Runtime]:
     clock, around = SystemClock(), Environment()
     store = await SqliteStore.open(folder / "state" / "bailiwick.db", now=clock.now)
     kinds = KindTable({**KINDS, "agent": lambda: AgentKind(Desk(settings, store, clock))})
-    assembly = Assembly(
+    assembly = Runtime(
         store, clock, folder / "state", lambda: around.child_environment({}), kinds=kinds, policy=settings.ladder
     )
     try:

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bailiwick.runtime.assemble import Assembly
-from bailiwick.runtime.kinds import Request
+from bailiwick.runtime.assemble import Runtime
+from bailiwick.runtime.kinds import AttemptRequest
 from benchmarks.measure import Bench, Reading, Spread, Stopwatch, column
 from benchmarks.report import Figure
 from benchmarks.walking import QuickKind, create, loop, open_state, walk, write_workflow
@@ -50,11 +50,11 @@ class Ageing:
     """Takes the time at given visits of a loop, after everything before is projected."""
 
     visits: tuple[int, ...]
-    assembly: Assembly | None = None
+    assembly: Runtime | None = None
     taken: list[float] = field(default_factory=list)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    async def act(self, request: Request) -> None:
+    async def act(self, request: AttemptRequest) -> None:
         """The effect of a visit."""
         if request.visit in self.visits and self.assembly is not None:
             await self.assembly.settle()
@@ -80,11 +80,11 @@ class Writing:
     """Notes the bytes written at the first and the last visit, after everything before is projected."""
 
     folder: Path
-    assembly: Assembly | None = None
+    assembly: Runtime | None = None
     bytes: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 
-    async def act(self, request: Request) -> None:
+    async def act(self, request: AttemptRequest) -> None:
         """The effect of a visit."""
         if request.visit in (2, 2 + FEW_NODES) and self.assembly is not None:
             await self.assembly.settle()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bailiwick.lang.load import load
 from bailiwick.runs.start import Wish, start
-from bailiwick.runtime.kinds import Request
+from bailiwick.runtime.kinds import AttemptRequest
 from benchmarks.measure import Bench, Reading, Spread, Stopwatch, column
 from benchmarks.report import Figure
 from benchmarks.walking import QuickKind, open_state, walk, write_workflow
@@ -41,7 +41,7 @@ class Counting:
     taken: list[float] = field(default_factory=list)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    async def act(self, _request: Request) -> None:
+    async def act(self, _request: AttemptRequest) -> None:
         """The effect of a child."""
         self.done += 1
         if self.done in self.counts:

@@ -11,7 +11,7 @@ import tracemalloc
 from pathlib import Path
 
 from bailiwick.journal.rows import ClaimFilter
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from benchmarks.measure import Bench, Reading, Spread, column, in_child
@@ -95,7 +95,7 @@ async def _never() -> bool:
     return False
 
 
-async def _add(assembly: Assembly, worker: Worker, folder: Path, first: int, count: int) -> None:
+async def _add(assembly: Runtime, worker: Worker, folder: Path, first: int, count: int) -> None:
     """Have another process start runs, as people do, and wait until all of them are parked here."""
     await asyncio.to_thread(in_child, "parked", "start", folder, first=first, count=count)
     while parked_runs(folder) < first + count or worker.held:  # noqa: ASYNC110  nobody tells

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from bailiwick.runtime.kinds import Request
+from bailiwick.runtime.kinds import AttemptRequest
 from benchmarks.measure import Bench, PartFailed, Reading, Spread, column, in_child
 from benchmarks.report import Figure
 from benchmarks.walking import QuickKind, command_line, create, home, loop, open_state, walk, write_workflow
@@ -51,7 +51,7 @@ def _grow(folder: Path, visits: int) -> None:
 def grow(folder: Path, visits: int) -> Reading:
     """Walk up to a visit and die in it."""
 
-    async def act(request: Request) -> None:
+    async def act(request: AttemptRequest) -> None:
         if request.visit == visits:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -20,15 +20,15 @@ from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import load
 from bailiwick.runs.foreground import Foreground
 from bailiwick.runs.start import Wish, start
-from bailiwick.runtime.assemble import KINDS, Assembly
+from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
-from bailiwick.runtime.kinds import Done, Io, Kind, Request
+from bailiwick.runtime.kinds import AttemptRequest, Done, Io, NodeKind
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from benchmarks.measure import Stopwatch, Timed, environment
 
 
-async def _nothing(_request: Request) -> None:
+async def _nothing(_request: AttemptRequest) -> None:
     """An effect that does nothing."""
 
 
@@ -36,12 +36,12 @@ async def _nothing(_request: Request) -> None:
 class QuickKind:
     """Takes the place of `script`: a durable effect without a process. Its output `n` is the visit's number."""
 
-    act: Callable[[Request], Awaitable[None]] = _nothing
+    act: Callable[[AttemptRequest], Awaitable[None]] = _nothing
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         return Rendered(None)
 
-    async def attempt(self, request: Request, io: Io) -> Done:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done:
         await self.act(request)
         return Done({"n": request.visit})
 
@@ -56,13 +56,13 @@ class NoSignals:
 
 
 @asynccontextmanager
-async def open_state(folder: Path, script: Kind | None = None) -> AsyncIterator[Assembly]:
+async def open_state(folder: Path, script: NodeKind | None = None) -> AsyncIterator[Runtime]:
     """A state directory below `folder`, the same that `BAILIWICK_HOME=folder` means; `script` replaces that kind."""
     state = folder / "state"
     clock, around = SystemClock(), Environment()
     store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
     kinds = {**KINDS, "script": lambda: script} if script is not None else KINDS
-    assembly = Assembly(store, clock, state, lambda: around.child_environment({}), kinds=KindTable(kinds))
+    assembly = Runtime(store, clock, state, lambda: around.child_environment({}), kinds=KindTable(kinds))
     try:
         yield assembly
     finally:
@@ -115,12 +115,12 @@ def home(folder: Path) -> dict[str, str]:
     return {**environment(), "BAILIWICK_HOME": str(folder)}
 
 
-async def create(assembly: Assembly, root: Path, key: str) -> RunRow:
+async def create(assembly: Runtime, root: Path, key: str) -> RunRow:
     """Start a run; it is ready, nobody walks it yet."""
     return (await start(assembly, Wish(load(root), key=key))).row
 
 
-async def walk(assembly: Assembly, row: RunRow) -> Timed:
+async def walk(assembly: Runtime, row: RunRow) -> Timed:
     """Walk a run to its end and wait until its directory is written; raises where it did not end well."""
     foreground = Foreground(assembly, current_owner("benchmark"))
     watch = Stopwatch()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime.children import Child, find_children
+from bailiwick.runtime.children import ChildProcess, find_children
 from bailiwick.testing.model_server import Hang, ModelServer, Say, Scenario, UseTool
 from tests.acceptance.command import Person, Result, end
 from tests.agents.conftest import need
@@ -82,7 +82,7 @@ def test_a_workflow_has_claude_edit_a_file_and_give_json(person: Person) -> None
     assert "Write the poem of the lighthouse" in json.dumps(server.requests[0].body["messages"])
 
 
-def _left(person: Person) -> list[Child]:
+def _left(person: Person) -> list[ChildProcess]:
     """The processes that were started with this person's home, the agent's among them."""
     return find_children({"HOME": person.extra["HOME"]})
 

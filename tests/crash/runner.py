@@ -26,7 +26,7 @@ from bailiwick.runs.foreground import Foreground, Interrupts, Verdict
 from bailiwick.runtime import guards, leases
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime import worker as working
-from bailiwick.runtime.assemble import Assembly, Watch
+from bailiwick.runtime.assemble import Runtime, Watch
 from bailiwick.runtime.children import end_children
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.proc import become_subreaper
@@ -51,7 +51,7 @@ async def main(home: Home, mode: str, target: str, options: dict[str, Any]) -> i
         return (await walk(assembly, row, options.get("name", "harness"))).code
 
 
-async def _work(assembly: Assembly) -> None:
+async def _work(assembly: Runtime) -> None:
     worker = working.Worker(assembly, current_owner("worker"), ClaimFilter())
 
     async def idle() -> bool:

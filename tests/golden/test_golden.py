@@ -16,7 +16,7 @@ from bailiwick.journal.codec import decode, encode
 from bailiwick.journal.rows import EncodedEvent, NewRun, StoredEvent
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.runtime.facts import RunFacts
-from bailiwick.runtime.history import Library
+from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.projection import rebuild
 from bailiwick.runtime.record import summary
 from tests.golden.generate import make
@@ -99,7 +99,7 @@ def test_a_golden_journal_replays_to_exactly_what_it_came_to(tmp_path: Path, pat
 
     async def replayed() -> State:
         store = await open_all(path.parent, tmp_path)
-        state = await Library(store).state(json.loads(path.with_suffix(".json").read_text("utf-8"))["run"])
+        state = await RunReader(store).state(json.loads(path.with_suffix(".json").read_text("utf-8"))["run"])
         state.context()
         await store.close()
         return state
@@ -125,7 +125,7 @@ def test_the_directory_of_a_golden_run_can_still_be_made(tmp_path: Path, version
 
     async def make_directory() -> None:
         store = await open_all(version, tmp_path)
-        library = Library(store)
+        library = RunReader(store)
         about = json.loads((version / "main.json").read_text("utf-8"))
         history = await library.history(about["run"])
         facts = RunFacts("main", "default", about["run"])

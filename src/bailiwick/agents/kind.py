@@ -20,8 +20,8 @@ from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.engine.state import CHOSEN
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
-from bailiwick.runtime.kinds import Kind as NodeKind
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
+from bailiwick.runtime.kinds import NodeKind as NodeKind
 
 WITHOUT_JSON = "without_json"
 NEWLINE, INDENTED = "\n", "\n  "
@@ -75,7 +75,7 @@ class AgentKind:
         }  # fmt: skip
         return Rendered(value, tuple(missing))
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """One turn."""
         asked: dict[str, Json] = request.prepared
         if self.routed is not None and "route" in asked:
@@ -86,7 +86,7 @@ class AgentKind:
             return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
         return await self.ask(backend, self.turn(request, io), request, io)
 
-    async def ask(self, backend: Backend, turn: Turn, request: Request, io: Io) -> Done | Failed:
+    async def ask(self, backend: Backend, turn: Turn, request: AttemptRequest, io: Io) -> Done | Failed:
         """Make a turn and judge what it came to."""
         asked: dict[str, Json] = request.prepared
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
@@ -98,7 +98,7 @@ class AgentKind:
         told = await self.desk.ask(backend, turn, scene)
         return self._judge(told, request, backend, turn)
 
-    def turn(self, request: Request, io: Io) -> Turn:
+    def turn(self, request: AttemptRequest, io: Io) -> Turn:
         """The turn of an attempt, on the model of the chain whose call it is."""
         asked: dict[str, Json] = request.prepared
         plan = request.plan or AttemptPlan()
@@ -116,7 +116,7 @@ class AgentKind:
             node=node.id, attempt=request.attempt,
         )  # fmt: skip
 
-    def _options(self, request: Request, plan: AttemptPlan) -> dict[str, Json]:
+    def _options(self, request: AttemptRequest, plan: AttemptPlan) -> dict[str, Json]:
         """What a backend may want to know besides the prompt: clocks, the rung, the declared defaults."""
         node = request.node
         defaults = {o.key: o.default for o in node.outputs if o.declared} if isinstance(node, Work) else {}
@@ -130,16 +130,16 @@ class AgentKind:
             "defaults": defaults,
         }
 
-    def _total(self, request: Request) -> float:
+    def _total(self, request: AttemptRequest) -> float:
         """The clock of a whole turn, as the visit began with it; older journals did not keep it."""
         node = request.node
         own = node.timeout if isinstance(node, Work) else None
         return float(request.prepared.get("total") or own or self.desk.settings.total)
 
-    def _silence(self, request: Request) -> float:
+    def _silence(self, request: AttemptRequest) -> float:
         return float(request.prepared.get("silence") or self.desk.settings.silence)
 
-    def _judge(self, told: Told, request: Request, backend: Backend, turn: Turn) -> Done | Failed:
+    def _judge(self, told: Told, request: AttemptRequest, backend: Backend, turn: Turn) -> Done | Failed:
         node, plan = request.node, request.plan or AttemptPlan()
         outputs = node.outputs if isinstance(node, Work) else ()
         if not told.events and told.failure is not None:

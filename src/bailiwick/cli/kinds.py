@@ -12,7 +12,7 @@ from bailiwick.config.service import Config
 from bailiwick.errors import InternalBug
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.runtime.kinds import Kind
+from bailiwick.runtime.kinds import NodeKind
 
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
@@ -56,7 +56,7 @@ class Household:
         """A value without any secret that is known."""
         return self.coverage.redactor.json(value)
 
-    def script(self) -> Kind:
+    def script(self) -> NodeKind:
         """The script kind, with a way to its secrets."""
         from bailiwick.runtime.script import ScriptKind
 
@@ -99,12 +99,12 @@ class Household:
         return self._fence
 
 
-def makers(household: Household) -> dict[str, Callable[[], Kind]]:
+def makers(household: Household) -> dict[str, Callable[[], NodeKind]]:
     """The kinds of features, each made when a node needs it by its module's `make_kind`."""
 
-    def maker(module: str) -> Callable[[], Kind]:
-        def make() -> Kind:
-            made: Kind = import_module(module).make_kind(household)
+    def maker(module: str) -> Callable[[], NodeKind]:
+        def make() -> NodeKind:
+            made: NodeKind = import_module(module).make_kind(household)
             return made
 
         return make

@@ -23,9 +23,9 @@ from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.errors import BailiwickError, InternalBug, NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.runtime.assemble import KINDS, Assembly, Watch
+from bailiwick.runtime.assemble import KINDS, Runtime, Watch
 from bailiwick.runtime.effects import KindTable
-from bailiwick.runtime.kinds import Kind
+from bailiwick.runtime.kinds import NodeKind
 
 if TYPE_CHECKING:
     from bailiwick.agents.asking import Desk
@@ -48,7 +48,7 @@ class Session:
     """What a command works with."""
 
     config: Config
-    assembly: Assembly
+    assembly: Runtime
     by: str
     household: Household
     agents: Agents
@@ -81,7 +81,7 @@ async def open_session(
     household.subscribed = agents.subscribed
     household.bring_skills(lambda house: agents.routed().skills(house))
     household.bring_judge(lambda: agents.routed().judge(household.by))
-    assembly = Assembly(
+    assembly = Runtime(
         store,
         clock,
         state,
@@ -147,7 +147,7 @@ class Agents:
     _fencing: Fencing | None = None
     _desk: Desk | None = None
     _routed: Routed | None = None
-    _routed_kind: Kind | None = None
+    _routed_kind: NodeKind | None = None
 
     def settings(self) -> Settings:
         """What the person chose."""
@@ -157,13 +157,13 @@ class Agents:
             self._settings = read_settings(self.config, self.simulate)
         return self._settings
 
-    def kind(self) -> Kind:
+    def kind(self) -> NodeKind:
         """The agent kind; what routes is loaded with the first node that names a skill or models."""
         from bailiwick.agents.kind import AgentKind
 
         return AgentKind(self.desk(), self._routing)
 
-    def _routing(self) -> Kind:
+    def _routing(self) -> NodeKind:
         from bailiwick.routing.nodes import RoutedKind
 
         if self._routed_kind is None:

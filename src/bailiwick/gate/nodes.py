@@ -25,7 +25,7 @@ from bailiwick.gate.service import Ask, GateInterrupted, How, run_gate, try_prep
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.authors import authors_of
-from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, declared
 
 OUTPUTS = (
     "verdict", "headline", "report", "digest", "failing", "findings", "tree_id", "wanted", "doubted", "signature",
@@ -66,7 +66,7 @@ class GateKind:
             value[name] = [str(item) for item in made.value] if isinstance(made.value, list) else []
         return Rendered(value, tuple(missing))
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """Take the files as they are now, and check them."""
         try:
             report = await self._run(request.prepared, request.run, io)

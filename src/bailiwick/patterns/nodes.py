@@ -29,7 +29,7 @@ from bailiwick.ids import Json
 from bailiwick.patterns.briefing import gate_commands
 from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, Work, branch_name, choose_conventions
 from bailiwick.proposals.message import UNFINISHED
-from bailiwick.runtime.kinds import Done, Failed, Io, Request, declared
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, declared
 
 NO_TREE = "BW485"
 _TEXTS = ("repository", "base", "title", "branch")
@@ -74,10 +74,10 @@ class WorktreeKind:
         value["known_red"] = listed.value if isinstance(listed.value, list) else []
         return Rendered(value, tuple(missing))
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """One deed."""
         asked = _read(request.prepared)
-        deeds: dict[str, Callable[[Asked, Vault, Request, Io], Awaitable[dict[str, Json]]]] = {
+        deeds: dict[str, Callable[[Asked, Vault, AttemptRequest, Io], Awaitable[dict[str, Json]]]] = {
             "claim": self._claim,
             "changes": self._changes,
             "keep": self._keep,
@@ -95,7 +95,7 @@ class WorktreeKind:
     def _worktrees(self) -> Worktrees:
         return Worktrees(self.config.paths.state, self.clock)
 
-    async def _claim(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+    async def _claim(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
         from bailiwick.patterns.basis import Lookout
 
         commit = await vault.resolve(asked.base or "HEAD")
@@ -130,13 +130,13 @@ class WorktreeKind:
             return "", ""
         return name, clean(raw[:CONVENTIONS_KEPT].decode("utf-8", "replace"), lines=True).strip()
 
-    async def _changes(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+    async def _changes(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
         worktree = await self._found(request)
         tree, changes = await _changes(vault, worktree)
         io.observe({"told": changes_told(changes), "good": bool(changes)})
         return {"change": Changed(tree, tuple(change.path for change in changes)).to_json()}
 
-    async def _keep(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+    async def _keep(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
         """What there is of the work becomes a commit on its branch; then the worktree can go."""
         worktree = await self._worktrees.find(request.run)
         if worktree is None:
@@ -165,14 +165,14 @@ class WorktreeKind:
 
         return str(self.config.get("commit.author") or DEFAULT_AUTHOR)
 
-    async def _release(self, asked: Asked, vault: Vault, request: Request, io: Io) -> dict[str, Json]:
+    async def _release(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
         worktree = await self._worktrees.find(request.run)
         await self._worktrees.clear(request.run)
         if worktree is not None:
             vault.forget(worktree.tree)
         return {}
 
-    async def _found(self, request: Request) -> Worktree:
+    async def _found(self, request: AttemptRequest) -> Worktree:
         from bailiwick.errors import NotReady
 
         worktree = await self._worktrees.find(request.run)

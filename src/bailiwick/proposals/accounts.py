@@ -12,7 +12,7 @@ from bailiwick.engine.state import Scope, State
 from bailiwick.journal.port import Store
 from bailiwick.proposals.model import Cost
 from bailiwick.runtime.authors import authors_of
-from bailiwick.runtime.history import Library
+from bailiwick.runtime.history import RunReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ async def account(store: Store, run: str, root: str, subscribed: Subscribed) -> 
 
 async def defaulted(store: Store, run: str, scope: str) -> tuple[str, ...]:
     """The nodes whose defaults a scope rests on: its own, those of the scopes around it and of the runs that called."""
-    library, names = Library(store), dict[str, None]()
+    library, names = RunReader(store), dict[str, None]()
     state = await library.state(run)
     found = _above(state.scopes.get(scope))
     while True:

@@ -26,7 +26,7 @@ from bailiwick.proposals.forges.local import announcement
 from bailiwick.proposals.forges.port import ForgeFailed
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.service import NotProposable, Outcome, ProposeAsk, propose
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 
 _TEXTS = ("repository", "branch", "base", "tree", "title", "kind", "summary", "proposal", "onto")
 _FORGE = {
@@ -64,7 +64,7 @@ class ProposeKind:
         value["report"] = _digest(value["report"])
         return Rendered(value, tuple(missing))
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """Propose once."""
         try:
             desk = await self._desk(Path(request.prepared["repository"]))
@@ -87,7 +87,7 @@ class ProposeKind:
         config = self.config if same else load_config(repository, {})
         return await open_desk(config, repository, self.clock, by=self.by)
 
-    async def _ask(self, request: Request, tree: str) -> ProposeAsk:
+    async def _ask(self, request: AttemptRequest, tree: str) -> ProposeAsk:
         asked: dict[str, Json] = request.prepared
         issue = asked["issue"] if isinstance(asked["issue"], dict) else {"ref": asked["issue"]}
         row = await self.store.run(request.run)

@@ -29,7 +29,7 @@ from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Job, Judging, Res
 from bailiwick.routing.verifier import Case, verify
 from bailiwick.routing.walk import Judged
 from bailiwick.routing.warm import is_warm
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class RoutedKind(AgentKind):
         }  # fmt: skip
         return replace(made, value={**made.value, "route": route})
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """One turn of the model whose call it is, and the verifier's word on it; a failure tells the chain's length."""
         found = await self._attempt(request, io)
         if isinstance(found, Done):
@@ -68,7 +68,7 @@ class RoutedKind(AgentKind):
         detail = {**(found.failure.detail or {}), "models": len(request.prepared["route"]["chain"])}
         return replace(found, failure=replace(found.failure, detail=detail))
 
-    async def _attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def _attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         route: dict[str, Json] = request.prepared["route"]
         leads = self.leads()
         chain, verifier = chain_of(route)
@@ -100,7 +100,7 @@ class _Call:
 
     kind: RoutedKind
     leads: Leads
-    request: Request
+    request: AttemptRequest
     io: Io
     candidate: Candidate
     place: Place | None
@@ -164,7 +164,7 @@ class _Call:
         return Failed(Failure(str(FailureKind.REJECTED), f"the verifier rejected it: {text}", detail.to_json()), log)
 
 
-def _script(request: Request) -> Json:
+def _script(request: AttemptRequest) -> Json:
     return request.prepared.get("script")
 
 

@@ -12,7 +12,7 @@ from bailiwick.ids import Json, run_uid
 from bailiwick.journal.codec import decode
 from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
 from bailiwick.runs.find import name_of
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.creation import NewRunPlace, forked_run
 from bailiwick.runtime.history import Entry
 from bailiwick.runtime.owner import current_owner, is_dead, shown
@@ -49,7 +49,7 @@ class Point:
 class Control:
     """The verbs. `by` names the person for the journal."""
 
-    def __init__(self, assembly: Assembly, by: str) -> None:
+    def __init__(self, assembly: Runtime, by: str) -> None:
         self._assembly = assembly
         self._by = by
 

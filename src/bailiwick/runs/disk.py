@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 from bailiwick.journal.rows import RunRow
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.layout import read_bookmark, segment
 
 
-def directories(assembly: Assembly, row: RunRow) -> list[Path]:
+def directories(assembly: Runtime, row: RunRow) -> list[Path]:
     """The run's directories: the plain one, or the one it was moved to when a newer run took its name."""
     plain = assembly.run_dir(row)
     moved = (f"{plain.name}.{row.generation}", f"{plain.name}~{segment(row.id)}")

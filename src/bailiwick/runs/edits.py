@@ -13,7 +13,7 @@ from bailiwick.journal.port import Store
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.runs.find import name_of
-from bailiwick.runtime.history import Library
+from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.pins import pin_all
 
 NAMED = 3
@@ -49,7 +49,7 @@ async def _differences(store: Store, old: Json, new: Json, there: Mapping[str, J
     return found
 
 
-async def pin_notices(library: Library, row: RunRow, loaded: Loaded) -> tuple[str, ...]:
+async def pin_notices(library: RunReader, row: RunRow, loaded: Loaded) -> tuple[str, ...]:
     """What is said of the files when a run is found again, given those in its source as they are now."""
     names = await edited(library.store, row, loaded)
     over, pinned = await _standing(library, row)
@@ -61,7 +61,7 @@ async def pin_notices(library: Library, row: RunRow, loaded: Loaded) -> tuple[st
     return (f"goes on with {pinned}; edited since: {_listed(names)} ({ways})",)
 
 
-async def source_notices(library: Library, row: RunRow, person: Path) -> tuple[str, ...]:
+async def source_notices(library: RunReader, row: RunRow, person: Path) -> tuple[str, ...]:
     """The same where the source has to be looked at first: it may be gone, or have problems now."""
     over, pinned = await _standing(library, row)
     if not row.source or not Path(row.source).exists():
@@ -91,7 +91,7 @@ async def _is_as_pinned(store: Store, row: RunRow) -> bool:
         return False
 
 
-async def _standing(library: Library, row: RunRow) -> tuple[bool, str]:
+async def _standing(library: RunReader, row: RunRow) -> tuple[bool, str]:
     """Whether a run has ended for good (it is done, or a `fail` node ended it), and what its files are called."""
     entries = await library.history(row.id)
     adopted = any(isinstance(event, DefinitionAdopted) for _, _, event in entries)

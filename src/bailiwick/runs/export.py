@@ -19,7 +19,7 @@ from bailiwick.journal.rows import RunRow, StoredEvent
 from bailiwick.runs.disk import directories
 from bailiwick.runs.find import name_of
 from bailiwick.runs.query import children_of
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.owner import host_id
 
 FORMAT = 1
@@ -50,7 +50,7 @@ class Item:
 class Evidence:
     """Collects a run's files; `skipped` are entries that are no plain files or are gone."""
 
-    assembly: Assembly
+    assembly: Runtime
     skipped: list[str] = field(default_factory=list)
 
     async def items(self, row: RunRow, rows: list[RunRow]) -> list[tuple[str, Item | Path]]:
@@ -137,7 +137,7 @@ def _meta(row: RunRow, events: int) -> bytes:
     return (json.dumps(body, indent=1) + "\n").encode()
 
 
-async def export(assembly: Assembly, row: RunRow, target: Path, *, force: bool = False) -> Exported:
+async def export(assembly: Runtime, row: RunRow, target: Path, *, force: bool = False) -> Exported:
     """Write the archive whole or not at all. Refuses to overwrite a file unless `force`."""
     if target.exists() and not force:
         hint = "choose another with -o, or --force"

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
 from bailiwick.runs.control import Control, refuse_if_held
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.worker import Worker, mend
 
 DONE, FAILED, WAITS, DEGRADED, BUDGET, HANDOFF, TIME, STOPPED = 0, 1, 3, 4, 5, 6, 7, 130
@@ -63,7 +63,7 @@ def exit_code(root: RunRow, tree: list[RunRow]) -> int:
 class Foreground:
     """Walks one tree. With `wait` it stays for people too; with `no_wait` it leaves when only time is missing."""
 
-    def __init__(self, assembly: Assembly, owner: Owner, *, wait: bool = False, no_wait: bool = False) -> None:
+    def __init__(self, assembly: Runtime, owner: Owner, *, wait: bool = False, no_wait: bool = False) -> None:
         self._assembly = assembly
         self._owner = owner
         self._wait = wait

@@ -13,7 +13,7 @@ from bailiwick.errors import UsageError
 from bailiwick.journal.rows import RunRow
 from bailiwick.runs.disk import directories, size_of
 from bailiwick.runs.query import facts
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 
 Tree = tuple[RunRow, tuple[RunRow, ...]]
 ENDED = ("done", "failed")
@@ -67,7 +67,7 @@ def select(rows: Iterable[RunRow], now: float, older_than: float, keep: int = 0)
     return out
 
 
-async def plan(assembly: Assembly, older_than: float, keep: int = 0) -> list[Doomed]:
+async def plan(assembly: Runtime, older_than: float, keep: int = 0) -> list[Doomed]:
     """What `prune` would remove, with sizes. Changes nothing."""
     rows = await assembly.store.runs(archived=True)
     out = []
@@ -77,13 +77,13 @@ async def plan(assembly: Assembly, older_than: float, keep: int = 0) -> list[Doo
     return out
 
 
-def _paths(assembly: Assembly, row: RunRow) -> list[Path]:
+def _paths(assembly: Runtime, row: RunRow) -> list[Path]:
     places = (Path(assembly.workspace(row.id)), assembly.state_dir / "homes" / row.id)
     own = [place for place in places if place.is_dir() and not place.is_symlink()]
     return [*directories(assembly, row), *own]
 
 
-async def prune(assembly: Assembly, doomed: Iterable[Doomed]) -> Pruned:
+async def prune(assembly: Runtime, doomed: Iterable[Doomed]) -> Pruned:
     """Remove the runs, then their files: a crash in between leaves files, never a run without its journal."""
     gone: list[RunRow] = []
     kept: list[tuple[RunRow, str]] = []
@@ -102,7 +102,7 @@ async def prune(assembly: Assembly, doomed: Iterable[Doomed]) -> Pruned:
     return Pruned(tuple(gone), tuple(kept), pins, size + freed)
 
 
-async def sweep_pins(assembly: Assembly) -> tuple[int, int]:
+async def sweep_pins(assembly: Runtime) -> tuple[int, int]:
     """Remove pins that no run can need, set aside first and looked at once more; gives how many and their bytes."""
     root = assembly.pins.root
     if not root.is_dir():
@@ -124,7 +124,7 @@ async def sweep_pins(assembly: Assembly) -> tuple[int, int]:
     return count, size
 
 
-async def _used(assembly: Assembly) -> set[str]:
+async def _used(assembly: Runtime) -> set[str]:
     """Every definition that a run has or had (a fork may go back to one), with those that it calls."""
     store = assembly.store
     found: set[str] = set()

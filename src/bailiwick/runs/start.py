@@ -11,7 +11,7 @@ from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runs.edits import pin_notices
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.creation import NewRunPlace, created_run, refuse
 from bailiwick.runtime.owner import host_id
 from bailiwick.runtime.pins import Pinned, pin_all
@@ -44,7 +44,7 @@ def key_of(wish: Wish) -> str:
     return wish.key if wish.key is not None else params_key(wish.params) if wish.params else "default"
 
 
-async def start(assembly: Assembly, wish: Wish) -> Started:
+async def start(assembly: Runtime, wish: Wish) -> Started:
     """The run of this name and id: the one there is, or a new one. Refuses params and sources that differ."""
     graph = wish.loaded.graph
     key = key_of(wish)
@@ -65,7 +65,7 @@ async def start(assembly: Assembly, wish: Wish) -> Started:
     return Started(row, new=True, notices=tuple(notices))
 
 
-async def _known(assembly: Assembly, wish: Wish, row: RunRow) -> Started:
+async def _known(assembly: Runtime, wish: Wish, row: RunRow) -> Started:
     source = str(wish.loaded.root)
     if row.source != source:
         raise UsageError(
@@ -79,7 +79,7 @@ async def _known(assembly: Assembly, wish: Wish, row: RunRow) -> Started:
     return Started(row, new=False, notices=(*notices, *await kept_agent(assembly, row, wish.agents)))
 
 
-async def kept_agent(assembly: Assembly, row: RunRow, asked: dict[str, Json]) -> tuple[str, ...]:
+async def kept_agent(assembly: Runtime, row: RunRow, asked: dict[str, Json]) -> tuple[str, ...]:
     """What to say where a command names another agent than the run was started with: the run keeps its own."""
     if row.status == "done" or not asked:
         return ()
@@ -106,7 +106,7 @@ def refuse_other_params(row: RunRow, state: State, params: dict[str, Json]) -> N
     )
 
 
-async def _set_aside(assembly: Assembly, row: RunRow) -> None:
+async def _set_aside(assembly: Runtime, row: RunRow) -> None:
     if row.status == "ready":
         raise NotReady(
             f"run '{row.workflow}-{row.run_key}' is not over",
@@ -120,14 +120,14 @@ async def _set_aside(assembly: Assembly, row: RunRow) -> None:
             old.rename(target)
 
 
-async def _others(assembly: Assembly, workflow: str, key: str) -> list[str]:
+async def _others(assembly: Runtime, workflow: str, key: str) -> list[str]:
     rows = await assembly.store.runs(workflow=workflow)
     names = [f"{r.workflow}-{r.run_key}" for r in rows if r.run_key != key and r.status != "done" and r.parent is None]
     return [f"unfinished run of the same workflow: {', '.join(names[:5])}"] if names else []
 
 
 async def _create(
-    assembly: Assembly, wish: Wish, key: str, pinned: list[Pinned], digest: str, generation: int
+    assembly: Runtime, wish: Wish, key: str, pinned: list[Pinned], digest: str, generation: int
 ) -> RunRow:
     graph, now = wish.loaded.graph, assembly.clock.now()
     for item in pinned:

@@ -11,7 +11,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.runs.find import name_of
 from bailiwick.runs.query import children_of, facts
-from bailiwick.runtime.history import Library
+from bailiwick.runtime.history import RunReader
 
 MOST = 20
 """So many members of one construct are shown one by one, those that are not over first; the rest is counted."""
@@ -33,7 +33,7 @@ class Twig:
         return {"name": self.label, "state": self.state, "note": self.note, "members": members}
 
 
-async def grow(library: Library, row: RunRow, rows: list[RunRow], state_now: Callable[[RunRow], str]) -> Twig:
+async def grow(library: RunReader, row: RunRow, rows: list[RunRow], state_now: Callable[[RunRow], str]) -> Twig:
     """The tree of a run; journals are read only of runs that are not over. `state_now` is the word for a run."""
     known = facts(row)
     twig = Twig(name_of(row), state_now(row), str(known.get("reason") or known.get("node") or ""))

@@ -17,26 +17,26 @@ from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
 from bailiwick.lang.templates import Templates
 from bailiwick.runtime.deadlines import Deadlines
-from bailiwick.runtime.effects import Clean, Effects, KindTable, Surroundings
-from bailiwick.runtime.family import Family, Purse, no_purse
-from bailiwick.runtime.history import Entry, Library
-from bailiwick.runtime.kinds import Kind
+from bailiwick.runtime.effects import Clean, Effects, KindTable, RunPaths
+from bailiwick.runtime.family import Purse, RunTree, no_purse
+from bailiwick.runtime.history import Entry, RunReader
+from bailiwick.runtime.kinds import NodeKind
 from bailiwick.runtime.leases import Leases
 from bailiwick.runtime.owner import recorded
 from bailiwick.runtime.pins import Pins
 from bailiwick.runtime.projector import Projector
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.upgrade import Installed
-from bailiwick.runtime.walker import Outfit, Tools, Walker
+from bailiwick.runtime.walker import RunSetup, Tools, Walker
 
 
-def _script() -> Kind:
+def _script() -> NodeKind:
     from bailiwick.runtime.script import ScriptKind
 
     return ScriptKind()
 
 
-def _poll() -> Kind:
+def _poll() -> NodeKind:
     from bailiwick.runtime.script import PollKind
 
     return PollKind()
@@ -46,7 +46,7 @@ UNITS = ("agent_calls", "usd", "tokens", "wall")
 """What a root run has ceilings for that hold for its whole tree."""
 RESTING = 8
 """Runs that wait for children and whose state is kept in memory, so that their journals are not read for each child."""
-KINDS: dict[str, Callable[[], Kind]] = {"script": _script, "poll": _poll}
+KINDS: dict[str, Callable[[], NodeKind]] = {"script": _script, "poll": _poll}
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Watch:
 
 
 @dataclass(slots=True)
-class Assembly:
+class Runtime:
     """One process's view of a state directory."""
 
     store: Store
@@ -75,7 +75,7 @@ class Assembly:
     clean: Clean = lambda value: value
     nudge: Callable[[], None] = lambda: None
     require_room: Callable[[], None] = lambda: None
-    library: Library = field(init=False)
+    library: RunReader = field(init=False)
     pins: Pins = field(init=False)
     projector: Projector = field(init=False)
     leases: Leases = field(init=False)
@@ -84,7 +84,7 @@ class Assembly:
     _resting: dict[str, tuple[int, list[Entry], State]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.library = Library(self.store)
+        self.library = RunReader(self.store)
         self.pins = Pins(self.state_dir / "pins")
         self.projector = Projector(self.clock.monotonic)
         self.deadlines = Deadlines(self.clock)
@@ -117,7 +117,7 @@ class Assembly:
         Path(state.workspace).mkdir(parents=True, exist_ok=True, mode=0o700)
         wake = asyncio.Event()
 
-        async def refit(state: State) -> Outfit:
+        async def refit(state: State) -> RunSetup:
             return await self._outfit(row, state)
 
         walker = Walker(
@@ -145,11 +145,11 @@ class Assembly:
             del self._resting[next(iter(self._resting))]
         self.projector.keep(row.id, RESTING)
 
-    async def _outfit(self, row: RunRow, state: State) -> Outfit:
+    async def _outfit(self, row: RunRow, state: State) -> RunSetup:
         definition = self.library.definitions.get(state.definition)
         renderer = Templates(self.pins.path(state.definition), strict=definition.graph.strict)
         rules = Rules(renderer, self.kinds.preparer(renderer), policy=self.policy)
-        return Outfit(rules, self._around(row, definition, state), await self._family(row, definition))
+        return RunSetup(rules, self._around(row, definition, state), await self._family(row, definition))
 
     def _tools(self, row: RunRow) -> Tools:
         def durable(state: State, entries: list[Entry]) -> None:
@@ -175,12 +175,12 @@ class Assembly:
     def _liner(self, row: RunRow) -> Callable[[str, str, str], None]:
         return lambda place, stream, text: self.watch.line(row.id, place, stream, text)
 
-    def _around(self, row: RunRow, definition: Definition, state: State) -> Surroundings:
+    def _around(self, row: RunRow, definition: Definition, state: State) -> RunPaths:
         pinned = self.pins.path(state.definition)
         live = Path(row.source) if row.source and Path(row.source).is_dir() else pinned
-        return Surroundings(row.id, row.root_id, row.epoch, pinned, live, Path(state.workspace), definition)
+        return RunPaths(row.id, row.root_id, row.epoch, pinned, live, Path(state.workspace), definition)
 
-    async def _family(self, row: RunRow, definition: Definition) -> Family:
+    async def _family(self, row: RunRow, definition: Definition) -> RunTree:
         ceilings: dict[str, float | None] = {}
         if row.root_id != row.id:
             root = await self.store.run(row.root_id)
@@ -191,7 +191,7 @@ class Assembly:
                 ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in UNITS}
                 if (most := ceilings["wall"]) is not None:
                     ceilings["wall"] = max(0.0, most - float((root.summary or {}).get("work", 0.0)))
-        return Family(row, definition, self.library, self.workspace, ceilings, self.daily, self.purse)
+        return RunTree(row, definition, self.library, self.workspace, ceilings, self.daily, self.purse)
 
     async def settle(self) -> None:
         """Finish projecting what is durable."""

@@ -31,7 +31,7 @@ _DEAD = frozenset("ZXx")
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildProcess:
     """A process that was alive when it was seen; `start` is in clock ticks since the boot."""
 
     pid: int
@@ -54,7 +54,7 @@ class Stat:
         return self.state in _DEAD
 
 
-Seen = tuple[Child, Stat]
+Seen = tuple[ChildProcess, Stat]
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -67,13 +67,13 @@ def read_stat(pid: int) -> Stat | None:
     return Stat(fields[0].decode(), group, session, start, size)
 
 
-def is_alive(child: Child) -> bool:
+def is_alive(child: ChildProcess) -> bool:
     """Whether exactly this process still runs; a zombie does not."""
     stat = read_stat(child.pid)
     return stat is not None and stat.start == child.start and not stat.dead
 
 
-def find_children(marks: Mapping[str, str]) -> list[Child]:
+def find_children(marks: Mapping[str, str]) -> list[ChildProcess]:
     """Every living process but ourselves that was started with all of these environment variables."""
     if not marks:
         raise ValueError("without a mark every process would match")
@@ -86,7 +86,9 @@ def find_children(marks: Mapping[str, str]) -> list[Child]:
     return [child for child, _ in look.found]
 
 
-async def end_children(marks: Mapping[str, str], grace: float = GRACE, *, group: int | None = None) -> list[Child]:
+async def end_children(
+    marks: Mapping[str, str], grace: float = GRACE, *, group: int | None = None
+) -> list[ChildProcess]:
     """End the processes with these marks and those of the process group: TERM, up to `grace` seconds, KILL.
 
     A guard with these marks ends what it guards, which may have hidden from us; then we look for ourselves. Gives back
@@ -95,7 +97,7 @@ async def end_children(marks: Mapping[str, str], grace: float = GRACE, *, group:
     if not marks and group is None:
         raise ValueError("without a mark or a group every process would match")
     stuck = await end_guarded(marks, grace)
-    told: set[Child] = set()
+    told: set[ChildProcess] = set()
     groups: set[int] = set()
 
     def ask(found: list[Seen]) -> None:
@@ -105,7 +107,7 @@ async def end_children(marks: Mapping[str, str], grace: float = GRACE, *, group:
     left = await _until_gone(marks, group, ask, grace)
     if left:
         left = await _until_gone(marks, group, lambda found: _signal_all(found, signal.SIGKILL, set()), KILL_WAIT)
-    return left + [Child(pid, stat.start) for pid in stuck if (stat := read_stat(pid)) is not None]
+    return left + [ChildProcess(pid, stat.start) for pid in stuck if (stat := read_stat(pid)) is not None]
 
 
 async def linger(marks: Mapping[str, str], group: int, seconds: float) -> bool:
@@ -118,7 +120,7 @@ async def _until_gone(
     group: int | None,
     act: Callable[[list[Seen]], None],
     seconds: float,
-) -> list[Child]:
+) -> list[ChildProcess]:
     """Look, act on what is there, look again: two empty looks in a row are the proof, as one can miss a fork."""
     import asyncio
 
@@ -160,7 +162,7 @@ def _look(marks: Mapping[str, str], group: int | None) -> _Look:
         stat = read_stat(pid)
         if stat is None or stat.dead:
             continue
-        seen = (Child(pid, stat.start), stat)
+        seen = (ChildProcess(pid, stat.start), stat)
         if group is not None and stat.group == group:
             look.found.append(seen)
             continue
@@ -184,7 +186,7 @@ def _look_without_proc(marks: Mapping[str, str], group: int | None) -> _Look:
             f"this system has no /proc: processes marked {', '.join(marks)} can't be found",
             hint="make sure that no process of the interrupted step runs, then resume",
         )
-    return _Look([(Child(group, 0), Stat("R", group, group, 0))] if group_exists(group) else [])
+    return _Look([(ChildProcess(group, 0), Stat("R", group, group, 0))] if group_exists(group) else [])
 
 
 def _wanted(marks: Mapping[str, str]) -> list[bytes]:
@@ -243,7 +245,7 @@ def _signal_all(found: list[Seen], number: signal.Signals, groups: set[int]) -> 
                 os.killpg(stat.group, number)
 
 
-def _signal(child: Child, number: signal.Signals) -> None:
+def _signal(child: ChildProcess, number: signal.Signals) -> None:
     """Signal exactly this process or nobody."""
     try:
         handle = os.pidfd_open(child.pid)
@@ -266,7 +268,7 @@ def _signal(child: Child, number: signal.Signals) -> None:
 
 _started: set[int] = set()
 """The pids that `proc` waits for itself."""
-_zombies: dict[Child, float] = {}
+_zombies: dict[ChildProcess, float] = {}
 """Dead children that nobody has waited for yet, and when they were first seen."""
 
 
@@ -296,7 +298,7 @@ def _reap_if_dead(pid: int, group: int) -> bool:
     stat = read_stat(pid)
     if stat is None or not stat.dead:
         return stat is None
-    child = Child(pid, stat.start)
+    child = ChildProcess(pid, stat.start)
     if stat.group == group or _is_old(child, stat):
         _zombies.pop(child, None)
         with suppress(ChildProcessError):
@@ -304,7 +306,7 @@ def _reap_if_dead(pid: int, group: int) -> bool:
     return True
 
 
-def _is_old(child: Child, stat: Stat) -> bool:
+def _is_old(child: ChildProcess, stat: Stat) -> bool:
     """Whether a dead child has waited so long that whoever started it is not among us."""
     now = time.monotonic()
     for gone in [seen for seen, since in _zombies.items() if now - since > 60 * ZOMBIE_AGE]:

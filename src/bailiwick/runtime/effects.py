@@ -14,7 +14,7 @@ from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Definition, Node, Wait, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.ids import Json, place
-from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Kind, Request
+from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed, NodeKind
 from bailiwick.runtime.proc import run_process
 from bailiwick.runtime.supervise import Supervisor
 
@@ -25,11 +25,11 @@ Clean = Callable[[Json], Json]
 class KindTable:
     """Node kinds by name: ours from a static table, others' by entry point."""
 
-    def __init__(self, own: dict[str, Callable[[], Kind]]) -> None:
+    def __init__(self, own: dict[str, Callable[[], NodeKind]]) -> None:
         self._own = own
-        self._made: dict[str, Kind] = {}
+        self._made: dict[str, NodeKind] = {}
 
-    def get(self, name: str) -> Kind:
+    def get(self, name: str) -> NodeKind:
         """A kind; raises `KeyError` for one that nobody brings."""
         if name not in self._made:
             self._made[name] = self._own[name]() if name in self._own else _plugin(name)
@@ -59,17 +59,17 @@ def kind_name(node: Node) -> str:
             return ""
 
 
-def _plugin(name: str) -> Kind:
+def _plugin(name: str) -> NodeKind:
     from importlib.metadata import entry_points
 
     for point in entry_points(group="bailiwick.nodes", name=name):
-        made: Kind = point.load()()
+        made: NodeKind = point.load()()
         return made
     raise KeyError(name)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunPaths:
     """What an effect needs to know of its run."""
 
     run: str
@@ -96,18 +96,18 @@ class Effects:
     observed: list[tuple[str, str, dict[str, Json]]] = field(default_factory=list)
     _cancels: dict[str, asyncio.Event] = field(default_factory=dict)
 
-    def start(self, start: StartEffect, around: Surroundings, node: Node) -> None:
+    def start(self, start: StartEffect, around: RunPaths, node: Node) -> None:
         """Begin an attempt whose `started` is durable."""
         cancel = asyncio.Event()
         self._cancels[start.key] = cancel
-        request = Request(
+        request = AttemptRequest(
             around.run, around.root, around.epoch, start.key, start.scope, node, start.visit, start.ordinal,
             start.attempt, start.entry, start.request, around.pinned, around.live, around.workspace,
             start.plan, dict(start.units).get("usd"),
         )  # fmt: skip
         self.supervisor.start(self._attempt(start, request, cancel), f"effect {start.node}")
 
-    async def _attempt(self, start: StartEffect, request: Request, cancel: asyncio.Event) -> None:
+    async def _attempt(self, start: StartEffect, request: AttemptRequest, cancel: asyncio.Event) -> None:
         began = self.clock.monotonic()
         result: Done | Failed
         try:
@@ -152,7 +152,7 @@ class Effects:
 class EffectIo:
     """What one attempt may do to the world."""
 
-    def __init__(self, effects: Effects, request: Request, cancel: asyncio.Event) -> None:
+    def __init__(self, effects: Effects, request: AttemptRequest, cancel: asyncio.Event) -> None:
         self._effects = effects
         self._request = request
         self._cancel = cancel

@@ -14,7 +14,7 @@ from bailiwick.ids import Json, child_uid
 from bailiwick.journal.rows import Message, NewRun, RunRow
 from bailiwick.runtime import ceilings
 from bailiwick.runtime.creation import NewRunPlace, created_run
-from bailiwick.runtime.history import Library
+from bailiwick.runtime.history import RunReader
 
 Purse = Callable[[Node, dict[str, Json]], tuple[str, dict[str, float | None]]]
 """The credential that a node's turns use in a run with this choice of agents, and its ceilings per day; "" for none."""
@@ -26,7 +26,7 @@ def no_purse(_node: Node, _chosen: dict[str, Json]) -> tuple[str, dict[str, floa
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildRun:
     """A child run to create, or why there is none."""
 
     id: str
@@ -35,18 +35,18 @@ class Child:
 
 
 @dataclass(slots=True)
-class Family:
+class RunTree:
     """One run's place in its tree. `roots` are the ceilings of the root run, `daily` those of a day."""
 
     row: RunRow
     definition: Definition
-    library: Library
+    library: RunReader
     workspaces: Callable[[str], str]
     roots: dict[str, float | None]
     daily: dict[str, float | None]
     purse: Purse
 
-    async def child(self, call: StartChild, state: State, now: float) -> Child:
+    async def child(self, call: StartChild, state: State, now: float) -> ChildRun:
         """The child run of a call, with the same id each time; its params are checked first."""
         uid = child_uid(call.key)
         digest = self.definition.calls[call.workflow]
@@ -67,9 +67,9 @@ class Family:
             agents=state.agents,
         )
         try:
-            return Child(uid, created_run(graph, call.params, place, now))
+            return ChildRun(uid, created_run(graph, call.params, place, now))
         except UsageError as error:
-            return Child(uid, problem=error.what)
+            return ChildRun(uid, problem=error.what)
 
     def ended(self, state: State, cost: dict[str, Json], now: float) -> list[Message]:
         """What the parent hears when this run is over: its result, when it worked and what that cost."""

@@ -9,7 +9,7 @@ from typing import IO
 _CHUNK = 256 * 1024
 
 
-class Feed:
+class StdinWriter:
     """The standard input of one process. A process that closes it early has read what it wanted."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, file: IO[bytes], data: bytes) -> None:

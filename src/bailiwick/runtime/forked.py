@@ -13,7 +13,7 @@ from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Command
 
 
-class Forked:
+class ForkedRun:
     """A child of ours, watched through a pidfd; where there are none, looked at every 10 ms."""
 
     def __init__(self, popen: subprocess.Popen[bytes], marks: Mapping[str, str]) -> None:
@@ -86,7 +86,7 @@ class Forked:
         children.disclaim(self.pid)
 
 
-def fork(command: Command, files: Sequence[tuple[int, int]], marks: Mapping[str, str]) -> Forked:
+def fork(command: Command, files: Sequence[tuple[int, int]], marks: Mapping[str, str]) -> ForkedRun:
     """Start a process with these files of ours as its first three, an empty input where there is none."""
     own = {target: file for file, target in files if target <= 2}
     try:
@@ -103,4 +103,4 @@ def fork(command: Command, files: Sequence[tuple[int, int]], marks: Mapping[str,
         )
     except ValueError as error:  # a NUL or a lone surrogate in an argument or a variable
         raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
-    return Forked(popen, marks)
+    return ForkedRun(popen, marks)

@@ -17,7 +17,7 @@ from bailiwick.runtime.pins import Definitions
 Entry = tuple[int, float, Event]
 
 
-class Library:
+class RunReader:
     """Reads runs from a store; definitions are read once."""
 
     def __init__(self, store: Store, definitions: Definitions | None = None) -> None:

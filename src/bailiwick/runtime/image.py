@@ -67,7 +67,7 @@ class _Visit:
         self.attempts += line
 
 
-class Image:
+class RunDirectory:
     """One run's directory in the making. `apply` and `write` raise `OSError` when the disk says no."""
 
     def __init__(self, files: RunFiles, graphs: Graphs, fetch: Fetch, run: RunFacts, history: History) -> None:

@@ -16,7 +16,7 @@ from bailiwick.ids import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AttemptRequest:
     """One attempt: who asks, with which effect key, and what `prepare` made of the context."""
 
     run: str
@@ -115,11 +115,11 @@ class Io(Protocol):
         """Journal what became known in the middle, with the next group commit."""
 
 
-class Kind(Protocol):
+class NodeKind(Protocol):
     """A kind of node. `prepare` is pure; `attempt` never retries, sleeps or decides."""
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         """What the attempt needs of the context, as JSON. Raises `RenderFailed`."""
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """Do it once."""

@@ -31,7 +31,7 @@ def plain_line(raw: bytes, length: int = LINE_LENGTH) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-class Owner(Protocol):
+class PipeOwner(Protocol):
     """Whose pipes they are."""
 
     loop: asyncio.AbstractEventLoop
@@ -46,7 +46,7 @@ class Owner(Protocol):
 class Pipe(ABC):
     """One of the two outputs: read whenever there is something, kept within a bound."""
 
-    def __init__(self, stream: str, file: IO[bytes], owner: Owner, bound: int) -> None:
+    def __init__(self, stream: str, file: IO[bytes], owner: PipeOwner, bound: int) -> None:
         self.kept = bytearray()
         self.truncated = False
         self.is_closed = False
@@ -97,7 +97,7 @@ class Pipe(ABC):
             self._let_go()
 
 
-class Head(Pipe):
+class FirstBytes(Pipe):
     """Keeps the first bytes."""
 
     def _keep(self, data: bytes) -> None:

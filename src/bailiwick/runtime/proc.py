@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from bailiwick.runtime import children
-from bailiwick.runtime.feed import Feed
+from bailiwick.runtime.feed import StdinWriter
 from bailiwick.runtime.forked import fork
 from bailiwick.runtime.guards import EFFECT_MARK
 from bailiwick.runtime.kinds import Command, Exit, Why
-from bailiwick.runtime.pipes import Head, Lines, OnLine, Tail, plain_line
+from bailiwick.runtime.pipes import FirstBytes, Lines, OnLine, Tail, plain_line
 from bailiwick.runtime.spawning import Lost, marks_of, spawner
 
 __all__ = ["EFFECT_MARK", "OnData", "OnLine", "become_subreaper", "plain_line", "run_process"]
@@ -31,7 +31,7 @@ OnData = Callable[[str, bytes], None]
 _T = TypeVar("_T")
 
 
-class Started(Protocol):
+class StartedProcess(Protocol):
     """A process that was started, with whatever it starts itself."""
 
     pid: int
@@ -150,7 +150,7 @@ async def _start(command: Command, on_line: OnLine | None, on_data: OnData | Non
     return _Running(process, ends.ours, command, on_line, on_data)
 
 
-async def _begin(command: Command, ends: _Ends) -> Started:
+async def _begin(command: Command, ends: _Ends) -> StartedProcess:
     if spawner.usable:
         try:
             return await spawner.start(command, ends.files)
@@ -164,7 +164,7 @@ class _Running:
 
     def __init__(
         self,
-        process: Started,
+        process: StartedProcess,
         files: list[int],
         command: Command,
         on_line: OnLine | None,
@@ -176,8 +176,8 @@ class _Running:
         self.lines = None if on_line is None else Lines(self.loop, on_line)
         self.on_data = on_data
         *first, out, err = files
-        self.feed = Feed(self.loop, os.fdopen(first[0], "wb", 0), command.stdin) if first else None
-        self.out = Head("stdout", os.fdopen(out, "rb", 0), self, command.keep)
+        self.feed = StdinWriter(self.loop, os.fdopen(first[0], "wb", 0), command.stdin) if first else None
+        self.out = FirstBytes("stdout", os.fdopen(out, "rb", 0), self, command.keep)
         self.err = Tail("stderr", os.fdopen(err, "rb", 0), self, STDERR_KEPT)
 
     def received(self, stream: str, data: bytes) -> None:

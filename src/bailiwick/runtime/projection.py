@@ -11,7 +11,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.state import Fetch, Graphs
 from bailiwick.errors import BailiwickError, Place, Problem
 from bailiwick.runtime.facts import RunFacts
-from bailiwick.runtime.image import Entry, History, Image
+from bailiwick.runtime.image import Entry, History, RunDirectory
 from bailiwick.runtime.layout import (
     BLOBS,
     CONTEXT,
@@ -53,7 +53,7 @@ class Projection:
         self._run = run
         self._history = history
         self._monotonic = monotonic or SystemClock().monotonic
-        self._image: Image | None = None
+        self._image: RunDirectory | None = None
         self._signed_off = False
         self._left_at = 0
         self._lazy_at = -LAZY
@@ -149,10 +149,10 @@ class Projection:
             warning=True,
         )
 
-    def _new_image(self, root: Path) -> Image:
-        return Image(RunFiles(root, self._run.uid), self._graphs, self._fetch, self._run, self._history)
+    def _new_image(self, root: Path) -> RunDirectory:
+        return RunDirectory(RunFiles(root, self._run.uid), self._graphs, self._fetch, self._run, self._history)
 
-    def _restored(self, seq: int) -> Image:
+    def _restored(self, seq: int) -> RunDirectory:
         """The image at `seq`: on top of a directory that was signed off, else by making it anew."""
         events = self._history(seq)
         mark = read_bookmark(self.root)
@@ -180,14 +180,14 @@ def rebuild(root: Path, events: Sequence[Entry], graphs: Graphs, fetch: Fetch, *
     def history(upto: int) -> list[Entry]:
         return [entry for entry in events if entry[0] <= upto]
 
-    def make(path: Path) -> Image:
-        return Image(RunFiles(path, run.uid), graphs, fetch, run, history)
+    def make(path: Path) -> RunDirectory:
+        return RunDirectory(RunFiles(path, run.uid), graphs, fetch, run, history)
 
     image = _anew(root, events, make, run.uid)
     image.files.sign_off(events[-1][0] if events else 0)
 
 
-def _anew(root: Path, events: Sequence[Entry], make: Callable[[Path], Image], uid: str) -> Image:
+def _anew(root: Path, events: Sequence[Entry], make: Callable[[Path], RunDirectory], uid: str) -> RunDirectory:
     """Write the directory beside its place, then swap; a try that fails leaves nothing behind."""
     refuse_foreign(root)
     new = beside(root)
@@ -204,7 +204,7 @@ def _anew(root: Path, events: Sequence[Entry], make: Callable[[Path], Image], ui
     return image
 
 
-def _fold(image: Image, events: Sequence[Entry]) -> None:
+def _fold(image: RunDirectory, events: Sequence[Entry]) -> None:
     for number, entry in enumerate(events, 1):
         image.apply(*entry)
         if number % CHUNK == 0:

@@ -17,7 +17,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.errors import Problem
 from bailiwick.journal.rows import RunRow
 from bailiwick.runtime.facts import RunFacts
-from bailiwick.runtime.history import Library
+from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.image import Entry, History
 from bailiwick.runtime.projection import LAZY, Projection, rebuild
 from bailiwick.runtime.rendering import Redact, unredacted
@@ -77,7 +77,7 @@ class Projector:
         self._lingering = False
         self._fresh = True
 
-    def open(self, row: RunRow, root: Path, library: Library, history: list[Entry]) -> None:
+    def open(self, row: RunRow, root: Path, library: RunReader, history: list[Entry]) -> None:
         """Follow a claimed run into `root`; `history` is its journal, to which its walker adds before `submit`."""
 
         def upto(last: int) -> list[Entry]:

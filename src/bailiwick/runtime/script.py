@@ -21,7 +21,7 @@ from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.lang.reading import is_plain
-from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Io, Request
+from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed, Io
 from bailiwick.runtime.pins import pin_gone
 from bailiwick.runtime.proc import plain_line
 from bailiwick.strict_json import finite_number, is_deep, refuse_constant, unique_keys
@@ -60,7 +60,7 @@ class ScriptKind:
             renderer,
         )
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         node = request.node
         if not isinstance(node, Work):
             raise TypeError(f"'{node.id}' is no script node")
@@ -75,7 +75,7 @@ class PollKind:
             raise TypeError(f"'{node.id}' polls no script")
         return _prepare({"script": node.poll.script, "args": list(node.poll.args)}, lookup, renderer)
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         node = request.node
         if not isinstance(node, Wait) or node.poll is None:
             raise TypeError(f"'{node.id}' polls no script")
@@ -107,7 +107,7 @@ def _prepare(spec: dict[str, Json], lookup: Lookup, renderer: Renderer) -> Rende
 
 
 async def _attempt(
-    request: Request, io: Io, outputs: Sequence[Output], seconds: float | None, fill: Fill | None = None
+    request: AttemptRequest, io: Io, outputs: Sequence[Output], seconds: float | None, fill: Fill | None = None
 ) -> Done | Failed:
     keep = ANSWER_KEPT if outputs else LOG_KEPT
     try:
@@ -124,7 +124,7 @@ async def _attempt(
 
 
 def _command(
-    request: Request, environment: dict[str, str], seconds: float | None, keep: int, fill: Fill | None
+    request: AttemptRequest, environment: dict[str, str], seconds: float | None, keep: int, fill: Fill | None
 ) -> Command:
     """What to start; raises `FileNotFoundError` with a sentence where the script, its interpreter or the cwd is not."""
     prepared = request.prepared
@@ -146,7 +146,7 @@ def _command(
     return Command(tuple(argv), env, _directory(request), seconds, keep)
 
 
-def _variables(request: Request, fill: Fill) -> dict[str, str]:
+def _variables(request: AttemptRequest, fill: Fill) -> dict[str, str]:
     """The node's variables. Only a reference that its file writes is filled in: one in a rendered value is text."""
     written = (request.node.spec.get("env") or {}) if isinstance(request.node, Work) else {}
     chosen: dict[str, str] = dict(request.prepared["env"])
@@ -173,7 +173,7 @@ def _found(interpreter: str, search: str) -> str | None:
     return found
 
 
-def _directory(request: Request) -> Path:
+def _directory(request: AttemptRequest) -> Path:
     """Where the script runs: the node's cwd, relative to the live workflow directory, or that directory itself."""
     written = request.prepared["cwd"]
     if written is None:

@@ -99,7 +99,7 @@ def send(pid: int, start: int, number: int) -> None:
             return
 
 
-class Guard:
+class GuardedProcess:
     """One process and everything that comes of it."""
 
     def __init__(self, line: socket) -> None:
@@ -284,10 +284,10 @@ def take(control: socket, parent: socket) -> None:
     parent.close()
     files = [number for _, _, raw in more for number in memoryview(raw).cast("i")]
     if data and files:
-        Guard(socket(fileno=files[0])).serve(files[1:])
+        GuardedProcess(socket(fileno=files[0])).serve(files[1:])
 
 
-class Spawner:
+class GuardKeeper:
     """Keeps a guard waiting, and clears up after one that was killed."""
 
     def __init__(self, control: socket) -> None:
@@ -375,7 +375,7 @@ def main() -> None:
     if become_subreaper():
         gc.disable()
         gc.freeze()
-        Spawner(socket(fileno=CONTROL)).serve()
+        GuardKeeper(socket(fileno=CONTROL)).serve()
 
 
 if __name__ == "__main__":

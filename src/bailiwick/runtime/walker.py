@@ -21,10 +21,10 @@ from bailiwick.journal.rows import Reservation, RunRow, Settlement
 from bailiwick.runtime import ceilings, happenings, money
 from bailiwick.runtime.children import end_children
 from bailiwick.runtime.deadlines import Deadlines
-from bailiwick.runtime.effects import Effects, Surroundings
+from bailiwick.runtime.effects import Effects, RunPaths
 from bailiwick.runtime.facts import Cost
-from bailiwick.runtime.family import Family
-from bailiwick.runtime.history import Entry, Library
+from bailiwick.runtime.family import RunTree
+from bailiwick.runtime.history import Entry, RunReader
 from bailiwick.runtime.inbox import apply_message
 from bailiwick.runtime.kinds import Failed
 from bailiwick.runtime.record import Pending, record
@@ -43,7 +43,7 @@ class Tools:
     """What every walk of a process shares."""
 
     store: Store
-    library: Library
+    library: RunReader
     clock: Clock
     zone: str | None
     app: str
@@ -55,12 +55,12 @@ class Tools:
 
 
 @dataclass(slots=True)
-class Outfit:
+class RunSetup:
     """What a walk takes from the run's definition: rules, files, family. Made anew when a definition is adopted."""
 
     rules: Rules
-    around: Surroundings
-    family: Family
+    around: RunPaths
+    family: RunTree
 
 
 @dataclass(slots=True)
@@ -71,8 +71,8 @@ class Walker:
     row: RunRow
     state: State
     history: list[Entry]
-    outfit: Outfit
-    refit: Callable[[State], Awaitable[Outfit]]
+    outfit: RunSetup
+    refit: Callable[[State], Awaitable[RunSetup]]
     effects: Effects
     wake: asyncio.Event
     owner: str

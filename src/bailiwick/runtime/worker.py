@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError, LeaseLost, NotFound, StoreUnavailable
 from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.layout import read_bookmark
 from bailiwick.runtime.supervise import Supervisor, wait_set
 from bailiwick.runtime.walker import Walker
@@ -23,7 +23,7 @@ DEAD_CHECK = 1.0
 class Worker:
     """Takes what `which` allows. `run` returns when `finished` says so and nothing is being walked."""
 
-    assembly: Assembly
+    assembly: Runtime
     owner: Owner
     which: ClaimFilter
     concurrency: int = 4
@@ -182,7 +182,7 @@ class Worker:
         await self.assembly.settle()
 
 
-async def mend(assembly: Assembly, root_id: str) -> None:
+async def mend(assembly: Runtime, root_id: str) -> None:
     """Bring the directories of a tree's ended runs up to date: their walker may have died before writing them."""
     for row in await assembly.store.runs(root_id=root_id):
         mark = read_bookmark(assembly.run_dir(row))

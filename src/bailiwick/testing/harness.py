@@ -22,10 +22,10 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import InboxRow, RunRow, StoredEvent, WaitRow
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground, Verdict
-from bailiwick.runtime.assemble import Assembly, Watch
+from bailiwick.runtime.assemble import Runtime, Watch
 from bailiwick.runtime.children import find_children
 from bailiwick.runtime.facts import RunFacts
-from bailiwick.runtime.history import Library
+from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.layout import BOOKMARK
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.record import row_status, summary
@@ -91,20 +91,20 @@ class Line:
 
 
 @asynccontextmanager
-async def opened(state: Path, watch: Watch | None = None) -> AsyncIterator[Assembly]:
+async def opened(state: Path, watch: Watch | None = None) -> AsyncIterator[Runtime]:
     """A state directory as a process of its own would open it."""
     from bailiwick.journal.sqlite import SqliteStore  # the driver is not needed before
 
     clock = SystemClock()
     store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
-    assembly = Assembly(store, clock, state, lambda: Environment().child_environment({}), watch=watch or Watch())
+    assembly = Runtime(store, clock, state, lambda: Environment().child_environment({}), watch=watch or Watch())
     try:
         yield assembly
     finally:
         await assembly.close()
 
 
-async def begin(assembly: Assembly, workflow: Path, key: str | None = None) -> RunRow:
+async def begin(assembly: Runtime, workflow: Path, key: str | None = None) -> RunRow:
     """Start a run of a workflow directory, or find the one there is; called workflows lie beside it."""
     from bailiwick.lang.load import load  # only starting needs the language
     from bailiwick.runs.start import Wish, start
@@ -121,7 +121,7 @@ class Quiet:
     hands_over = False
 
 
-async def walk(assembly: Assembly, row: RunRow, name: str = "harness", answer: Json = "yes") -> Verdict:
+async def walk(assembly: Runtime, row: RunRow, name: str = "harness", answer: Json = "yes") -> Verdict:
     """Walk a run until it is over: questions are answered, a stopped run is resumed."""
     foreground = Foreground(assembly, current_owner(name))
     for _ in range(TURNS):
@@ -177,9 +177,9 @@ async def look(state: Path) -> Look:
         return await look_at(assembly)
 
 
-async def look_at(assembly: Assembly) -> Look:
+async def look_at(assembly: Runtime) -> Look:
     """Everything an open state directory says."""
-    store, library = assembly.store, Library(assembly.store)
+    store, library = assembly.store, RunReader(assembly.store)
     out: Look = {}
     for row in await store.runs():
         state = await library.state(row.id)
@@ -201,7 +201,7 @@ class Case:
         """Look at what a dead process left, at a copy."""
         self.cuts.append(await look(self.home.copy_state(self.home.root / f"cut{len(self.cuts)}")))
 
-    async def findings(self, assembly: Assembly) -> list[str]:
+    async def findings(self, assembly: Runtime) -> list[str]:
         """What is wrong at the end; an empty list is the proof that the crashes changed nothing that matters."""
         end = await look_at(assembly)
         lines = self.home.lines()
@@ -305,12 +305,12 @@ def evidence_findings(end: Look, lines: Sequence[Line]) -> list[str]:
     return found + [f"{nodes[key]} succeeded without having run to its end" for key in done if key not in ended]
 
 
-async def directory_findings(assembly: Assembly, row: RunRow, home: Home) -> list[str]:
+async def directory_findings(assembly: Runtime, row: RunRow, home: Home) -> list[str]:
     """Where the run directory is not what the journal makes of it."""
     from bailiwick.runtime.projection import rebuild
 
     await assembly.settle()
-    library = Library(assembly.store)
+    library = RunReader(assembly.store)
     made = home.root / "rebuilt" / row.id
     shutil.rmtree(made, ignore_errors=True)
     made.parent.mkdir(exist_ok=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from bailiwick.clock import ManualClock
     from bailiwick.ids import Json
-    from bailiwick.runtime.assemble import Assembly
+    from bailiwick.runtime.assemble import Runtime
 
 QUICK = RetryPolicy(backoff_base=0.001, backoff_cap=0.002)
 GOOD: list[AgentEvent] = [SessionKnown("s1"), Answered('{"x": 1}')]
@@ -76,7 +76,7 @@ def stage_of(
     chosen = Settings(backend="played", policy=policy, **settings)
     tmp_path.mkdir(exist_ok=True)
 
-    def make(assembly: Assembly) -> AgentKind:
+    def make(assembly: Runtime) -> AgentKind:
         kind = AgentKind(Desk(chosen, assembly.store, assembly.clock, "UTC"))
         kind.desk._backends["played\0"] = backend
         return kind

@@ -23,7 +23,7 @@ from tests.unit.runtime.stage import chain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bailiwick.runtime.assemble import Assembly
+    from bailiwick.runtime.assemble import Runtime
 
 
 def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(*(agent(f"a{i}") for i in range(6)), budget=g.Budget(usd=1.1))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == BUDGET
         rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
@@ -49,7 +49,7 @@ def test_an_unknown_cost_counts_as_what_was_set_aside(tmp_path: Path) -> None:
     """Unknown is not zero."""
     stage = stage_of(tmp_path, Played([GOOD]), replace(QUICK, reserve_usd=1.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent()))
         rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert [(r.settled, r.known) for r in rows] == [(1.0, False)]
@@ -63,7 +63,7 @@ def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
     second: list[AgentEvent] = [SessionKnown("s1"), Used(150, 15, usd=0.7, cumulative=True), Answered('{"x": 1}')]
     stage = stage_of(tmp_path, Played([first, second]), replace(QUICK, reserve_usd=1.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.code == DONE
         spent = {r.unit: r.settled for r in await assembly.store.spend(f"run:{verdict.row.id}")}
@@ -81,7 +81,7 @@ def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: P
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0), clock)
     first, second = chain(agent(), agent("b")), replace(chain(agent()), name="other")
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assembly.daily = {"usd": 4.0}
         assert (await stage.walk(assembly, first)).code == DONE
         verdict = await stage.walk(assembly, second)
@@ -101,7 +101,7 @@ def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(agent(), agent("b"), agent("c"))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assembly.daily = {"usd": 4.0}
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == BUDGET
@@ -122,7 +122,7 @@ def test_turns_at_once_never_overshoot_by_more_than_one_answer_each(tmp_path: Pa
     }
     graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(20))}, budget=g.Budget(usd=5.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == BUDGET
         rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
@@ -136,7 +136,7 @@ def test_a_credential_has_a_ceiling_of_its_own(tmp_path: Path) -> None:
     backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assembly.purse = lambda _node, _chosen: ("main", {"usd": 2.0})
         assert (await stage.walk(assembly, chain(agent()))).code == DONE
         verdict = await stage.walk(assembly, replace(chain(agent()), name="other"))
@@ -151,12 +151,12 @@ def test_an_unknown_cost_is_free_where_that_is_allowed_and_refused_where_it_is_n
     allowing = stage_of(tmp_path / "a", Played([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="allow")
     refusing = stage_of(tmp_path / "b", Played([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="refuse")
 
-    async def free(assembly: Assembly) -> None:
+    async def free(assembly: Runtime) -> None:
         verdict = await allowing.walk(assembly, chain(agent()))
         rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert [(r.settled, r.known) for r in rows] == [(0.0, False)]
 
-    async def refused(assembly: Assembly) -> None:
+    async def refused(assembly: Runtime) -> None:
         assert (await refusing.walk(assembly, chain(agent()))).code == WAITS
         waits = await assembly.store.waits()
         assert "price" in waits[0].body["question"]
@@ -170,7 +170,7 @@ def test_a_model_outside_the_allowed_ones_is_never_asked(tmp_path: Path) -> None
     backend = Played([GOOD])
     stage = stage_of(tmp_path, backend, allowed_models=("small",))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, chain(agent(spec={"model": "huge"})))).code == WAITS
         assert backend.seen == []
         assert (await stage.walk(assembly, replace(chain(agent(spec={"model": "small"})), name="ok"))).code == DONE

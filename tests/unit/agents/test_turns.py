@@ -29,7 +29,7 @@ from tests.unit.runtime.stage import chain, types
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bailiwick.runtime.assemble import Assembly
+    from bailiwick.runtime.assemble import Runtime
 
 
 def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None
     backend = Played([GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.code == DONE
         assert (await assembly.library.state(verdict.row.id)).context()["x"] == 1
@@ -51,7 +51,7 @@ def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
     backend = Played([GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         await stage.walk(assembly, chain(agent(), version=1))
         assert backend.seen[0].prompt.startswith("Do it for me.\n")
         assert "`x`" in backend.seen[0].prompt
@@ -64,7 +64,7 @@ def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
     backend = Played([RUBBISH, GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.code == DONE
         first, second = backend.seen
@@ -81,7 +81,7 @@ def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
     backend.turns[0] = backend.turns[1] = [replace(LIMIT, retry_after=0.01)]
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent()))
         assert verdict.code == DONE
         assert {t.prompt for t in backend.seen} == {"Do it for me."}
@@ -96,7 +96,7 @@ def test_an_overflow_is_compacted_and_sent_again(tmp_path: Path) -> None:
     backend = Played([OVERFLOW, GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, chain(agent()))).code == DONE
         assert backend.compacted == 1
         assert backend.seen[1].session == "s1"
@@ -111,12 +111,12 @@ def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
     backend = Played([CAPPED, GOOD])
     graph = chain(agent())
 
-    async def first(assembly: Assembly) -> None:
+    async def first(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
         waits = await assembly.store.waits()
         assert [(w.kind, w.due_at) for w in waits] == [("cap", 1_700_003_600.0 + 120)]
 
-    async def later(assembly: Assembly) -> None:
+    async def later(assembly: Runtime) -> None:
         clock.advance(3600)
         assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
         assert len(backend.seen) == 1
@@ -134,7 +134,7 @@ def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp
     backend = Played([[Trouble("limit", 429, "usage_limit_reached", resets_at=clock.now() + 20 * 86400)], GOOD])
     stage = stage_of(tmp_path, backend, RetryPolicy(cap_max_wait=3600.0), clock)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, chain(agent()), no_wait=True)).code == TIME
         waits = await assembly.store.waits()
         assert [(w.kind, w.due_at) for w in waits] == [("cap", clock.now() + 3600)]
@@ -151,7 +151,7 @@ def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Pat
     stage = stage_of(tmp_path, backend)
     graph = chain(agent(outputs=(g.Output(key="x"), g.Output(key="y", default=7, declared=True))))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == DEGRADED
         assert (verdict.row.summary or {})["degraded"] == ["a"]
@@ -169,7 +169,7 @@ def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path:
     stage = stage_of(tmp_path, backend)
     graph = chain(agent(outputs=(g.Output(key="x", default=0, declared=True),), on_exhausted="ask"), version=1)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == WAITS
         backend.turns.append(GOOD)
@@ -186,7 +186,7 @@ def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -
     stage = stage_of(tmp_path, Played([RUBBISH]))
     graph = chain(agent(on_exhausted="default"), version=1)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == WAITS
         waits = await assembly.store.waits()
@@ -200,7 +200,7 @@ def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -
     backend = Played([[Trouble("Invalid API key", 401, "authentication_error")]])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, chain(agent()))).code == WAITS
         assert len(backend.seen) == 1
         waits = await assembly.store.waits()
@@ -215,7 +215,7 @@ def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
     backend = Played([[SessionKnown("mid"), ProcessEnded(-15, why="cancelled")], GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         plain = backend.turn
 
         async def cut(turn: Turn, io: TurnIo, emit: Emit) -> None:
@@ -249,7 +249,7 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
     }
     graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(50))})
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
         storm = len(backend.seen)
         for window in range(1, 6):
@@ -272,7 +272,7 @@ def test_an_answer_that_can_not_be_used_still_opens_the_credential(tmp_path: Pat
     backend = Played([[replace(LIMIT, retry_after=0.01)], RUBBISH, GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, chain(agent()))).code == DONE
         assert len(backend.seen) == 3
         assert await assembly.store.bucket_take("played", assembly.clock.now(), 60) == 0
@@ -287,7 +287,7 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
     stage = stage_of(tmp_path, backend, RetryPolicy(), clock)
     graph = chain(agent())
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         began = clock.now()
         while clock.now() - began < 20 * 60:
             assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
@@ -307,11 +307,11 @@ def test_a_reboot_in_the_middle_of_an_outage_goes_on_waiting(tmp_path: Path) -> 
     backend = Played([[Trouble("overloaded", 529, "overloaded_error")]])
     graph = chain(agent())
 
-    async def wait(assembly: Assembly) -> None:
+    async def wait(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
         clock.advance(90)
 
-    async def recover(assembly: Assembly) -> None:
+    async def recover(assembly: Runtime) -> None:
         while (verdict := await stage.walk(assembly, graph, no_wait=True)).code == TIME:
             clock.advance(60)
         assert verdict.code == DONE
@@ -343,7 +343,7 @@ def test_a_command_that_says_no_json_answers_with_its_files(tmp_path: Path, said
     stage = stage_of(tmp_path, backend)
     backend.name = "command"
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent(spec=FILES)))
         assert verdict.code == code
         if code == DONE:
@@ -358,7 +358,7 @@ def test_only_a_command_may_leave_its_json_out(tmp_path: Path) -> None:
     """The other agents are asked for it, and can give it."""
     stage = stage_of(tmp_path, Played([[Answered("done")]], capabilities=Capabilities()))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, chain(agent(spec=FILES)))).code == DEGRADED
 
     stage.play(scene)
@@ -369,7 +369,7 @@ def test_a_command_that_fails_is_asked_once_and_its_code_is_in_the_question(tmp_
     backend = Played([[Trouble("the command ended with code 7: loading\nno model is loaded\n", type="exit")]])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent(), version=1))
         assert verdict.code == WAITS
         assert len(backend.seen) == 1

@@ -17,7 +17,7 @@ from bailiwick.gate.nodes import OUTPUTS, GateKind
 from bailiwick.ids import Json
 from bailiwick.lang.delivery import GATE_FIELDS
 from bailiwick.lang.templates import Templates
-from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Request
+from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed
 from tests.unit.gate.gate_stage import Stage, make_stage
 
 GATE = """
@@ -80,8 +80,8 @@ class Desk:
         return asyncio.run(go())
 
 
-def _request(node: Work, prepared: Json, here: Path) -> Request:
-    return Request("r", "r", 1, "key", "", node, 1, 1, 1, 1, prepared, here, here, here)
+def _request(node: Work, prepared: Json, here: Path) -> AttemptRequest:
+    return AttemptRequest("r", "r", 1, "key", "", node, 1, 1, 1, 1, prepared, here, here, here)
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from bailiwick.patterns.model import Pattern
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground, Verdict
 from bailiwick.runs.start import Wish, start
-from bailiwick.runtime.assemble import KINDS, Assembly
+from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 from bailiwick.runtime.owner import current_owner
 from bailiwick.testing.harness import Quiet
 from bailiwick.workflows.service import BUNDLED
@@ -118,7 +118,7 @@ class Played:
         prompt = renderer.file(str(node.spec["prompt"]), lookup).value if "prompt" in node.spec else ""
         return Rendered({**made.value, "prompt": prompt}, made.missing)
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """The next result."""
         assert isinstance(request.node, Work)
         return Done(self.stand.made(request.node, request.prepared))
@@ -140,7 +140,7 @@ async def walk(home: Path, pattern: Pattern, stand: Stand, answers: tuple[str, .
     clock = SystemClock()
     store = await SqliteStore.open(home / "bailiwick.db", now=clock.now)
     kinds = KindTable({**KINDS, **dict.fromkeys(("agent", "gate", "propose", "worktree"), lambda: Played(stand))})
-    assembly = Assembly(store, clock, home, dict, kinds=kinds)
+    assembly = Runtime(store, clock, home, dict, kinds=kinds)
     given = {"repository": "/repo", **({"issue": ISSUE} if pattern == "issue-to-pr" else {}), **params}
     try:
         row = (await start(assembly, Wish(load(BUNDLED / pattern), given, "x"))).row
@@ -153,7 +153,7 @@ async def walk(home: Path, pattern: Pattern, stand: Stand, answers: tuple[str, .
 
 
 async def _answered(
-    assembly: Assembly, foreground: Foreground, run: str, answers: tuple[str, ...]
+    assembly: Runtime, foreground: Foreground, run: str, answers: tuple[str, ...]
 ) -> tuple[Verdict, list[str]]:
     questions: list[str] = []
     for given in (*answers, None):

@@ -22,7 +22,7 @@ from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 from bailiwick.patterns.nodes import WorktreeKind
 from bailiwick.patterns.simulation import write_repository
-from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Request
+from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed
 
 T = TypeVar("T")
 RUN = "run1"
@@ -64,7 +64,7 @@ class Ground:
         node = WorkNode(id="w", type="worktree", spec=spec)
         prepared = self.kind.prepare(node, {"what": "Round it"}.__getitem__, Templates()).value
         here = self.root
-        request = Request(RUN, RUN, 1, "key", "", node, 1, 1, 1, 1, prepared, here, here, here)
+        request = AttemptRequest(RUN, RUN, 1, "key", "", node, 1, 1, 1, 1, prepared, here, here, here)
         return _run(self.kind.attempt(request, Silence()))
 
     def git(self, *words: str) -> str:

@@ -26,9 +26,9 @@ from bailiwick.proposals.nodes import ProposeKind, failure_of
 from bailiwick.proposals.service import NotProposable
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.runs.foreground import DONE, FAILED
-from bailiwick.runtime.assemble import KINDS, Assembly
+from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
-from bailiwick.runtime.kinds import Done, Failed, Io, Request
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 from tests.unit.proposals.stage import BRANCH, git, make_repository, run
 from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, work
 
@@ -71,7 +71,7 @@ def desk(tmp_path: Path) -> Desk:
 class Priced(Scripted):
     """An agent that costs something."""
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """Say nothing, dearly."""
         usage = {"input": 10, "output": 10, "usd": 0.25}
         return Done({}, {"backend": "claude", "model": "opus", "usage": usage})
@@ -85,7 +85,7 @@ def _play(desk: Desk, tmp_path: Path, *before: g.Node, **changes: Any) -> tuple[
     graph = chain(*before, node, vars={**desk.context, **changes})
     seen: list[tuple[int, dict[str, Json]]] = []
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         kinds = {"propose": lambda: ProposeKind(desk.config, assembly.store, assembly.clock)}
         assembly.kinds = KindTable({**KINDS, "agent": lambda: stage.kind, **kinds})
         verdict = await stage.walk(assembly, graph)

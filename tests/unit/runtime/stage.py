@@ -18,13 +18,13 @@ from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import Loaded
 from bailiwick.runs.foreground import Foreground, Verdict
 from bailiwick.runs.start import Wish, start
-from bailiwick.runtime.assemble import KINDS, Assembly, Watch
+from bailiwick.runtime.assemble import KINDS, Runtime, Watch
 from bailiwick.runtime.effects import KindTable
-from bailiwick.runtime.kinds import Done, Failed, Io, Kind, Request
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, NodeKind
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 
-Answer = Callable[[Request], Awaitable[dict[str, Json] | Failure]]
+Answer = Callable[[AttemptRequest], Awaitable[dict[str, Json] | Failure]]
 
 
 @dataclass
@@ -32,13 +32,13 @@ class Scripted:
     """A kind whose attempts do what the test says."""
 
     answer: Answer
-    seen: list[Request] = field(default_factory=list)
+    seen: list[AttemptRequest] = field(default_factory=list)
 
     def prepare(self, node: g.Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         """Nothing of the context is needed."""
         return Rendered(None)
 
-    async def attempt(self, request: Request, io: Io) -> Done | Failed:
+    async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """Ask the test."""
         self.seen.append(request)
         result = await self.answer(request)
@@ -54,7 +54,7 @@ class Calm:
     hands_over: bool = False
 
 
-async def at_once(_request: Request) -> dict[str, Json]:
+async def at_once(_request: AttemptRequest) -> dict[str, Json]:
     """An attempt that is done at once."""
     return {}
 
@@ -67,16 +67,16 @@ class Stage:
     kind: Scripted
     clock: Clock = field(default_factory=SystemClock)
     troubles: list[str] = field(default_factory=list)
-    agent: Callable[[Assembly], Kind] | None = None
+    agent: Callable[[Runtime], NodeKind] | None = None
     policy: Callable[[g.Work], RetryPolicy] = lambda _node: RetryPolicy()
     signals: Calm = field(default_factory=Calm)
 
-    async def assembly(self) -> Assembly:
+    async def assembly(self) -> Runtime:
         """Open the state directory."""
         store = await SqliteStore.open(self.home / "bailiwick.db", now=self.clock.now)
         table = KindTable({**KINDS, "work": lambda: self.kind, "agent": lambda: self.kind})
         watch = Watch(trouble=lambda _run, text: self.troubles.append(text))
-        assembly = Assembly(store, self.clock, self.home, dict, kinds=table, watch=watch, policy=self.policy)
+        assembly = Runtime(store, self.clock, self.home, dict, kinds=table, watch=watch, policy=self.policy)
         if self.agent is not None:
             maker = self.agent
             assembly.kinds = KindTable({**KINDS, "work": lambda: self.kind, "agent": lambda: maker(assembly)})
@@ -88,14 +88,14 @@ class Stage:
         root.mkdir(exist_ok=True)
         return Loaded(graph=graph, warnings=[], root=root, files={}, calls={})
 
-    async def walk(self, assembly: Assembly, graph: g.Graph, *, no_wait: bool = False, **limits: Json) -> Verdict:
+    async def walk(self, assembly: Runtime, graph: g.Graph, *, no_wait: bool = False, **limits: Json) -> Verdict:
         """Start or go on with the run of a graph, as `run` does."""
         started = await start(assembly, Wish(self.loaded(graph), limits=limits))
         foreground = Foreground(assembly, current_owner("test"), no_wait=no_wait)
         row = await foreground.prepare(started.row, "tester")
         return await foreground.walk(row, self.signals)
 
-    def play(self, scene: Callable[[Assembly], Awaitable[None]]) -> None:
+    def play(self, scene: Callable[[Runtime], Awaitable[None]]) -> None:
         """Run a scene on an open state directory."""
 
         async def whole() -> None:
@@ -126,6 +126,6 @@ def work(name: str, kind: str = "work", **fields: Json) -> g.Work:
     return g.Work(id=name, type=kind, **fields)
 
 
-async def types(assembly: Assembly, row: RunRow) -> list[str]:
+async def types(assembly: Runtime, row: RunRow) -> list[str]:
     """The journal, by event types."""
     return [stored.type for stored in await assembly.store.read(row.id)]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.runtime import children
-from bailiwick.runtime.children import Child, end_children, find_children, is_alive, read_stat
+from bailiwick.runtime.children import ChildProcess, end_children, find_children, is_alive, read_stat
 
 PATIENCE = 30.0
 READY = "import sys; sys.stdout.write('ready\\n'); sys.stdout.flush(); "
@@ -72,10 +72,10 @@ def _wait_until_dead(pid: int) -> None:
         os.close(handle)
 
 
-def _child(process: subprocess.Popen[bytes]) -> Child:
+def _child(process: subprocess.Popen[bytes]) -> ChildProcess:
     stat = read_stat(process.pid)
     assert stat is not None
-    return Child(process.pid, stat.start)
+    return ChildProcess(process.pid, stat.start)
 
 
 def test_a_process_is_found_by_the_variable_it_was_started_with(start: Start, mark: str) -> None:
@@ -108,7 +108,7 @@ def test_a_zombie_is_not_found(start: Start, mark: str) -> None:
     assert stat is not None
     assert stat.dead
     assert find_children({"BAILIWICK_EFFECT_KEY": mark}) == []
-    assert not is_alive(Child(process.pid, stat.start))
+    assert not is_alive(ChildProcess(process.pid, stat.start))
 
 
 def test_a_process_in_the_middle_of_an_exec_is_never_taken_for_gone(start: Start, mark: str) -> None:
@@ -163,7 +163,7 @@ def test_a_name_with_brackets_and_spaces_does_not_confuse_the_start_time(tmp_pat
 def test_no_such_process_has_no_stat() -> None:
     """A pid beyond the system's limit never exists."""
     assert read_stat(1 << 30) is None
-    assert not is_alive(Child(1 << 30, 1))
+    assert not is_alive(ChildProcess(1 << 30, 1))
 
 
 def test_marked_processes_are_ended_and_proved_gone(start: Start, mark: str) -> None:
@@ -220,7 +220,7 @@ def test_a_reused_pid_is_left_alone(start: Start) -> None:
     """Between the look and the signal a pid may have gone to a stranger; the start time tells."""
     process = start(COUNT)
     seen = _child(process)
-    children._signal(Child(seen.pid, seen.start + 1), signal.SIGKILL)
+    children._signal(ChildProcess(seen.pid, seen.start + 1), signal.SIGKILL)
     assert is_alive(seen)
     children._signal(seen, signal.SIGKILL)
     _wait_until_dead(process.pid)

@@ -21,7 +21,7 @@ from bailiwick.lang.params import check_params, first_context
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground
 from bailiwick.runs.start import Wish, start
-from bailiwick.runtime.assemble import Assembly
+from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.facts import RunFacts
 from bailiwick.runtime.history import Entry
 from bailiwick.runtime.owner import current_owner
@@ -60,25 +60,25 @@ def _caller(stage: Stage, callee: g.Graph, params: dict[str, Json]) -> Loaded:
     return loaded
 
 
-async def _walked(assembly: Assembly, loaded: Loaded, params: dict[str, Json], key: str) -> RunRow:
+async def _walked(assembly: Runtime, loaded: Loaded, params: dict[str, Json], key: str) -> RunRow:
     row = (await start(assembly, Wish(loaded, params, key))).row
     return (await Foreground(assembly, current_owner("test")).walk(row, Calm())).row
 
 
-async def _first(assembly: Assembly, row: RunRow) -> ev.RunCreated:
+async def _first(assembly: Runtime, row: RunRow) -> ev.RunCreated:
     event = (await assembly.library.history(row.id))[0][2]
     assert isinstance(event, ev.RunCreated)
     return event
 
 
-async def _started(assembly: Assembly, loaded: Loaded, params: dict[str, Json]) -> tuple[RunRow | None, str]:
+async def _started(assembly: Runtime, loaded: Loaded, params: dict[str, Json]) -> tuple[RunRow | None, str]:
     try:
         return await _walked(assembly, loaded, params, "alone"), ""
     except UsageError as error:
         return None, error.what
 
 
-async def _called(assembly: Assembly, caller: Loaded) -> tuple[RunRow | None, State]:
+async def _called(assembly: Runtime, caller: Loaded) -> tuple[RunRow | None, State]:
     parent = await _walked(assembly, caller, {}, "parent")
     children = [row for row in await assembly.store.runs(root_id=parent.id) if row.parent]
     return (children[0] if children else None), await assembly.library.state(parent.id)
@@ -89,7 +89,7 @@ async def _called(assembly: Assembly, caller: Loaded) -> tuple[RunRow | None, St
 def test_a_run_begins_the_same_whether_started_called_or_forked(callee: g.Graph, params: dict[str, Json]) -> None:
     """Same definition and params: same first context and params, or the same refusal."""
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         caller = _caller(stage, callee, {k: v for k, v in params.items() if v != "{{ y }}"})
         plain = dict(caller.graph.nodes["sub"].params)  # type: ignore[union-attr]
         alone, refusal = await _started(assembly, caller.calls["callee"], plain)
@@ -122,7 +122,7 @@ def test_a_called_workflow_has_the_defaults_of_its_params(tmp_path: Path) -> Non
         name="callee", start="say", nodes=nodes, params={"level": {"type": "integer", "default": 3}}, returns=("said",)
     )
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         _, parent = await _called(assembly, _caller(stage, callee, {}))
         assert parent.context()["sub"] == {"said": "level 3"}
 
@@ -135,7 +135,7 @@ def test_a_fork_checks_its_values_and_has_ceilings_of_its_own(tmp_path: Path) ->
     nodes: dict[str, g.Node] = {"mark": g.Set(id="mark", values={}, next="done"), "done": g.End(id="done")}
     callee = g.Graph(name="callee", start="mark", nodes=nodes, params={"level": {"type": "integer", "default": 3}})
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         child, _ = await _called(assembly, _caller(stage, callee, {}))
         assert child is not None
         control = Control(assembly, "tester")
@@ -164,7 +164,7 @@ def test_a_run_that_waits_for_its_children_is_not_read_again_for_each(tmp_path: 
     )
     read: list[str] = []
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         plain = assembly.library.history
 
         async def noted(run_id: str, upto: int | None = None) -> list[Entry]:

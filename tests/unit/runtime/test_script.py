@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bailiwick.engine.graph import Node, Output, Poll, Wait, Work
 from bailiwick.engine.render import Lookup, Rendered
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Kind, Request
+from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed, NodeKind
 from bailiwick.runtime.proc import run_process
 from bailiwick.runtime.script import BadAnswer, PollKind, ScriptKind, read_outputs, signal_name
 
@@ -105,8 +105,8 @@ def _poll(script: str, *outputs: Output, timeout: float | None = None, args: tup
     return Wait(id="n", poll=Poll(script=script, every=1.0, args=args, timeout=timeout), outputs=outputs, next="end")
 
 
-def _request(flow: Path, node: Node, prepared: Json) -> Request:
-    return Request(
+def _request(flow: Path, node: Node, prepared: Json) -> AttemptRequest:
+    return AttemptRequest(
         "run", "run", 1, "key", "", node, 1, 1, 1, 1, prepared, flow / "pin", flow / "live", flow / "space"
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _request(flow: Path, node: Node, prepared: Json) -> Request:
 def _go(
     flow: Path, node: Work | Wait, io: RealIo | None = None, context: Mapping[str, Json] | None = None
 ) -> Done | Failed:
-    kind: Kind = ScriptKind() if isinstance(node, Work) else PollKind()
+    kind: NodeKind = ScriptKind() if isinstance(node, Work) else PollKind()
     prepared = kind.prepare(node, (context or {}).__getitem__, Braces()).value
     assert json.loads(json.dumps(prepared)) == prepared, "what is prepared goes through the journal"
     return asyncio.run(kind.attempt(_request(flow, node, prepared), io or RealIo()))

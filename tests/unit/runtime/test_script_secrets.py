@@ -14,7 +14,7 @@ from bailiwick.config.secrets import Secrets
 from bailiwick.engine.graph import Output, Work
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
-from bailiwick.runtime.kinds import Command, Done, Exit, Failed, Request
+from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed
 from bailiwick.runtime.proc import run_process
 from bailiwick.runtime.script import Fill, ScriptKind
 
@@ -50,7 +50,7 @@ def go(
     node = Work(id="n", type="script", spec={"script": "show.py", "env": env}, outputs=outputs, next="end")
     kind = ScriptKind(fill)
     prepared = kind.prepare(node, context.__getitem__, Templates(folder, strict=False)).value
-    request = Request("run", "run", 1, "key", "", node, 1, 1, 1, 1, prepared, folder, folder, folder)
+    request = AttemptRequest("run", "run", 1, "key", "", node, 1, 1, 1, 1, prepared, folder, folder, folder)
     return prepared, asyncio.run(kind.attempt(request, SmallIo(MY_TOKEN="t0p-secret")))
 
 

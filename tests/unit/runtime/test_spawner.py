@@ -17,7 +17,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.doctor.service import examine
 from bailiwick.runtime import children, guards, proc, spawning
-from bailiwick.runtime.children import Child, end_children, is_alive, read_stat
+from bailiwick.runtime.children import ChildProcess, end_children, is_alive, read_stat
 from bailiwick.runtime.kinds import Command, Exit
 from bailiwick.runtime.proc import run_process
 from bailiwick.runtime.spawning import spawner
@@ -61,10 +61,10 @@ def left(tmp_path: Path) -> Iterator[Path]:
         os.kill(int(file.read_text()), signal.SIGKILL)
 
 
-def _child(file: Path) -> Child:
+def _child(file: Path) -> ChildProcess:
     pid = int(file.read_text())
     stat = read_stat(pid)
-    return Child(pid, stat.start if stat else 0)
+    return ChildProcess(pid, stat.start if stat else 0)
 
 
 def _command(folder: Path, *argv: str, **env: str) -> Command:

@@ -19,8 +19,8 @@ from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, FAILED, WAITS
 from bailiwick.runs.start import Wish, start
 from bailiwick.runtime import walker as walking
-from bailiwick.runtime.assemble import Assembly
-from bailiwick.runtime.kinds import Request
+from bailiwick.runtime.assemble import Runtime
+from bailiwick.runtime.kinds import AttemptRequest
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, types, work
@@ -30,7 +30,7 @@ def test_a_chain_of_n_effects_costs_n_plus_one_commits(tmp_path: Path) -> None:
     """`finished` of one node and `started` of the next are one transaction."""
     stage = Stage(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         commits = 0
         plain = assembly.store.append
 
@@ -52,7 +52,7 @@ def test_calls_beyond_the_budget_do_not_start_and_a_raise_lets_them(tmp_path: Pa
     stage = Stage(tmp_path, Scripted(at_once))
     graph = chain(*(work(f"n{i}", "agent") for i in range(4)), budget=g.Budget(agent_calls=2))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == BUDGET
         assert [r.node.id for r in stage.kind.seen] == ["n0", "n1"]
@@ -77,7 +77,7 @@ def test_a_fan_out_never_starts_more_calls_than_the_budget_allows(tmp_path: Path
         name="flow", start="each", nodes=nodes, vars={"items": list(range(8))}, budget=g.Budget(agent_calls=5)
     )
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == BUDGET
         assert len(stage.kind.seen) <= 5
@@ -89,7 +89,7 @@ def test_the_time_of_a_run_is_limited_and_waiting_for_a_person_is_free(tmp_path:
     """`wall` counts what the run takes, not the night in which a question lay open."""
     clock = ManualClock()
 
-    async def slow(_request: Request) -> dict[str, Json]:
+    async def slow(_request: AttemptRequest) -> dict[str, Json]:
         clock.advance(40)
         return {}
 
@@ -97,7 +97,7 @@ def test_the_time_of_a_run_is_limited_and_waiting_for_a_person_is_free(tmp_path:
     ask = g.Ask(id="ask", question="?", choices=("yes",))
     graph = chain(work("a"), ask, work("b"), work("c"), budget=g.Budget(wall=100.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == WAITS
         clock.advance(10_000)
@@ -114,14 +114,14 @@ def test_a_run_over_its_time_parks_before_the_next_effect(tmp_path: Path) -> Non
     """It asks instead of ending: what was done is kept."""
     clock = ManualClock()
 
-    async def slow(_request: Request) -> dict[str, Json]:
+    async def slow(_request: AttemptRequest) -> dict[str, Json]:
         clock.advance(40)
         return {}
 
     stage = Stage(tmp_path, Scripted(slow), clock)
     graph = chain(work("a"), work("b"), work("c"), budget=g.Budget(wall=60.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == BUDGET
         assert [r.node.id for r in stage.kind.seen] == ["a", "b"]
@@ -136,7 +136,7 @@ def test_a_full_disk_pauses_the_run_and_loses_nothing(tmp_path: Path, monkeypatc
     monkeypatch.setattr(walking, "RETRY_STORE", 0.01)
     stage = Stage(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         plain, failures = assembly.store.append, 3
 
         async def full(run_id: str, epoch: int, batch: Batch) -> int:
@@ -163,7 +163,7 @@ def test_an_append_that_landed_despite_an_error_is_not_written_twice(
     monkeypatch.setattr(walking, "RETRY_STORE", 0.01)
     stage = Stage(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         plain, lied = assembly.store.append, False
 
         async def lies(run_id: str, epoch: int, batch: Batch) -> int:
@@ -187,10 +187,10 @@ def test_a_holder_that_was_fenced_appends_nothing_more(tmp_path: Path) -> None:
     """Another epoch owns the run: stop, end the children, let go."""
     stage = Stage(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         taken: list[int] = []
 
-        async def robbed(_request: Request) -> dict[str, Json]:
+        async def robbed(_request: AttemptRequest) -> dict[str, Json]:
             rows = await assembly.store.runs()
             thief = current_owner("thief")
             far = assembly.clock.now() + 100
@@ -214,13 +214,13 @@ def test_a_lost_effect_is_asked_about_where_the_node_says_so(tmp_path: Path) -> 
     stage = Stage(tmp_path, Scripted(at_once))
     graph = chain(work("a", on_unknown="ask"))
 
-    async def cut(_request: Request) -> Failure:
+    async def cut(_request: AttemptRequest) -> Failure:
         stage.signals.caught = "SIGTERM"
         assert stage.signals.worker is not None
         stage.signals.worker.drain("SIGTERM", now=True)
         return Failure("cancelled", "cut off")
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         stage.kind.answer = cut
         verdict = await stage.walk(assembly, graph)
         assert verdict.row.status == "stopped"
@@ -239,7 +239,7 @@ def test_a_signal_that_no_longer_applies_is_kept_with_its_reason(tmp_path: Path)
     """Nothing that people send disappears in silence."""
     stage = Stage(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(work("a")))
         outcome = await Control(assembly, "tester").stop(verdict.row, now=False)
         assert "done" in outcome.refused
@@ -255,7 +255,7 @@ def test_a_message_sent_while_the_holder_lets_go_is_not_lost(tmp_path: Path) -> 
     stage = Stage(tmp_path, Scripted(at_once))
     ask = g.Ask(id="ask", question="?", choices=("yes",))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         plain = assembly.store.append
 
         async def racing(run_id: str, epoch: int, batch: Batch) -> int:
@@ -275,12 +275,12 @@ def test_a_message_sent_while_the_holder_lets_go_is_not_lost(tmp_path: Path) -> 
 def test_a_kind_that_breaks_fails_its_node_and_not_the_worker(tmp_path: Path) -> None:
     """A plug-in's bug is a failed attempt with the exception's words."""
 
-    async def breaks(_request: Request) -> dict[str, Json]:
+    async def breaks(_request: AttemptRequest) -> dict[str, Json]:
         raise ZeroDivisionError("division by zero")
 
     stage = Stage(tmp_path, Scripted(breaks))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(work("a")))
         assert verdict.code == FAILED
         assert "division by zero" in str((verdict.row.summary or {})["reason"])
@@ -292,7 +292,7 @@ def test_one_broken_run_does_not_stop_the_others(tmp_path: Path) -> None:
     """A worker for everybody goes on when one journal can't be read."""
     stage = Stage(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         good = chain(work("a"))
         bad = replace(good, name="bad")
         await start(assembly, Wish(stage.loaded(bad)))
@@ -326,26 +326,26 @@ def test_every_attempt_of_a_visit_is_asked_for_what_the_first_was(tmp_path: Path
         def prepare(self, node: g.Node, lookup: Lookup, renderer: Renderer) -> Rendered:
             return Rendered({"look": next(made), "text": "x" * 10_000})
 
-    async def twice(request: Request) -> dict[str, Json] | Failure:
+    async def twice(request: AttemptRequest) -> dict[str, Json] | Failure:
         return Failure("bad_output", "no", {}) if request.attempt < 3 and request.visit == 1 else {}
 
     kind = Moving(twice)
     stage = Stage(tmp_path, kind)
     graph = chain(work("a", "agent"), g.Branch(id="b", path="again", cases={"no": "done"}, default="a"))
 
-    async def first(assembly: Assembly) -> None:
+    async def first(assembly: Runtime) -> None:
         row = (await start(assembly, Wish(stage.loaded(graph)))).row
         worker = Worker(assembly, current_owner("test"), ClaimFilter(root_id=row.id))
 
-        async def answer(request: Request) -> dict[str, Json] | Failure:
+        async def answer(request: AttemptRequest) -> dict[str, Json] | Failure:
             worker.drain("test", now=False)
             return await twice(request)
 
         kind.answer = answer
         await worker.run(_never)
 
-    async def second(assembly: Assembly) -> None:
-        async def answer(request: Request) -> dict[str, Json] | Failure:
+    async def second(assembly: Runtime) -> None:
+        async def answer(request: AttemptRequest) -> dict[str, Json] | Failure:
             found = await twice(request)
             return {"again": "no"} if request.visit == 2 else found
 

@@ -16,8 +16,8 @@ from bailiwick.lang.load import Loaded
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, TIME, WAITS, Foreground
 from bailiwick.runs.start import Wish, start
-from bailiwick.runtime.assemble import Assembly
-from bailiwick.runtime.kinds import Request
+from bailiwick.runtime.assemble import Runtime
+from bailiwick.runtime.kinds import AttemptRequest
 from bailiwick.runtime.owner import current_owner
 from tests.unit.runtime.stage import Calm, Scripted, Stage, chain, work
 
@@ -47,7 +47,7 @@ def test_a_wait_for_a_cap_or_an_outage_is_no_work(tmp_path: Path, kind: str) -> 
     """12 h of work, a cap of 72 h, the clock 73 h later: the run goes on."""
     clock = ManualClock()
 
-    async def capped(request: Request) -> dict[str, Json] | Failure:
+    async def capped(request: AttemptRequest) -> dict[str, Json] | Failure:
         clock.advance(60)
         detail: dict[str, Json] = {"resets_at": clock.at + 72 * HOURS, "retry_after": 72 * HOURS, "evidence": kind}
         return Failure(kind, "later", detail) if request.attempt == 1 else {}
@@ -55,7 +55,7 @@ def test_a_wait_for_a_cap_or_an_outage_is_no_work(tmp_path: Path, kind: str) -> 
     stage = Stage(tmp_path, Scripted(capped), clock)
     graph = chain(work("a", "agent"), budget=g.Budget(wall=12 * HOURS))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph, no_wait=True)
         assert verdict.code == TIME
         clock.advance(73 * HOURS)
@@ -69,7 +69,7 @@ def test_a_timer_and_the_time_before_somebody_takes_the_run_are_no_work(tmp_path
     """Neither a `wait` of days nor days without a worker use up the budget."""
     clock = ManualClock()
 
-    async def slow(_request: Request) -> dict[str, Json]:
+    async def slow(_request: AttemptRequest) -> dict[str, Json]:
         clock.advance(60)
         return {}
 
@@ -77,7 +77,7 @@ def test_a_timer_and_the_time_before_somebody_takes_the_run_are_no_work(tmp_path
     wait = g.Wait(id="w", seconds="3d")
     graph = chain(work("a"), wait, work("b"), budget=g.Budget(wall=12 * HOURS))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         await start(assembly, Wish(stage.loaded(graph)))
         clock.advance(100 * HOURS)
         assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
@@ -93,7 +93,7 @@ def test_time_that_the_machine_slept_is_no_work(tmp_path: Path) -> None:
     """Neither while an effect is in flight nor after it."""
     clock = SleepyClock()
 
-    async def slow(_request: Request) -> dict[str, Json]:
+    async def slow(_request: AttemptRequest) -> dict[str, Json]:
         clock.advance(60)
         clock.sleep(20 * HOURS)
         clock.asked = asyncio.Event()
@@ -105,7 +105,7 @@ def test_time_that_the_machine_slept_is_no_work(tmp_path: Path) -> None:
     stage = Stage(tmp_path, Scripted(slow), clock)
     graph = chain(work("a"), work("b"), budget=g.Budget(wall=12 * HOURS))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, graph)
         assert verdict.code == DONE, verdict.row.summary
         assert (await assembly.library.state(verdict.row.id)).work == pytest.approx(120)
@@ -117,7 +117,7 @@ def test_the_work_of_a_called_run_counts_and_its_waits_do_not(tmp_path: Path) ->
     """The root is charged for what its child did; a child that waits for a person for days is free."""
     clock = ManualClock()
 
-    async def slow(_request: Request) -> dict[str, Json]:
+    async def slow(_request: AttemptRequest) -> dict[str, Json]:
         clock.advance(40)
         return {}
 
@@ -125,7 +125,7 @@ def test_the_work_of_a_called_run_counts_and_its_waits_do_not(tmp_path: Path) ->
     inner = replace(chain(work("a"), g.Ask(id="ask", question="?", choices=("yes",)), work("b")), name="inner")
     outer = chain(g.Call(id="sub", workflow="inner"), work("c"), work("d"), budget=g.Budget(wall=150.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         (tmp_path / "inner").mkdir()
         loaded = replace(stage.loaded(outer), calls={"inner": Loaded(inner, [], tmp_path / "inner", {})})
         row = (await start(assembly, Wish(loaded))).row
@@ -147,7 +147,7 @@ def test_a_called_run_stops_at_what_its_root_has_left(tmp_path: Path) -> None:
     """A child can't work longer than the whole tree may."""
     clock = ManualClock()
 
-    async def slow(_request: Request) -> dict[str, Json]:
+    async def slow(_request: AttemptRequest) -> dict[str, Json]:
         clock.advance(40)
         return {}
 
@@ -155,7 +155,7 @@ def test_a_called_run_stops_at_what_its_root_has_left(tmp_path: Path) -> None:
     inner = replace(chain(*(work(f"n{i}") for i in range(9))), name="inner")
     outer = chain(work("first"), g.Call(id="sub", workflow="inner"), budget=g.Budget(wall=100.0))
 
-    async def scene(assembly: Assembly) -> None:
+    async def scene(assembly: Runtime) -> None:
         (tmp_path / "inner").mkdir()
         loaded = replace(stage.loaded(outer), calls={"inner": Loaded(inner, [], tmp_path / "inner", {})})
         row = (await start(assembly, Wish(loaded))).row
