@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import quantiles
 
-from bailiwick.fence.backends.bwrap import BwrapSandbox
-from bailiwick.fence.cage import INNER, Bind, Cage
+from bailiwick.fence.backends.bwrap import BwrapBackend
+from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 from benchmarks.measure import Bench, PartFailed, Reading, Spread, column
 from benchmarks.report import Figure
@@ -64,11 +64,11 @@ def doors(folder: Path, starts: int) -> Reading:
 def _fenced(folder: Path, starts: int, names: tuple[str, ...]) -> Reading:
     tree = folder / "tree"
     tree.mkdir()
-    box = BwrapSandbox()
+    box = BwrapBackend()
     standing = asyncio.run(box.check())
     if not standing.ok:
         raise PartFailed(standing.found)
-    cage = Cage("agent", (Bind(tree, INNER, write=True),), doors=names)
+    cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=names)
 
     async def once() -> None:
         async with box.enter(cage, lambda _name, listening: listening.close()) as room:

@@ -18,7 +18,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.fence.environments import EnvironmentFailed
 from bailiwick.fence.service import open_fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.backends.command import try_command
 from bailiwick.gate.benches import Trees
 from bailiwick.gate.opening import gate_for, places_of
@@ -103,7 +103,7 @@ async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading
     environment = Environment()
     config = load_config(tree, {}, environment=environment)
     fence = await open_fence(config, attended=True, environment=environment)
-    vault = await Vault.open(config.paths.state, tree, environment=environment)
+    vault = await GitStore.open(config.paths.state, tree, environment=environment)
     base = await vault.resolve("HEAD")
     spec = await gate_for(config, vault, base, fence)
     places = places_of(config, environment)

@@ -32,11 +32,11 @@ def lack(reason: str) -> NoReturn:
 
 @cache
 def _sandbox() -> str:
-    from bailiwick.fence.backends.bwrap import BwrapSandbox
+    from bailiwick.fence.backends.bwrap import BwrapBackend
 
     if shutil.which("bwrap") is None:
         return "no sandbox works here: bwrap is not installed (make system)"
-    standing = asyncio.run(BwrapSandbox().check())
+    standing = asyncio.run(BwrapBackend().check())
     return "" if standing.ok else f"no sandbox works here: {standing.found}"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, Report
 from bailiwick.gate.report import store_report
 from bailiwick.testing.forge_server import ForgeServer
@@ -61,7 +61,7 @@ def desk(person: Person, tmp_path: Path) -> Iterator[Desk]:
     state.mkdir(parents=True, mode=0o700)
 
     async def change() -> tuple[str, str]:
-        vault = await Vault.open(state, repository)
+        vault = await GitStore.open(state, repository)
         base = await vault.resolve("HEAD")
         return base, await vault.write(base, {"shop.py": b"fixed\n"})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.port import Sandbox
+from bailiwick.fence.port import SandboxBackend
 from bailiwick.routing.model import Checked, Result
 from bailiwick.skills.checks import find_check
 from bailiwick.skills.site import Asked
@@ -32,7 +32,7 @@ PYTEST = Asked("pytest -q", TEST, "calc.py")
 
 
 @cache
-def sandbox() -> Sandbox:
+def sandbox() -> SandboxBackend:
     """The sandbox of this machine, tried once."""
     return real_sandbox()
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.backends.container import ContainerSandbox
+from bailiwick.fence.backends.container import ContainerBackend
 from bailiwick.fence.backends.container_engine import OWNER, find_engine, owner_label
-from bailiwick.fence.backends.container_yard import Yard, open_yard
+from bailiwick.fence.backends.container_yard import ContainerGroup, open_yard
 from bailiwick.fence.cage import service_door
 from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.relay import Address, Relay, dial
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import Report
 from bailiwick.gate.report import failing_text
 from bailiwick.gate.service import Ask, GateInterrupted, run_gate
@@ -114,7 +114,7 @@ def operator(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage
 
 
-async def judge(stage: Stage, engine: Mapping[str, str], vault: Vault, spec: GateSpec) -> Report:
+async def judge(stage: Stage, engine: Mapping[str, str], vault: GitStore, spec: GateSpec) -> Report:
     """The gate's word on a small change."""
     base = await vault.resolve("HEAD")
     tree = await vault.write(await vault.tree_of(base), {"app.py": f"{APP}\n# more\n".encode()})
@@ -150,7 +150,7 @@ def test_tests_of_a_gate_talk_to_its_service(
     """The sandbox has no network; all the same a test finds the service at the address where people run it."""
     stage = operator
     if sandbox == "container":
-        stage.sandbox = ContainerSandbox(stage.scratch, engine)
+        stage.sandbox = ContainerBackend(stage.scratch, engine)
     report = stage.run(lambda vault: judge(stage, engine, vault, spec_of(GATE.format(image=images.web, check=check))))
     assert report.verdict == "green", failing_text(report)
     assert f"web: ready at 127.0.0.1:{PORT}" in stage.shown
@@ -161,7 +161,7 @@ def test_tests_of_a_gate_talk_to_its_service(
 def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stage: Stage, sandbox: str) -> None:
     """The way from a test to a service, with a service on loopback: all of it but the container."""
     if sandbox == "container":
-        stage.sandbox = ContainerSandbox(stage.scratch, engine)
+        stage.sandbox = ContainerBackend(stage.scratch, engine)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -241,7 +241,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(engine: Mapping[str, 
     ask(engine, *line, f"{OWNER}={host}/{boot}/{pidns}/4194304/1", images.web)
     alive = ask(engine, *line, f"{OWNER}={owner_label()}", images.web).strip()
 
-    async def story(yard: Yard) -> None:
+    async def story(yard: ContainerGroup) -> None:
         assert containers(engine) == [alive[:12]]
 
     try:
@@ -254,7 +254,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(engine: Mapping[str, 
 def test_a_container_is_bounded_and_has_no_network_but_its_loopback(engine: Mapping[str, str], images: Images) -> None:
     """Its image is others' work, and tests make it do things: it must not reach what this machine offers."""
 
-    async def story(yard: Yard) -> None:
+    async def story(yard: ContainerGroup) -> None:
         assert await yard.fetch(images.web) == (f"{PORT}/tcp",)
         web = await yard.start("web", images.web, {})
         form = "{{.HostConfig.PidsLimit}} {{.HostConfig.PortBindings}} {{.HostConfig.SecurityOpt}}"
@@ -277,7 +277,7 @@ def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
 ) -> None:
     """Two services have the same address: what leads to one must not lead to the other, nor to this machine."""
 
-    async def story(yard: Yard) -> None:
+    async def story(yard: ContainerGroup) -> None:
         for text in ("one", "two"):
             container = await yard.start(text, images.web, {})
             ask = f"/bin/busybox wget -q -O /dev/null http://127.0.0.1:{PORT}/answer"
@@ -311,7 +311,7 @@ def is_network(link: Path) -> bool:
 def test_a_number_that_is_another_process_by_now_gives_no_network(engine: Mapping[str, str], images: Images) -> None:
     """Behind the door would be another's loopback, or this machine's; an engine elsewhere has numbers of its own."""
 
-    async def story(yard: Yard) -> None:
+    async def story(yard: ContainerGroup) -> None:
         one, two = [await yard.start(name, images.web, {}) for name in ("one", "two")]
         other = (await yard.state(two)).pid
         assert yard.network(two, other) is not None
@@ -320,7 +320,7 @@ def test_a_number_that_is_another_process_by_now_gives_no_network(engine: Mappin
     in_yard(engine, story)
 
 
-def in_yard(engine: Mapping[str, str], story: Callable[[Yard], Awaitable[None]]) -> None:
+def in_yard(engine: Mapping[str, str], story: Callable[[ContainerGroup], Awaitable[None]]) -> None:
     """Tell a story in a yard of its own."""
 
     async def go() -> None:

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bailiwick.fence.backends.container import ContainerRoom, ContainerSandbox
+from bailiwick.fence.backends.container import ContainerBackend, ContainerSandbox
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, owner_label
-from bailiwick.fence.cage import INNER, Bind, Cage
-from bailiwick.fence.port import Sandbox
+from bailiwick.fence.cage import INNER, Bind, SandboxSpec
+from bailiwick.fence.port import SandboxBackend
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import run_process
 from bailiwick.testing.polling import until
@@ -50,39 +50,39 @@ def play(story: Coroutine[Any, Any, _T]) -> _T:
 
 
 @pytest.fixture
-def sandbox(engine: Mapping[str, str], tmp_path: Path) -> ContainerSandbox:
+def sandbox(engine: Mapping[str, str], tmp_path: Path) -> ContainerBackend:
     """A sandbox on the engine of the tests."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    return ContainerSandbox(scratch, engine)
+    return ContainerBackend(scratch, engine)
 
 
 @pytest.fixture
-def cage(tmp_path: Path) -> Cage:
+def cage(tmp_path: Path) -> SandboxSpec:
     """A cage with a tree."""
     tree = tmp_path / "tree"
     tree.mkdir()
-    return Cage("agent", (Bind(tree, INNER, write=True),))
+    return SandboxSpec("agent", (Bind(tree, INNER, write=True),))
 
 
 @pytest.mark.nightly
 class TestContainer(SandboxConformance):
     """The suite, with an engine of containers; the engine and its image are found once."""
 
-    found: ContainerSandbox | None = None
+    found: ContainerBackend | None = None
 
     @pytest.fixture(autouse=True)
     def _find(self, engine: Mapping[str, str]) -> None:
         if TestContainer.found is None:
-            TestContainer.found = ContainerSandbox(None, engine)
+            TestContainer.found = ContainerBackend(None, engine)
 
-    def sandbox(self, tmp_path: Path) -> Sandbox:
+    def sandbox(self, tmp_path: Path) -> SandboxBackend:
         assert self.found is not None
         self.found._scratch = tmp_path / "scratch"
         return self.found
 
 
-async def shell(room: ContainerRoom, script: str, env: Mapping[str, str] | None = None) -> Exit:
+async def shell(room: ContainerSandbox, script: str, env: Mapping[str, str] | None = None) -> Exit:
     """Run a line of shell inside."""
     command = room.command(("/bin/sh", "-c", script), {"PATH": "/usr/bin:/bin", **(env or {})}, timeout=600)
     return await run_process(command, cancel=asyncio.Event())
@@ -103,8 +103,8 @@ def test_a_host_that_is_killed_takes_its_container_along(engine: Mapping[str, st
 
 def test_a_container_of_a_dead_process_is_removed_by_the_next(
     engine: Mapping[str, str],
-    sandbox: ContainerSandbox,
-    cage: Cage,
+    sandbox: ContainerBackend,
+    cage: SandboxSpec,
 ) -> None:
     """Where the engine itself was down when its host died, something can be left; a living one's is not touched."""
 
@@ -117,7 +117,7 @@ def test_a_container_of_a_dead_process_is_removed_by_the_next(
         alive = ask(engine, "create", "--label", f"{OWNER}={owner_label()}", image, "true").strip()
         foreign = ask(engine, "create", "--label", f"{OWNER}=elsewhere/{boot}/{pidns}/4194304/1", image, "true").strip()
         try:
-            async with ContainerSandbox(None, engine).enter(cage):
+            async with ContainerBackend(None, engine).enter(cage):
                 left = containers(engine)
             assert dead[:12] not in left
             assert {alive[:12], foreign[:12]} <= set(left)
@@ -129,8 +129,8 @@ def test_a_container_of_a_dead_process_is_removed_by_the_next(
 
 def test_a_secret_of_the_program_is_its_own(
     engine: Mapping[str, str],
-    sandbox: ContainerSandbox,
-    cage: Cage,
+    sandbox: ContainerBackend,
+    cage: SandboxSpec,
     tmp_path: Path,
 ) -> None:
     """Neither argument lists, nor what the engine tells about a container, nor a file hold its environment."""
@@ -152,7 +152,7 @@ def test_a_secret_of_the_program_is_its_own(
     play(story())
 
 
-def test_nothing_of_the_engine_or_the_machine_is_seen(sandbox: ContainerSandbox, cage: Cage) -> None:
+def test_nothing_of_the_engine_or_the_machine_is_seen(sandbox: ContainerBackend, cage: SandboxSpec) -> None:
     """No system files of the kernel, no name servers of the operator, no letters, and process 1 is a closed book."""
 
     async def story() -> None:
@@ -166,7 +166,7 @@ def test_nothing_of_the_engine_or_the_machine_is_seen(sandbox: ContainerSandbox,
     play(story())
 
 
-def test_both_filters_of_system_calls_are_in_force(sandbox: ContainerSandbox, cage: Cage) -> None:
+def test_both_filters_of_system_calls_are_in_force(sandbox: ContainerBackend, cage: SandboxSpec) -> None:
     """The engine's list of what is allowed, and ours of what is refused: an engine of another age differs."""
 
     async def story() -> None:
@@ -183,8 +183,8 @@ def test_both_filters_of_system_calls_are_in_force(sandbox: ContainerSandbox, ca
 
 def test_what_survives_its_program_does_not_survive_the_room(
     engine: Mapping[str, str],
-    sandbox: ContainerSandbox,
-    cage: Cage,
+    sandbox: ContainerBackend,
+    cage: SandboxSpec,
 ) -> None:
     """A container ends with its first process; one whose command line was killed ends when the room is left."""
 
@@ -207,20 +207,20 @@ def test_what_survives_its_program_does_not_survive_the_room(
     play(story())
 
 
-def test_the_image_is_made_once(engine: Mapping[str, str], sandbox: ContainerSandbox) -> None:
+def test_the_image_is_made_once(engine: Mapping[str, str], sandbox: ContainerBackend) -> None:
     """It is named by what is in it; a second sandbox finds it there."""
 
     async def story() -> None:
         assert (await sandbox.check()).ok
         before = ask(engine, "image", "ls", "--quiet", "--no-trunc")
-        assert (await ContainerSandbox(None, engine).check()).ok
+        assert (await ContainerBackend(None, engine).check()).ok
         assert ask(engine, "image", "ls", "--quiet", "--no-trunc") == before
         assert containers(engine) == []
 
     play(story())
 
 
-def test_a_check_tells_what_it_is_made_of(sandbox: ContainerSandbox) -> None:
+def test_a_check_tells_what_it_is_made_of(sandbox: ContainerBackend) -> None:
     """The first lines of a run repeat it, with what is not protected."""
     standing = play(sandbox.check())
     assert standing.ok
@@ -229,7 +229,9 @@ def test_a_check_tells_what_it_is_made_of(sandbox: ContainerSandbox) -> None:
     assert standing.unprotected
 
 
-def test_rooms_are_told_apart_by_their_label(engine: Mapping[str, str], sandbox: ContainerSandbox, cage: Cage) -> None:
+def test_rooms_are_told_apart_by_their_label(
+    engine: Mapping[str, str], sandbox: ContainerBackend, cage: SandboxSpec
+) -> None:
     """Leaving one room must not end what runs in another."""
 
     async def story() -> None:
@@ -238,7 +240,7 @@ def test_rooms_are_told_apart_by_their_label(engine: Mapping[str, str], sandbox:
             script = "echo > started; while [ ! -e stop ]; do sleep 0.05; done; echo done"
             running = asyncio.ensure_future(shell(outer, script))
             await asyncio.to_thread(until, (tree / "started").exists, 60)
-            async with sandbox.enter(Cage("gate", cwd=Path("/"))) as inner:
+            async with sandbox.enter(SandboxSpec("gate", cwd=Path("/"))) as inner:
                 assert (await shell(inner, "echo inner")).stdout == b"inner\n"
             labels = ask(engine, "ps", "--format", "{{.Label " + json.dumps(LABEL) + "}}").split()
             assert len(labels) == 1

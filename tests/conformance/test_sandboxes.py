@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bailiwick.fence.backends.bwrap import BwrapSandbox
-from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.cgroups import Ground
-from bailiwick.fence.port import Sandbox
+from bailiwick.fence.backends.bwrap import BwrapBackend
+from bailiwick.fence.backends.none import NoSandboxBackend
+from bailiwick.fence.cgroups import CgroupRoots
+from bailiwick.fence.port import SandboxBackend
 from bailiwick.testing.sandbox_conformance import SandboxConformance
 from tests.needs import need
 
@@ -15,17 +15,17 @@ from tests.needs import need
 class TestBwrap(SandboxConformance):
     """The suite, with bubblewrap."""
 
-    def sandbox(self, tmp_path: Path) -> Sandbox:
+    def sandbox(self, tmp_path: Path) -> SandboxBackend:
         need("sandbox")
-        return BwrapSandbox()
+        return BwrapBackend()
 
 
 class TestBwrapWithoutControlGroups(SandboxConformance):
     """The suite, on a machine that lets us make no control groups."""
 
-    def sandbox(self, tmp_path: Path) -> Sandbox:
+    def sandbox(self, tmp_path: Path) -> SandboxBackend:
         need("sandbox")
-        return BwrapSandbox(ground=Ground())
+        return BwrapBackend(ground=CgroupRoots())
 
 
 class TestNone(SandboxConformance):
@@ -34,5 +34,5 @@ class TestNone(SandboxConformance):
     isolates = False
     bounds = False
 
-    def sandbox(self, tmp_path: Path) -> Sandbox:
-        return NoSandbox(tmp_path / "scratch")
+    def sandbox(self, tmp_path: Path) -> SandboxBackend:
+        return NoSandboxBackend(tmp_path / "scratch")

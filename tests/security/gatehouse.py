@@ -13,8 +13,8 @@ from pathlib import Path
 from bailiwick.clock import SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
-from bailiwick.fence.service import Fence, open_fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.service import Sandboxes, open_fence
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import Report
 from bailiwick.gate.opening import gate_for
 from bailiwick.gate.service import Ask, GatePlaces, run_gate
@@ -90,8 +90,8 @@ class Gatehouse:
             "HOME": str(self.folder),
         })  # fmt: skip
         config = load_config(repository, {}, environment=environment)
-        fence: Fence = await open_fence(config, attended=True, environment=environment)
-        vault = await Vault.open(config.paths.state, repository, environment=environment)
+        fence: Sandboxes = await open_fence(config, attended=True, environment=environment)
+        vault = await GitStore.open(config.paths.state, repository, environment=environment)
         self._count += 1
         work = self.folder / f"work-{self._count}"
         await vault.resolve(commit)

@@ -12,15 +12,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.fence.cage import INNER, MB, Bind, Cage, Limits
-from bailiwick.fence.port import Sandbox
+from bailiwick.fence.cage import INNER, MB, Bind, SandboxLimits, SandboxSpec
+from bailiwick.fence.port import SandboxBackend
 from bailiwick.ids import Json
 from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 from tests.security.escapes import PRELUDE, Attempt
 
-TIGHT = Limits(memory=192 * MB, processes=64, open_files=256, file_size=64 * MB, tmp=64 * MB)
+TIGHT = SandboxLimits(memory=192 * MB, processes=64, open_files=256, file_size=64 * MB, tmp=64 * MB)
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -104,12 +104,12 @@ async def open_host(folder: Path) -> AsyncIterator[Host]:
         host.close()
 
 
-async def attempt(host: Host, sandbox: Sandbox, tried: Attempt) -> Verdict:
+async def attempt(host: Host, sandbox: SandboxBackend, tried: Attempt) -> Verdict:
     """Run an attempt inside; the secret is also in an open file of ours that children would inherit."""
     mark = secrets.token_hex(8)
     venv = host.tree / ".venv"
     venv.mkdir(exist_ok=True)
-    cage = Cage(
+    cage = SandboxSpec(
         "agent", (Bind(host.tree, INNER, write=True), Bind(host.folder / "environment", INNER / ".venv")), limits=TIGHT
     )
     handle = os.open(host.state / "keys/audit.key", os.O_RDONLY)

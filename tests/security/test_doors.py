@@ -14,11 +14,11 @@ import pytest
 from bailiwick.agents.broker.grants import Grant, Upstream
 from bailiwick.agents.broker.server import Broker
 from bailiwick.agents.prices import free
-from bailiwick.fence.backends.bwrap import BwrapSandbox
-from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage
-from bailiwick.fence.egress import Egress
+from bailiwick.fence.backends.bwrap import BwrapBackend
+from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxSpec
+from bailiwick.fence.egress import EgressProxy
 from bailiwick.fence.egress_hosts import AllowList
-from bailiwick.fence.port import Room
+from bailiwick.fence.port import Sandbox
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 from bailiwick.testing.model_server import ModelServer, Say
 
@@ -39,7 +39,7 @@ BODY = '{"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content":
 class House:
     """A sandbox with both doors, who answers there, and what was refused."""
 
-    room: Room
+    room: Sandbox
     broker: Broker
     grant: Grant
     refused: list[tuple[str, str]] = field(default_factory=list)
@@ -66,7 +66,7 @@ async def open_house(folder: Path) -> AsyncIterator[House]:
     tree.mkdir()
     broker = Broker()
     refused: list[tuple[str, str]] = []
-    egress = Egress(AllowList.of(["files.example"]), lambda host, why: refused.append((host, why)))
+    egress = EgressProxy(AllowList.of(["files.example"]), lambda host, why: refused.append((host, why)))
     tasks: list[asyncio.Future[object]] = []
 
     def on_door(name: str, listening: socket.socket) -> None:
@@ -76,8 +76,8 @@ async def open_house(folder: Path) -> AsyncIterator[House]:
     async with ModelServer({"scene": [Say("Hello.")] * 3}) as server:
         await broker.start()
         grant = broker.grant("turn", Upstream(server.url("scene"), {"x-api-key": "real-key"}), price=free)
-        cage = Cage("agent", (Bind(tree, INNER, write=True),), doors=("model", "egress"))
-        async with BwrapSandbox().enter(cage, on_door) as room:
+        cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=("model", "egress"))
+        async with BwrapBackend().enter(cage, on_door) as room:
             yield House(room, broker, grant, refused)
         await egress.close()
         await broker.close()

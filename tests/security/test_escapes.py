@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.backends.bwrap import BwrapSandbox
-from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.port import Sandbox
+from bailiwick.fence.backends.bwrap import BwrapBackend
+from bailiwick.fence.backends.none import NoSandboxBackend
+from bailiwick.fence.port import SandboxBackend
 from tests.security.escapes import ATTEMPTS, Attempt
 from tests.security.prison import Verdict, attempt, open_host
 
@@ -19,9 +19,9 @@ SHOWN_ANYWHERE = ("the-database", "the-signing-key", "write-the-canary", "our-lo
 
 
 @pytest.fixture(scope="session")
-def bwrap() -> BwrapSandbox:
+def bwrap() -> BwrapBackend:
     """The sandbox under test; one that does not work here is a failure where CI says so, else a loud skip."""
-    box = BwrapSandbox()
+    box = BwrapBackend()
     standing = asyncio.run(box.check())
     if not standing.ok:
         if os.environ.get("CI") == "true":
@@ -30,7 +30,7 @@ def bwrap() -> BwrapSandbox:
     return box
 
 
-def tried(folder: Path, sandbox: Sandbox, how: Attempt) -> tuple[Verdict, str]:
+def tried(folder: Path, sandbox: SandboxBackend, how: Attempt) -> tuple[Verdict, str]:
     """How an attempt ended, and the canary afterwards."""
 
     async def main() -> Verdict:
@@ -41,7 +41,7 @@ def tried(folder: Path, sandbox: Sandbox, how: Attempt) -> tuple[Verdict, str]:
 
 
 @pytest.mark.parametrize("how", ATTEMPTS, ids=lambda how: how.name)
-def test_nothing_gets_out_of_bwrap(how: Attempt, bwrap: BwrapSandbox, tmp_path: Path) -> None:
+def test_nothing_gets_out_of_bwrap(how: Attempt, bwrap: BwrapBackend, tmp_path: Path) -> None:
     """An agent is not trusted: no secret is read, nothing outside is written, nobody is reached, nothing is left."""
     found, canary = tried(tmp_path, bwrap, how)
     assert "ESCAPED" not in found.text, found.text
@@ -60,5 +60,5 @@ def test_there_are_enough_ways_out() -> None:
 @pytest.mark.parametrize("how", [how for how in ATTEMPTS if how.name in SHOWN_ANYWHERE], ids=lambda how: how.name)
 def test_without_a_sandbox_the_same_attempts_get_through(how: Attempt, tmp_path: Path) -> None:
     """An attempt that could never succeed would prove nothing."""
-    found, canary = tried(tmp_path, NoSandbox(), how)
+    found, canary = tried(tmp_path, NoSandboxBackend(), how)
     assert "ESCAPED" in found.text or found.knocked or canary != "whole", found.text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.backends.container import ContainerSandbox
+from bailiwick.fence.backends.container import ContainerBackend
 from tests.conformance.docker_engine import engine
 from tests.security.escapes import ATTEMPTS, Attempt
 from tests.security.prison import attempt, open_host
@@ -25,7 +25,7 @@ def test_nothing_gets_out_of_a_container(how: Attempt, engine: Mapping[str, str]
         scratch = tmp_path / "scratch"
         scratch.mkdir()
         async with open_host(tmp_path / "host") as host:
-            found = await attempt(host, ContainerSandbox(scratch, engine), how)
+            found = await attempt(host, ContainerBackend(scratch, engine), how)
         assert "ESCAPED" not in found.text, found.text
         assert "Traceback" not in found.text, found.text
         assert not found.knocked, "one of our listeners was reached"

@@ -17,7 +17,7 @@ import pytest
 
 from bailiwick.clock import ManualClock
 from bailiwick.fence.git import GitFailed
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktrees
 from bailiwick.testing.git_server import GitServer
 from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
@@ -269,14 +269,14 @@ def _trap(tmp_path: Path, tree: Path) -> Trap:
 
 
 def _worktree(scene: Scene) -> Path:
-    async def story(vault: Vault) -> Path:
+    async def story(vault: GitStore) -> Path:
         base = await vault.resolve("HEAD")
         return (await Worktrees(scene.state, ManualClock()).make(vault, "run", base, "agent/x")).tree
 
     return scene.run(story)
 
 
-async def _use(vault: Vault, scene: Scene, tree: Path, server: GitServer) -> str:
+async def _use(vault: GitStore, scene: Scene, tree: Path, server: GitServer) -> str:
     """Everything that we ever do with a tree of an agent; the difference to its base."""
     base = await vault.resolve("HEAD")
     taken = await vault.survey(tree)
@@ -337,7 +337,7 @@ def test_a_configured_work_tree_does_not_lead_us_elsewhere(tmp_path: Path, scene
     (secret / "key").write_text("secret\n")
     trap.config("[core]", f"worktree = {secret}")
 
-    async def story(vault: Vault) -> tuple[str, ...]:
+    async def story(vault: GitStore) -> tuple[str, ...]:
         return await vault.files(await vault.snapshot(trap.tree))
 
     assert scene.run(story) == (".gitignore", "README.md", "src/a.py", "src/b.py")
@@ -353,7 +353,7 @@ def test_replaced_objects_do_not_change_what_people_see(tmp_path: Path, scene: S
         scene.git("replace", good, evil, cwd=where)
         assert scene.git("show", f"{base}:src/a.py", cwd=where) == "evil()"
 
-    async def story(vault: Vault) -> tuple[bytes | None, bytes | None, str]:
+    async def story(vault: GitStore) -> tuple[bytes | None, bytes | None, str]:
         found = await Worktrees(scene.state, ManualClock()).list()
         tree = await vault.snapshot(found[0].tree)
         return await vault.blob(base, "src/a.py"), await vault.blob(tree, "src/a.py"), await vault.diff(base, tree)
@@ -372,7 +372,7 @@ def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: Scene) -> N
     scene.git("cat-file", "-e", hidden, cwd=trap.tree)
     scene.git("update-ref", "refs/heads/agent/x", hidden, cwd=trap.tree)
 
-    async def story(vault: Vault) -> bool:
+    async def story(vault: GitStore) -> bool:
         await vault.snapshot(trap.tree)
         done = await vault.git.run("cat-file", "-e", hidden, call=vault.objects.call())
         return done.code == 0
@@ -384,7 +384,7 @@ def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: Scene) -> N
 def test_the_vault_has_no_way_to_run_anything(scene: Scene) -> None:
     """No hooks, no filters, no includes, no alternates: there is nothing in it to be told by."""
 
-    async def story(vault: Vault) -> tuple[Path, str]:
+    async def story(vault: GitStore) -> tuple[Path, str]:
         await vault.resolve("HEAD")
         return vault.git_dir, await vault.git.line(
             "config", "--local", "--list", "--name-only", call=vault.objects.call()

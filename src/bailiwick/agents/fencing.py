@@ -18,12 +18,12 @@ from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles
 from bailiwick.clock import SystemClock
 from bailiwick.config.paths import make_private
-from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, Cage, Limits
+from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxLimits, SandboxSpec
 from bailiwick.fence.disk import reclaim, size_words, watch_disk
 from bailiwick.fence.environments import bin_folders, binds_of, tool_variables
 from bailiwick.fence.ownership import give_back, uid_of
-from bailiwick.fence.port import Room
-from bailiwick.fence.service import Fence, written
+from bailiwick.fence.port import Sandbox
+from bailiwick.fence.service import Sandboxes, written
 from bailiwick.fence.toolchains import binds_for, inner_program, resolve_program
 from bailiwick.ids import Json, digest
 from bailiwick.runtime.proc import plain_line
@@ -68,7 +68,7 @@ class Stay:
 class Fencing:
     """Puts turns behind the fence."""
 
-    fence: Fence
+    fence: Sandboxes
     state: Path
     cache: Path
     allow: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Fencing:
     @asynccontextmanager
     async def around(
         self, access: Access, stay: Stay, files: tuple[Path, ...], brokerage: Brokerage | None
-    ) -> AsyncIterator[tuple[Turn, Room]]:
+    ) -> AsyncIterator[tuple[Turn, Sandbox]]:
         """A room for the programs of a turn that was dressed, and the turn as it is seen from inside."""
         turn = access.turn
         scratch = Path(turn.env["TMPDIR"])
@@ -156,12 +156,12 @@ class Fencing:
             stack.callback(watch.cancel)
             yield self._seen(access, stay), room
 
-    def _return(self, folder: Path, cage: Cage, owner: int) -> None:
+    def _return(self, folder: Path, cage: SandboxSpec, owner: int) -> None:
         """Give a person's own directory back to them: as root it belonged to the sandbox's user for the turn."""
         if os.geteuid() == 0 and self.isolates and not folder.is_relative_to(self.state):
             give_back(folder, uid_of(cage), owner)
 
-    def _cage(self, turn: Turn, stay: Stay, files: tuple[Path, ...], doors: tuple[str, ...]) -> Cage:
+    def _cage(self, turn: Turn, stay: Stay, files: tuple[Path, ...], doors: tuple[str, ...]) -> SandboxSpec:
         """A worktree lies where its environment was prepared for; any other directory where it is on the host."""
         own = (Path(turn.env["HOME"]), Path(turn.env["TMPDIR"]))
         logins = [Path(value) for name, value in turn.env.items() if name in _LOGIN_FOLDERS and Path(value).is_dir()]
@@ -217,12 +217,12 @@ class _Doorman:
             self.stack.callback(self.brokerage.hang_up, listening)
             self.fencing.begin(self.brokerage.listen(listening))
         elif name == "egress":
-            from bailiwick.fence.egress import Egress, Parent
+            from bailiwick.fence.egress import EgressProxy, UpstreamProxy
             from bailiwick.fence.egress_hosts import AllowList
 
             fencing = self.fencing
             allowed = AllowList.of(fencing.allow, [host for host in self.hosts if host not in fencing.allow])
-            proxy = Egress(allowed, self._refused, Parent(fencing.proxy, fencing.no_proxy))
+            proxy = EgressProxy(allowed, self._refused, UpstreamProxy(fencing.proxy, fencing.no_proxy))
             self.stack.push_async_callback(proxy.close)
             self.fencing.begin(proxy.serve(listening))
         else:
@@ -246,7 +246,7 @@ class _Filled:
     """
 
     paths: tuple[Path, ...]
-    limits: Limits
+    limits: SandboxLimits
     stay: Stay
     state: Path
     why: str = ""

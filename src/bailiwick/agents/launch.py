@@ -16,7 +16,7 @@ from typing import Self
 from bailiwick.agents.port import AgentEvent, Emit, ToolBegan, ToolEnded
 from bailiwick.agents.streams import Bounds, Lines
 from bailiwick.fence.cage import OURS
-from bailiwick.fence.port import Room
+from bailiwick.fence.port import Sandbox
 from bailiwick.runtime.kinds import Command, Exit, Why
 from bailiwick.runtime.proc import run_process
 
@@ -48,7 +48,7 @@ class Launcher:
         marks: Mapping[str, str] | None = None,
         bounds: Bounds | None = None,
         on_pid: Callable[[int], None] | None = None,
-        room: Room | None = None,
+        room: Sandbox | None = None,
     ) -> None:
         self._room = room
         self._clocks = clocks
@@ -128,7 +128,7 @@ class Launcher:
             command.argv, command.env, timeout=command.timeout, keep=command.keep, stdin=command.stdin
         )
 
-    def enter(self, room: Room) -> None:
+    def enter(self, room: Sandbox) -> None:
         """Start the programs of this turn in a sandbox from now on."""
         self._room = room
 

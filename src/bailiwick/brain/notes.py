@@ -22,7 +22,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.repository import is_work_tree
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place
-from bailiwick.fence.git import Call, Git, GitFailed
+from bailiwick.fence.git import Git, GitFailed, GitOptions
 from bailiwick.fence.locks import held
 
 OWN = ".brain"
@@ -168,7 +168,7 @@ class Keeper:
         except OSError as error:
             raise _unusable(self.folder.root, "written", error) from error
         if not is_work_tree(self.folder.root):
-            await self._git().out("init", "-q", "-b", "main", str(self.folder.root), call=Call())
+            await self._git().out("init", "-q", "-b", "main", str(self.folder.root), call=GitOptions())
 
     async def save(self, files: Mapping[str, bytes], message: str, at: float) -> tuple[str, str]:
         """Replace files, durably, and commit them with what a crash left; gives the commit, or "" and why none is made.
@@ -240,15 +240,15 @@ class Keeper:
             return
         if loose > _LOOSE:
             settings = {"gc.auto": "6700", "gc.autoDetach": "false"}
-            await git.run("gc", "-q", "--auto", call=Call(cwd=self.folder.root, config=settings))
+            await git.run("gc", "-q", "--auto", call=GitOptions(cwd=self.folder.root, config=settings))
 
     def _git(self) -> Git:
         return Git(self.environment.text("PATH") or os.defpath)
 
-    def _call(self, at: float = 0.0) -> Call:
+    def _call(self, at: float = 0.0) -> GitOptions:
         names = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
                  for what, value in zip(("NAME", "EMAIL", "DATE"), (*AUTHOR, iso(at)), strict=True)}  # fmt: skip
-        return Call(cwd=self.folder.root, env=names | {"GIT_CEILING_DIRECTORIES": str(self.folder.root.parent)})
+        return GitOptions(cwd=self.folder.root, env=names | {"GIT_CEILING_DIRECTORIES": str(self.folder.root.parent)})
 
 
 def _sort_out(here: str, entries: Iterable[os.DirEntry[str]], files: dict[str, Stamp], folders: list[str]) -> None:

@@ -16,7 +16,7 @@ from bailiwick.runtime.kinds import NodeKind
 
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.service import Sandboxes
     from bailiwick.gate.port import Judge
     from bailiwick.secrets.service import Coverage
     from bailiwick.skills.service import Skills
@@ -40,7 +40,7 @@ class Household:
     subscribed: Callable[[str], bool] = lambda _backend: False
     _skills: Callable[[Household], Skills] | None = field(default=None)
     _judge: Callable[[], Judge] | None = field(default=None)
-    _fence: Fence | None = field(default=None)
+    _fence: Sandboxes | None = field(default=None)
     _coverage: Coverage | None = field(default=None)
 
     @property
@@ -90,7 +90,7 @@ class Household:
         found.redact = self.coverage.text
         return found
 
-    async def fence(self) -> Fence:
+    async def fence(self) -> Sandboxes:
         """The fence around what is not trusted. Raises `NotReady` where it can't be had."""
         if self._fence is None:
             from bailiwick.fence.service import open_fence

@@ -40,7 +40,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """What a sandbox may use at most: bytes of memory, processes, open files, bytes in one file, of /tmp and in all."""
 
     memory: int = 4 * GB
@@ -54,7 +54,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Cage:
+class SandboxSpec:
     """One sandbox: what is bound into it (later binds lie on top), where its process starts, which doors it has.
 
     `home` is a directory of the host that is its HOME; without one the home is empty and gone at the end. `doors` are
@@ -67,7 +67,7 @@ class Cage:
     cwd: Path = INNER
     home: Path | None = None
     doors: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
     owner: str = ""
 
 
@@ -83,7 +83,7 @@ def port_of(door: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SandboxStatus:
     """Whether a kind of sandbox can be used here, in words; what it does not protect; how to get it."""
 
     ok: bool

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bailiwick.fence.cage import Limits
+from bailiwick.fence.cage import SandboxLimits
 
 CONTROLLERS = ("memory", "pids", "cpu")
 AROUND = 4
@@ -29,7 +29,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CgroupRoots:
     """Where groups can be made: the directory for each controller that there is. Empty: nowhere."""
 
     version: Literal[1, 2] = 2
@@ -41,7 +41,7 @@ class Ground:
         return tuple(self.folders or ())
 
 
-def find_ground(mounts: str | None = None, own: str | None = None) -> Ground:
+def find_ground(mounts: str | None = None, own: str | None = None) -> CgroupRoots:
     """Look where this process may make groups; the texts are those of /proc/self/mountinfo and /proc/self/cgroup."""
     mounts = _read(Path("/proc/self/mountinfo")) if mounts is None else mounts
     own = _read(Path("/proc/self/cgroup")) if own is None else own
@@ -52,11 +52,11 @@ def find_ground(mounts: str | None = None, own: str | None = None) -> Ground:
             if kind == "cgroup2" and number == "0" and not names:
                 second = _delegated(point, _below(point, root, path))
                 if second is not None:
-                    return Ground(2, dict.fromkeys(_given(second), second))
+                    return CgroupRoots(2, dict.fromkeys(_given(second), second))
             elif kind == "cgroup" and names and set(names.split(",")) <= set(options):
                 folder = _below(point, root, path)
                 first.update({n: folder for n in names.split(",") if n in CONTROLLERS and _usable(folder)})
-    return Ground(1, {name: first[name] for name in CONTROLLERS if name in first})
+    return CgroupRoots(1, {name: first[name] for name in CONTROLLERS if name in first})
 
 
 def _cgroup_mounts(text: str) -> Iterator[tuple[Path, str, str, list[str]]]:
@@ -100,7 +100,7 @@ def _delegated(point: Path, own: Path) -> Path | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Cgroup:
     """The groups of one sandbox, one directory for each hierarchy."""
 
     version: Literal[1, 2]
@@ -165,13 +165,13 @@ class Group:
         return not left
 
 
-def make_group(ground: Ground, label: str, limits: Limits) -> Group | None:
+def make_group(ground: CgroupRoots, label: str, limits: SandboxLimits) -> Cgroup | None:
     """Make the groups of a sandbox, bounded; None where none can be made. Raises `OSError` where that fails midway."""
     if not ground.folders:
         return None
     name = _NAME.format(pid=os.getpid(), label=label)
     used = {n: folder / name for n, folder in ground.folders.items() if n != "cpu" or limits.cpus is not None}
-    group = Group(ground.version, used)
+    group = Cgroup(ground.version, used)
     try:
         for folder in dict.fromkeys(group.folders.values()):
             folder.mkdir()
@@ -185,7 +185,7 @@ def make_group(ground: Ground, label: str, limits: Limits) -> Group | None:
     return group
 
 
-def _settings(version: int, controller: str, limits: Limits) -> Iterator[tuple[str, str]]:
+def _settings(version: int, controller: str, limits: SandboxLimits) -> Iterator[tuple[str, str]]:
     match version, controller:
         case 1, "memory":
             yield "memory.limit_in_bytes", str(limits.memory)
@@ -205,7 +205,7 @@ def _settings(version: int, controller: str, limits: Limits) -> Iterator[tuple[s
             return
 
 
-def sweep(ground: Ground) -> int:
+def sweep(ground: CgroupRoots) -> int:
     """Remove empty groups whose makers are gone: a maker that was killed could not. How many there were."""
     count = 0
     for folder in dict.fromkeys((ground.folders or {}).values()):

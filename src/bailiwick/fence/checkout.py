@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bailiwick.fence.git import Call, file_url
+from bailiwick.fence.git import GitOptions, file_url
 from bailiwick.fence.publish import branch_ref
-from bailiwick.fence.vault import ATTRIBUTES, Vault
+from bailiwick.fence.vault import ATTRIBUTES, GitStore
 
 DEPTH = 200
 """How many commits of history an agent can look at."""
@@ -15,7 +15,7 @@ DEPTH = 200
 _SPECIAL = re.compile(r"([\\*?\[\]!# ])")
 
 
-async def make_tree(vault: Vault, tree: Path, commit: str, branch: str, prepared: tuple[str, ...]) -> None:
+async def make_tree(vault: GitStore, tree: Path, commit: str, branch: str, prepared: tuple[str, ...]) -> None:
     """Fill a new directory: the files, the last commits, the branch checked out and clean; no remote, no login.
 
     This is the only time that we run git on such a `.git`: the agent has not seen it yet.
@@ -25,7 +25,7 @@ async def make_tree(vault: Vault, tree: Path, commit: str, branch: str, prepared
     await vault.checkout(commit, tree)
     own = tree / ".git"
     await git.out("init", "--quiet", "--template=", f"--object-format={vault.source.object_format}", str(tree))
-    call = Call(git_dir=own, work_tree=tree, transports=("file",), config={"fetch.unpackLimit": "1"})
+    call = GitOptions(git_dir=own, work_tree=tree, transports=("file",), config={"fetch.unpackLimit": "1"})
     options = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet", f"--depth={DEPTH}")
     await git.out("fetch", *options, git.serving, file_url(vault.git_dir), f"{commit}:{ref}", call=call)
     await git.out("symbolic-ref", "HEAD", ref, call=call)

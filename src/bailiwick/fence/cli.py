@@ -15,8 +15,8 @@ from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:
-    from bailiwick.fence.cage import Standing
-    from bailiwick.fence.selftest import Probe
+    from bailiwick.fence.cage import SandboxStatus
+    from bailiwick.fence.selftest import EscapeProbe
 
 NOT_READY = 8
 
@@ -32,8 +32,8 @@ class Looked:
 
     name: str
     chosen: bool
-    standing: Standing
-    probes: tuple[Probe, ...] = ()
+    standing: SandboxStatus
+    probes: tuple[EscapeProbe, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
@@ -71,7 +71,7 @@ def check(*, as_json: bool) -> int:
 
 async def _look(config: Config, profile: str) -> list[Looked]:
     from bailiwick.fence.selftest import self_test
-    from bailiwick.fence.service import PROFILES, Fence, make_sandbox, make_scratch
+    from bailiwick.fence.service import PROFILES, Sandboxes, make_sandbox, make_scratch
     from bailiwick.fence.toolchains import Toolchains
 
     scratch = make_scratch(config)
@@ -81,17 +81,17 @@ async def _look(config: Config, profile: str) -> list[Looked]:
         standing = await box.check()
         chosen = standing.ok and profile in ("auto", name) and not any(looked.chosen for looked in found)
         try:
-            probes = tuple(await self_test(Fence(box, Toolchains(), scratch))) if standing.ok else ()
+            probes = tuple(await self_test(Sandboxes(box, Toolchains(), scratch))) if standing.ok else ()
         except NotReady as error:
             probes = _failed(error)
         found.append(Looked(name, chosen, standing, probes))
     return found
 
 
-def _failed(error: NotReady) -> tuple[Probe, ...]:
-    from bailiwick.fence.selftest import Probe
+def _failed(error: NotReady) -> tuple[EscapeProbe, ...]:
+    from bailiwick.fence.selftest import EscapeProbe
 
-    return (Probe("self-test", protected=False, found=error.what),)
+    return (EscapeProbe("self-test", protected=False, found=error.what),)
 
 
 def _show(looked: Looked) -> None:

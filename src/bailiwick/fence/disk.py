@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from bailiwick.fence.cage import OURS, Limits
+from bailiwick.fence.cage import OURS, SandboxLimits
 from bailiwick.runtime.kinds import Exit
 
 EVERY = 1.0
@@ -30,7 +30,7 @@ COARSE = 0.1
 """Seconds by which the time of a file may lag behind the clock."""
 
 
-class Usage(NamedTuple):
+class DiskUsage(NamedTuple):
     """Bytes on disk and files of some trees; `whole` is False where the look ended at a limit."""
 
     bytes: int
@@ -38,7 +38,7 @@ class Usage(NamedTuple):
     whole: bool = True
 
 
-def measure(paths: Iterable[Path], limits: Limits) -> Usage:
+def measure(paths: Iterable[Path], limits: SandboxLimits) -> DiskUsage:
     """What trees take, without following links; ends as soon as a limit is passed."""
     size = count = 0
     folders = [os.fspath(path) for path in paths]
@@ -49,8 +49,8 @@ def measure(paths: Iterable[Path], limits: Limits) -> Usage:
             if below:
                 folders.append(below)
             if size > limits.disk or count > limits.inodes:
-                return Usage(size, count, whole=False)
-    return Usage(size, count)
+                return DiskUsage(size, count, whole=False)
+    return DiskUsage(size, count)
 
 
 def _look(folder: str) -> Iterator[tuple[int, str]]:
@@ -70,13 +70,13 @@ def _look(folder: str) -> Iterator[tuple[int, str]]:
 class Growth:
     """How fast trees grow, told from one look to the next."""
 
-    limits: Limits
-    last: Usage | None = None
+    limits: SandboxLimits
+    last: DiskUsage | None = None
     at: float = 0.0
     seconds: float = float("inf")
     """Until a limit is passed, if it goes on like this."""
 
-    def see(self, used: Usage, now: float) -> None:
+    def see(self, used: DiskUsage, now: float) -> None:
         """Take a look's outcome."""
         if self.last is not None and now > self.at:
             spans = (
@@ -99,7 +99,7 @@ class Growth:
         return self.seconds < SOONEST + 2 * took
 
 
-async def watch_disk(paths: tuple[Path, ...], limits: Limits, on_over: Callable[[str], None]) -> None:
+async def watch_disk(paths: tuple[Path, ...], limits: SandboxLimits, on_over: Callable[[str], None]) -> None:
     """Look about every second, more often near a limit, until cancelled; say once, in words, that one is passed."""
     growth = Growth(limits)
     while paths:
@@ -113,7 +113,7 @@ async def watch_disk(paths: tuple[Path, ...], limits: Limits, on_over: Callable[
         await asyncio.sleep(growth.pause(took))
 
 
-def over(used: Usage, limits: Limits) -> str:
+def over(used: DiskUsage, limits: SandboxLimits) -> str:
     """Which limit was passed, or is about to be."""
     if used.whole:
         done = f"it wrote {size_words(used.bytes)} and {used.files} files so fast that it would pass the limit of a "
@@ -133,7 +133,7 @@ def size_words(size: int) -> str:
     return f"{size / 10**9:.3g} GB" if size >= 10**9 else f"{size / 10**6:.3g} MB"
 
 
-def reclaim(paths: Iterable[Path], limits: Limits, since: float) -> Usage:
+def reclaim(paths: Iterable[Path], limits: SandboxLimits, since: float) -> DiskUsage:
     """Remove what was written since a time until little of it is left; gives what that took.
 
     Large files go first, then crowded directories, then everything that is new; what was there before stays, and so
@@ -151,10 +151,10 @@ def reclaim(paths: Iterable[Path], limits: Limits, since: float) -> Usage:
         left = _remove(folders, since, removes, freed)
         if left.bytes <= limits.disk // KEPT and left.files <= limits.inodes // KEPT:
             break
-    return Usage(freed[0], freed[1])
+    return DiskUsage(freed[0], freed[1])
 
 
-def _remove(folders: list[str], since: float, removes: Callable[[int, int], bool], freed: list[int]) -> Usage:
+def _remove(folders: list[str], since: float, removes: Callable[[int, int], bool], freed: list[int]) -> DiskUsage:
     """Remove the new files that are to go, and new directories that are empty then; gives what new ones are left."""
     size = count = 0
     for top in folders:
@@ -171,7 +171,7 @@ def _remove(folders: list[str], since: float, removes: Callable[[int, int], bool
                     freed[1] += 1
                 except OSError:
                     count += 1
-    return Usage(size, count)
+    return DiskUsage(size, count)
 
 
 def _fresh(folder: str, since: float) -> list[tuple[str, int]]:

@@ -12,7 +12,7 @@ from bailiwick.fence.port import OnDoor
 _NAMES = 4096
 
 
-class Link:
+class ListenerChannel:
     """Hands each listener that comes over a connected socket to `on_door`, until the other end or we close it.
 
     A shim sends before the program starts and then closes its end, so nothing that comes was made by the program.
@@ -50,7 +50,7 @@ class Link:
             self._near = None
 
 
-def make_link(on_door: OnDoor) -> tuple[Link, int]:
+def make_link(on_door: OnDoor) -> tuple[ListenerChannel, int]:
     """A link for a shim that inherits its end, and the number of that end, which is the caller's to close."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return Link(near, on_door), far.detach()
+    return ListenerChannel(near, on_door), far.detach()

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from bailiwick.errors import UsageError
 from bailiwick.fence import egress_wire as wire
-from bailiwick.fence.egress_hosts import AllowList, BadHost, Target, bypasses, parse_address, parse_target
+from bailiwick.fence.egress_hosts import AllowList, BadHost, HostPort, bypasses, parse_address, parse_target
 
 MAX_CONNECTIONS = 128
 HEAD_SECONDS = 10.0
@@ -34,7 +34,7 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ProxyTimeouts:
     """The clocks of a proxy, in seconds, and how many connections it serves at once."""
 
     head: float = HEAD_SECONDS
@@ -44,13 +44,13 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class UpstreamProxy:
     """The operator's own proxy, if there is one: `http://[user:password@]host[:port]`, and who is reached without."""
 
     url: str = ""
     no_proxy: str = ""
 
-    def serves(self, target: Target) -> bool:
+    def serves(self, target: HostPort) -> bool:
         """Whether a connection to this target goes through it."""
         return bool(self.url) and not bypasses(target.host, self.no_proxy)
 
@@ -95,13 +95,13 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 @dataclass(slots=True)
-class Egress:
+class EgressProxy:
     """A proxy for one sandbox. `on_refused(host, why)` hears of each request that is not carried out."""
 
     allow: AllowList
     on_refused: OnRefused | None = None
-    parent: Parent = field(default_factory=Parent)
-    pace: Pace = field(default_factory=Pace)
+    parent: UpstreamProxy = field(default_factory=UpstreamProxy)
+    pace: ProxyTimeouts = field(default_factory=ProxyTimeouts)
     resolve: Resolve = resolve
     traffic: Traffic = field(default_factory=Traffic)
     _servers: list[asyncio.Server] = field(default_factory=list)
@@ -137,7 +137,7 @@ class Egress:
             return
         self._busy.add(task)
         try:
-            await self._attend(wire.Line(reader, writer))
+            await self._attend(wire.ProxyConnection(reader, writer))
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
             pass  # one of the two sides went away
         except asyncio.CancelledError:
@@ -147,13 +147,13 @@ class Egress:
             self._busy.discard(task)
             await _drop(writer)
 
-    async def _attend(self, inside: wire.Line) -> None:
+    async def _attend(self, inside: wire.ProxyConnection) -> None:
         """One connection: one request, then a tunnel or an answer."""
         try:
             try:
                 async with asyncio.timeout(self.pace.head):
                     request = await wire.read_request(inside.reader)
-            except wire.Malformed as error:
+            except wire.ProxyRequestRefused as error:
                 raise _Refused(error.status, "", str(error)) from None
             target = self._judge(request)
             outside = await self._dial(target, request)
@@ -169,7 +169,7 @@ class Egress:
         finally:
             await _drop(outside.writer)
 
-    def _judge(self, request: wire.Request) -> Target:
+    def _judge(self, request: wire.ProxyRequestHead) -> HostPort:
         """Where a request wants to go, if it may."""
         try:
             target = parse_target(request.authority, None if request.is_tunnel else 80)
@@ -184,26 +184,26 @@ class Egress:
         if self.on_refused is not None:
             self.on_refused(refused.host, refused.why)
 
-    async def _dial(self, target: Target, request: wire.Request) -> wire.Line:
+    async def _dial(self, target: HostPort, request: wire.ProxyRequestHead) -> wire.ProxyConnection:
         """A connection for a target that is allowed: to an address that is, too, or through the operator's proxy."""
         try:
             async with asyncio.timeout(self.pace.dial):
                 if self.parent.serves(target):
                     return await self._through_parent(target, request)
                 return await self._direct(target)
-        except (OSError, asyncio.IncompleteReadError, wire.Malformed) as error:
+        except (OSError, asyncio.IncompleteReadError, wire.ProxyRequestRefused) as error:
             raise _Refused(502, str(target), f"it can't be reached: {str(error) or type(error).__name__}") from None
 
-    async def _direct(self, target: Target) -> wire.Line:
+    async def _direct(self, target: HostPort) -> wire.ProxyConnection:
         failure: OSError = OSError("the name has no address")
         for address in (await self._addresses(target))[:_ADDRESSES]:
             try:
-                return wire.Line(*await asyncio.open_connection(address, target.port, limit=_CHUNK))
+                return wire.ProxyConnection(*await asyncio.open_connection(address, target.port, limit=_CHUNK))
             except OSError as error:
                 failure = error
         raise failure
 
-    async def _addresses(self, target: Target) -> list[str]:
+    async def _addresses(self, target: HostPort) -> list[str]:
         """The addresses to try, each judged; a refusal where the name has only others."""
         if parse_address(target.host) is not None:
             found = [target.host]
@@ -222,7 +222,7 @@ class Egress:
             raise _Refused(403, str(target), f"it is {objections}, which has to be listed by itself (sandbox.allow)")
         return good
 
-    async def _through_parent(self, target: Target, request: wire.Request) -> wire.Line:
+    async def _through_parent(self, target: HostPort, request: wire.ProxyRequestHead) -> wire.ProxyConnection:
         """A connection by way of the operator's proxy, which resolves names; addresses are judged here all the same."""
         address = parse_address(target.host)
         if address is not None and (why := self.allow.objection(target, address)):
@@ -231,7 +231,9 @@ class Egress:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if not parts.hostname or parts.scheme != "http":
             raise OSError("the address of the proxy (network.proxy) can't be used: only http:// is")
-        line = wire.Line(*await asyncio.open_connection(parts.hostname, parts.port or 3128, limit=wire.MAX_HEAD))
+        line = wire.ProxyConnection(
+            *await asyncio.open_connection(parts.hostname, parts.port or 3128, limit=wire.MAX_HEAD)
+        )
         try:
             login = _login(parts.username, parts.password)
             if request.is_tunnel:
@@ -247,7 +249,13 @@ class Egress:
             raise
         return line
 
-    async def _carry(self, request: wire.Request, target: Target, inside: wire.Line, outside: wire.Line) -> None:
+    async def _carry(
+        self,
+        request: wire.ProxyRequestHead,
+        target: HostPort,
+        inside: wire.ProxyConnection,
+        outside: wire.ProxyConnection,
+    ) -> None:
         """Bytes both ways until both sides have ended or neither speaks for long."""
         if request.is_tunnel:
             await inside.send(b"HTTP/1.1 200 Connection established\r\n\r\n")

@@ -25,7 +25,7 @@ class BadHost(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class HostPort:
     """A host, in the one spelling, and a port."""
 
     host: str
@@ -74,16 +74,16 @@ def _parse_v6(text: str) -> str:
     return str(address)
 
 
-def parse_target(text: str, default_port: int | None = None) -> Target:
+def parse_target(text: str, default_port: int | None = None) -> HostPort:
     """`host:port`; without a default the port has to be there. Raises `BadHost`."""
     host, colon, port = text.rpartition(":")
     if not colon or (text.startswith("[") and text.endswith("]")):
         if default_port is None:
             raise BadHost("it has no port")
-        return Target(parse_host(text), default_port)
+        return HostPort(parse_host(text), default_port)
     if not _PORT.fullmatch(port) or int(port) > 65535:
         raise BadHost("its port is not a number from 1 to 65535")
-    return Target(parse_host(host), int(port))
+    return HostPort(parse_host(host), int(port))
 
 
 def parse_address(text: str) -> Address | None:
@@ -137,7 +137,7 @@ class Pattern:
     port: int
     below: bool = False
 
-    def matches(self, target: Target) -> bool:
+    def matches(self, target: HostPort) -> bool:
         """Whether a target is meant."""
         if self.port != target.port:
             return False
@@ -165,11 +165,11 @@ class AllowList:
         """From texts; raises `BadHost` with the text that is none."""
         return cls(tuple(map(_read_pattern, listed)), tuple(map(_read_pattern, public)))
 
-    def allows(self, target: Target) -> bool:
+    def allows(self, target: HostPort) -> bool:
         """Whether a host and port are on the list."""
         return any(pattern.matches(target) for pattern in (*self.listed, *self.public))
 
-    def objection(self, target: Target, address: Address) -> str:
+    def objection(self, target: HostPort, address: Address) -> str:
         """Why an allowed host must not be reached at this address; empty where it may be."""
         trouble = trouble_with(address)
         if not trouble or self._lists(str(address), target.port):
@@ -180,7 +180,7 @@ class AllowList:
 
     def _lists(self, host: str, port: int) -> bool:
         """Whether the operator has listed exactly this host or address."""
-        return any(not pattern.below and pattern.matches(Target(host, port)) for pattern in self.listed)
+        return any(not pattern.below and pattern.matches(HostPort(host, port)) for pattern in self.listed)
 
 
 def _read_pattern(text: str) -> Pattern:

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from bailiwick.fence.cage import Bind
-from bailiwick.fence.egress_hosts import BadHost, Target, parse_host
-from bailiwick.fence.toolchain_trees import Grounds, is_system
+from bailiwick.fence.egress_hosts import BadHost, HostPort, parse_host
+from bailiwick.fence.toolchain_trees import HiddenPaths, is_system
 
 REGISTRIES = (
     "pypi.org",
@@ -70,7 +70,7 @@ def configured_registries(
     variables: Mapping[str, str], home: Path, *, machine: Path = Path("/etc"), hidden: tuple[Path, ...] = ()
 ) -> Registries:
     """Read what pip, uv, npm, Cargo and Go are told by variables and files; what can't be read counts as absent."""
-    found = _Found(Grounds(home, hidden))
+    found = _Found(HiddenPaths(home, hidden))
     config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
     for kind, text in (*_from_variables(variables), *_from_files(variables, home, config, machine)):
         found.add(kind, text)
@@ -141,7 +141,7 @@ def _cargo(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 class _Found:
     """Gathers addresses by what they are for."""
 
-    def __init__(self, grounds: Grounds) -> None:
+    def __init__(self, grounds: HiddenPaths) -> None:
         self._grounds = grounds
         self._hosts: dict[str, None] = {}
         self._binds: dict[Path, Bind] = {}
@@ -176,7 +176,7 @@ class _Found:
             host = parse_host(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
         except (BadHost, ValueError):
             return ""
-        target = Target(host, port)
+        target = HostPort(host, port)
         self._hosts[str(target)] = None
         if parts.username is not None:
             self._logins[host] = None

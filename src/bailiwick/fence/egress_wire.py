@@ -6,7 +6,7 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from bailiwick.fence.egress_hosts import HTTP, Target
+from bailiwick.fence.egress_hosts import HTTP, HostPort
 
 MAX_HEAD = 16 * 1024
 """Bytes that a request may take up to its empty line."""
@@ -30,7 +30,7 @@ _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\
 _HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade", "host", "content-length", "expect"})
 
 
-class Malformed(Exception):
+class ProxyRequestRefused(Exception):
     """What came is not a request we serve, or not an answer; `status` is the answer to it."""
 
     def __init__(self, what: str, status: int = 400) -> None:
@@ -39,7 +39,7 @@ class Malformed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProxyConnection:
     """Both directions of a connection."""
 
     reader: asyncio.StreamReader
@@ -52,7 +52,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Request:
+class ProxyRequestHead:
     """The head of a request: a tunnel's, or a plain one with the path, fields and length of its body.
 
     `prefix` and `extra` are what another proxy needs before the path and among the fields.
@@ -71,7 +71,7 @@ class Request:
         """Whether bytes are carried unread."""
         return self.method == "CONNECT"
 
-    def forwarded(self, target: Target) -> bytes:
+    def forwarded(self, target: HostPort) -> bytes:
         """The head for the host itself: one connection, one request, no field that is only between neighbours."""
         host = target.host if target.port == HTTP else str(target)
         head = [f"{self.method} {self.prefix}{self.path} HTTP/1.1", f"host: {host}", "connection: close"]
@@ -85,32 +85,32 @@ def _is_proxys(name: str) -> bool:
     return name.lower().startswith("proxy-")
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request:
-    """The next request; raises `Malformed`, `TimeoutError`, or `IncompleteReadError` where there is none."""
+async def read_request(reader: asyncio.StreamReader) -> ProxyRequestHead:
+    """The next request; raises `ProxyRequestRefused`, `TimeoutError`, or `IncompleteReadError` where there is none."""
     lines = await _read_head(reader)
     try:
         method, target, version = lines[0].split(" ")
     except ValueError:
-        raise Malformed("not a request") from None
+        raise ProxyRequestRefused("not a request") from None
     if version not in ("HTTP/1.1", "HTTP/1.0"):
-        raise Malformed("not HTTP/1.1", 505)
+        raise ProxyRequestRefused("not HTTP/1.1", 505)
     fields = tuple(_field(line) for line in lines[1:])
     if method == "CONNECT":
-        return Request(method, target, "", fields)
+        return ProxyRequestHead(method, target, "", fields)
     if method not in _PLAIN:
-        raise Malformed("only CONNECT and plain requests are served", 405)
+        raise ProxyRequestRefused("only CONNECT and plain requests are served", 405)
     found = _TARGET.fullmatch(target)
     if found is None:
-        raise Malformed("only CONNECT and requests for http:// are served")
+        raise ProxyRequestRefused("only CONNECT and requests for http:// are served")
     path = found[2] or "/"
-    return Request(method, found[1], path if path.startswith("/") else f"/{path}", fields, _length(fields))
+    return ProxyRequestHead(method, found[1], path if path.startswith("/") else f"/{path}", fields, _length(fields))
 
 
 async def read_status(reader: asyncio.StreamReader) -> int:
-    """The status of an answer, its head read to the end; raises `Malformed`."""
+    """The status of an answer, its head read to the end; raises `ProxyRequestRefused`."""
     found = re.match(r"HTTP/1\.[01] ([0-9]{3})", (await _read_head(reader))[0])
     if found is None:
-        raise Malformed("the proxy's answer is no HTTP")
+        raise ProxyRequestRefused("the proxy's answer is no HTTP")
     return int(found[1])
 
 
@@ -118,36 +118,36 @@ async def _read_head(reader: asyncio.StreamReader) -> list[str]:
     try:
         raw = await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
-        raise Malformed("the head is too long", 431) from None
+        raise ProxyRequestRefused("the head is too long", 431) from None
     try:
         text = raw[:-4].decode("utf-8")
     except UnicodeDecodeError:
-        raise Malformed("the head is no text") from None
+        raise ProxyRequestRefused("the head is no text") from None
     lines = text.split("\r\n")
     if any("\n" in line or "\r" in line for line in lines):
-        raise Malformed("a line ends oddly")
+        raise ProxyRequestRefused("a line ends oddly")
     return lines
 
 
 def _field(line: str) -> tuple[str, str]:
     found = _FIELD.fullmatch(line)
     if found is None or not found[2].isascii():
-        raise Malformed("a field can't be read")
+        raise ProxyRequestRefused("a field can't be read")
     return found[1], found[2].rstrip()
 
 
 def _length(fields: tuple[tuple[str, str], ...]) -> int:
     """How long the body is; a body without a stated length would hide where the request ends."""
     if any(name.lower() == "transfer-encoding" for name, _ in fields):
-        raise Malformed("the length of the body has to be stated", 411)
+        raise ProxyRequestRefused("the length of the body has to be stated", 411)
     stated = {value for name, value in fields if name.lower() == "content-length"}
     if not stated:
         return 0
     text = stated.pop()
     if stated or not re.fullmatch(r"[0-9]{1,12}", text):
-        raise Malformed("the length of the body can't be read")
+        raise ProxyRequestRefused("the length of the body can't be read")
     if int(text) > MAX_BODY:
-        raise Malformed("the body is too long", 413)
+        raise ProxyRequestRefused("the body is too long", 413)
     return int(text)
 
 

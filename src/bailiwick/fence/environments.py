@@ -21,21 +21,21 @@ from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.generated import copy_into
 from bailiwick.fence.locks import held
-from bailiwick.fence.preparing import NONE, Made, bring, identify, make, read_made, remove, run_all
+from bailiwick.fence.preparing import NONE, EnvironmentContents, bring, identify, make, read_made, remove, run_all
 from bailiwick.fence.recipes import (
     VENVS,
-    Environment,
+    EnvironmentBuilder,
+    PreparedEnvironment,
     Recipe,
-    Workshop,
     bin_folders,
     tool_variables,
 )
 
 __all__ = [
-    "Environment",
+    "EnvironmentBuilder",
     "EnvironmentFailed",
+    "PreparedEnvironment",
     "Recipe",
-    "Workshop",
     "bin_folders",
     "binds_of",
     "furnish",
@@ -52,7 +52,7 @@ _KEY = re.compile(r"[0-9a-f]{40}")
 _NEW = re.compile(r"\.new-([0-9a-f]{40})-[0-9a-f]+")
 
 
-async def prepare_environment(recipe: Recipe, base: str, shop: Workshop) -> Environment:
+async def prepare_environment(recipe: Recipe, base: str, shop: EnvironmentBuilder) -> PreparedEnvironment:
     """The environment for trees on `base`, made if it is not there yet; raises `EnvironmentFailed`.
 
     Without a sandbox only a note of it is kept: what it says is done in each tree.
@@ -69,10 +69,10 @@ async def prepare_environment(recipe: Recipe, base: str, shop: Workshop) -> Envi
         (ready / "last_used").write_text(f"{shop.clock.now():.0f}\n", "utf-8")
     if in_place:
         names = (*VENVS, "node_modules", *recipe.copy) if recipe.prepare else recipe.copy
-        return Environment(key, names=names, in_place=recipe if recipe.prepare or recipe.copy else None)
+        return PreparedEnvironment(key, names=names, in_place=recipe if recipe.prepare or recipe.copy else None)
     held_by = _complete(shop.cache, key)
     made = ready / "made"
-    return Environment(
+    return PreparedEnvironment(
         key,
         tuple(Bind(made / name, INNER / name) for name in held_by.names),
         (*held_by.names, *held_by.copied),
@@ -93,14 +93,14 @@ def binds_of(cache: Path, key: str) -> tuple[Bind, ...]:
     return tuple(Bind(made / name, INNER / name) for name in (*held_by.names, *held_by.copied[:MOST_BINDS]))
 
 
-def _complete(cache: Path, key: str) -> Made:
+def _complete(cache: Path, key: str) -> EnvironmentContents:
     found = read_made(cache / FOLDER / key) if _KEY.fullmatch(key) else None
     if found is None:
         raise EnvironmentFailed(f"the prepared environment {key[:12]} is gone", hint="run it again: it is made anew")
     return found
 
 
-async def furnish(environment: Environment, tree: Path, shop: Workshop) -> None:
+async def furnish(environment: PreparedEnvironment, tree: Path, shop: EnvironmentBuilder) -> None:
     """Put the generated files of an environment into a checkout.
 
     Without a sandbox the environment is made in the tree itself, with the network as it is.

@@ -25,7 +25,7 @@ _MANY = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedFiles:
     """Paths below the tree that are new: those that are mounted, and those that are copied."""
 
     mounted: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ def listing(tree: Path) -> dict[str, set[str]]:
     return {os.path.relpath(at, tree): {*folders, *files} for at, folders, files in os.walk(tree)}
 
 
-def keep_new(tree: Path, kept: Path, before: Mapping[str, set[str]]) -> Generated:
+def keep_new(tree: Path, kept: Path, before: Mapping[str, set[str]]) -> GeneratedFiles:
     """Move everything that is new into `kept`, but for caches and links."""
     mounted: list[str] = []
     copied: list[str] = []
@@ -50,7 +50,7 @@ def keep_new(tree: Path, kept: Path, before: Mapping[str, set[str]]) -> Generate
         if name not in _MOUNTED:
             _drop_caches(target)
         (mounted if name in _MOUNTED or _is_large(target) else copied).append(path)
-    return Generated(tuple(mounted), tuple(copied))
+    return GeneratedFiles(tuple(mounted), tuple(copied))
 
 
 def _new(tree: Path, before: Mapping[str, set[str]]) -> Iterator[str]:

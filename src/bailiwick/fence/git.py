@@ -102,7 +102,7 @@ class GitFailed(NotReady):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class GitOptions:
     """What one call of git gets besides its arguments; `hide` are texts that never appear in a message."""
 
     git_dir: Path | None = None
@@ -118,7 +118,7 @@ class Call:
     hide: tuple[str, ...] = ()
 
 
-PLAIN = Call()
+PLAIN = GitOptions()
 
 
 class Git:
@@ -129,7 +129,7 @@ class Git:
         self.program = find_program(path)
         self.cancel = cancel or asyncio.Event()
 
-    async def run(self, *args: str, call: Call = PLAIN) -> Exit:
+    async def run(self, *args: str, call: GitOptions = PLAIN) -> Exit:
         """Run git to its end, whatever its exit code; raises `GitFailed` only when it couldn't run or was ended."""
         argv = (self.program, "--no-replace-objects", "--no-pager", *_place(call), *args)
         cwd = call.cwd or call.work_tree or call.git_dir or Path("/")
@@ -144,7 +144,7 @@ class Git:
             raise GitFailed("timeout", f"git {args[0]} did not end within {call.timeout:g} s", "try again later")
         return done
 
-    async def out(self, *args: str, call: Call = PLAIN) -> bytes:
+    async def out(self, *args: str, call: GitOptions = PLAIN) -> bytes:
         """The output of a call that has to succeed in full; else `GitFailed` with what git said."""
         done = await self.run(*args, call=call)
         if done.code != 0:
@@ -153,11 +153,11 @@ class Git:
             raise GitFailed("git", f"git {args[0]} gave more than {call.keep} bytes")
         return done.stdout
 
-    async def line(self, *args: str, call: Call = PLAIN) -> str:
+    async def line(self, *args: str, call: GitOptions = PLAIN) -> str:
         """The output of a call that answers with one line."""
         return os.fsdecode((await self.out(*args, call=call)).rstrip(b"\n"))
 
-    def _environment(self, call: Call) -> dict[str, str]:
+    def _environment(self, call: GitOptions) -> dict[str, str]:
         env = {
             "PATH": self.path,
             "HOME": "/nonexistent",
@@ -225,7 +225,7 @@ def find_program(path: str) -> str:
     return str(Path(found).absolute())
 
 
-def _place(call: Call) -> tuple[str, ...]:
+def _place(call: GitOptions) -> tuple[str, ...]:
     git_dir = () if call.git_dir is None else (f"--git-dir={call.git_dir}",)
     work_tree = () if call.work_tree is None else (f"--work-tree={call.work_tree}",)
     return (*git_dir, *work_tree)
@@ -281,7 +281,7 @@ _CAUSES: tuple[tuple[Kind, str, str, str], ...] = (
 )
 
 
-def failure(verb: str, done: Exit, call: Call = PLAIN) -> GitFailed:
+def failure(verb: str, done: Exit, call: GitOptions = PLAIN) -> GitFailed:
     """A failed call as an error with its kind, told from what git and the other side said."""
     text = (done.stderr + b"\n" + done.stdout[:4096]).decode("utf-8", "replace")
     words = said(done, call.hide)

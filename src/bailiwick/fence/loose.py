@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from bailiwick.fence.git import Call
+from bailiwick.fence.git import GitOptions
 from bailiwick.fence.objects import Objects
 
 _CHUNK = 1 << 20
@@ -53,7 +53,7 @@ async def missing(objects: Objects, ids: frozenset[str]) -> frozenset[str]:
     return frozenset(line.split(" ")[0] for line in raw.decode().splitlines() if line.endswith(" missing"))
 
 
-async def adopt(objects: Objects, source: Call, ids: frozenset[str]) -> None:
+async def adopt(objects: Objects, source: GitOptions, ids: frozenset[str]) -> None:
     """Copy the blobs that the vault lacks from another git dir, which `source` calls."""
     wanted = sorted(await missing(objects, ids))
     stdin = "".join(f"{name}\n" for name in wanted).encode()
@@ -68,7 +68,7 @@ async def adopt(objects: Objects, source: Call, ids: frozenset[str]) -> None:
         at = end + 1 + int(size) + 1
 
 
-class Blobs:
+class LooseObjects:
     """The files of one directory on their way into the vault; none may be larger than `largest` bytes."""
 
     def __init__(self, objects: Objects, work: Path, largest: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from bailiwick.fence.git import Call, Git, GitFailed, failure, said
+from bailiwick.fence.git import Git, GitFailed, GitOptions, failure, said
 from bailiwick.fence.names import is_git_name
 
 FILE = "100644"
@@ -32,7 +32,7 @@ Status = Literal["A", "M", "D", "T"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TreeChange:
     """One path that differs between two trees; a mode is git's six digits, `000000` on the side without the path.
 
     The counts are lines, None for a binary file.
@@ -47,7 +47,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file, link or submodule in a tree."""
 
     path: str
@@ -61,16 +61,16 @@ class Objects:
     def __init__(self, git: Git, git_dir: Path) -> None:
         self.git = git
         self.git_dir = git_dir
-        self._listed: dict[str, tuple[Entry, ...]] = {}
+        self._listed: dict[str, tuple[TreeEntry, ...]] = {}
         self._trees: dict[str, str] = {}
         self._blobs: dict[str, bytes] = {}
         self._bytes = 0
 
-    def call(self, **options: object) -> Call:
+    def call(self, **options: object) -> GitOptions:
         """A call that works on this git dir."""
-        return Call(git_dir=self.git_dir, **options)  # type: ignore[arg-type]
+        return GitOptions(git_dir=self.git_dir, **options)  # type: ignore[arg-type]
 
-    async def entries(self, treeish: str, paths: Iterable[str] = ()) -> tuple[Entry, ...]:
+    async def entries(self, treeish: str, paths: Iterable[str] = ()) -> tuple[TreeEntry, ...]:
         """Everything in a tree, or what is at and below some paths of it."""
         wanted = tuple(paths)
         if _FULL_ID.fullmatch(treeish):
@@ -80,7 +80,7 @@ class Objects:
             found = await self._list(treeish, chosen)
         return found if not wanted else tuple(_within(found, frozenset(wanted)))
 
-    async def _whole(self, treeish: str) -> tuple[Entry, ...]:
+    async def _whole(self, treeish: str) -> tuple[TreeEntry, ...]:
         """All of a tree that is named by its id, and so is always the same."""
         found = self._listed.pop(treeish, None)
         if found is None:
@@ -100,7 +100,7 @@ class Objects:
                 self._trees[treeish] = found
         return found
 
-    async def _list(self, treeish: str, paths: tuple[str, ...] = ()) -> tuple[Entry, ...]:
+    async def _list(self, treeish: str, paths: tuple[str, ...] = ()) -> tuple[TreeEntry, ...]:
         chosen = ("--", *paths) if paths else ()
         raw = await self.git.out("ls-tree", "-r", "-z", "--full-tree", _revision(treeish), *chosen, call=self.call())
         return tuple(_entry(record) for record in raw.split(b"\0") if record)
@@ -147,7 +147,7 @@ class Objects:
             at = end + size + 2
         return out
 
-    async def changes(self, old: str, new: str) -> tuple[Change, ...]:
+    async def changes(self, old: str, new: str) -> tuple[TreeChange, ...]:
         """What differs between two trees, by path; a moved file is one that went and one that came."""
         options = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-abbrev")
         raw = await self.git.out("diff-tree", *options, _revision(old), _revision(new), call=self.call())
@@ -168,7 +168,7 @@ class Objects:
         """Keep some bytes; their id."""
         return await self.git.line("hash-object", "-w", "-t", "blob", "--stdin", call=self.call(stdin=data))
 
-    async def edit(self, tree: str, remove: tuple[str, ...], add: Iterable[Entry]) -> str:
+    async def edit(self, tree: str, remove: tuple[str, ...], add: Iterable[TreeEntry]) -> str:
         """A new tree: without some paths (and all below them), with some entries."""
         with self.scratch_index() as index:
             call = self.call(index=index)
@@ -207,7 +207,7 @@ class Objects:
         for path, data in files.items():
             if data is not None:
                 mode = PROGRAM if known.get(path) == PROGRAM else FILE
-                add.append(Entry(path, mode, await self.store(data)))
+                add.append(TreeEntry(path, mode, await self.store(data)))
         return await self.edit(tree, tuple(files), add)
 
     @contextmanager
@@ -231,7 +231,7 @@ def _path(text: str) -> str:
     return text
 
 
-def _within(entries: Iterable[Entry], paths: frozenset[str]) -> Iterator[Entry]:
+def _within(entries: Iterable[TreeEntry], paths: frozenset[str]) -> Iterator[TreeEntry]:
     """Those at or below one of some paths."""
     for entry in entries:
         parts = entry.path.split("/")
@@ -239,13 +239,13 @@ def _within(entries: Iterable[Entry], paths: frozenset[str]) -> Iterator[Entry]:
             yield entry
 
 
-def _entry(record: bytes) -> Entry:
+def _entry(record: bytes) -> TreeEntry:
     head, _, path = record.partition(b"\t")
     mode, _kind, name = head.decode().split(" ")
-    return Entry(os.fsdecode(path), mode, name)
+    return TreeEntry(os.fsdecode(path), mode, name)
 
 
-def _changes(fields: Iterator[bytes]) -> Iterator[Change]:
+def _changes(fields: Iterator[bytes]) -> Iterator[TreeChange]:
     """Read git's raw records followed by its line counts."""
     found: list[tuple[str, str, str, Status]] = []
     counts: dict[str, tuple[int | None, int | None]] = {}
@@ -257,7 +257,7 @@ def _changes(fields: Iterator[bytes]) -> Iterator[Change]:
             added, deleted, path = field.split(b"\t", 2)
             counts[os.fsdecode(path)] = (_count(added), _count(deleted))
     for name, old_mode, new_mode, status in found:
-        yield Change(name, status, old_mode, new_mode, *counts.get(name, (None, None)))
+        yield TreeChange(name, status, old_mode, new_mode, *counts.get(name, (None, None)))
 
 
 def _count(text: bytes) -> int | None:

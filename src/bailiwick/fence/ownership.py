@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bailiwick.errors import NotReady, Place
-from bailiwick.fence.cage import Bind, Cage
+from bailiwick.fence.cage import Bind, SandboxSpec
 from bailiwick.ids import digest
 
 FIRST_UID = 0x7000_0000
@@ -24,7 +24,7 @@ _NEVER_AS_A_WHOLE = ("/", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/
 _UNSAFE = "BW403"
 
 
-def uid_of(cage: Cage) -> int:
+def uid_of(cage: SandboxSpec) -> int:
     """The uid (and gid) of a sandbox as root: the same for the same owner or tree, so that files stay its own."""
     trees = [*(bind.source for bind in cage.binds if bind.write), *([cage.home] if cage.home else [])]
     if not cage.owner and not trees:

@@ -9,14 +9,14 @@ import os
 from pathlib import Path
 
 from bailiwick.config.environment import Environment
-from bailiwick.fence.git import Call, Git
-from bailiwick.fence.objects import Entry
+from bailiwick.fence.git import Git, GitOptions
+from bailiwick.fence.objects import TreeEntry
 from bailiwick.fence.repository import Source
 from bailiwick.fence.settings import as_path, read_settings
-from bailiwick.fence.snapshot import Known
+from bailiwick.fence.snapshot import KnownEntries
 
 
-async def known_of(git: Git, source: Source, environment: Environment) -> Known:
+async def known_of(git: Git, source: Source, environment: Environment) -> KnownEntries:
     """What their index and ignore files say.
 
     A file that their index calls unchanged counts as in the index: line ends and pointers of large files may be
@@ -24,7 +24,7 @@ async def known_of(git: Git, source: Source, environment: Environment) -> Known:
     count as there.
     """
     config = await _filters_off(git, source)
-    call = Call(git_dir=source.git_dir, work_tree=source.root, cwd=source.root, config=config)
+    call = GitOptions(git_dir=source.git_dir, work_tree=source.root, cwd=source.root, config=config)
     listed = [record for record in (await git.out("ls-files", "-z", "-t", "--stage", call=call)).split(b"\0") if record]
     changed = frozenset((await git.out("diff-files", "-z", "--name-only", "--no-ext-diff", call=call)).split(b"\0"))
     base, given = {}, {}
@@ -32,10 +32,10 @@ async def known_of(git: Git, source: Source, environment: Environment) -> Known:
         head, _, raw = record.partition(b"\t")
         tag, mode, name, stage = head.decode().split(" ")
         path = os.fsdecode(raw)
-        base[path] = Entry(path, mode, name)
+        base[path] = TreeEntry(path, mode, name)
         if stage == "0" and (tag == "S" or raw not in changed):
             given[path] = base[path]
-    return Known(base, given, await _ignore(git, source, environment))
+    return KnownEntries(base, given, await _ignore(git, source, environment))
 
 
 async def add_worktree(git: Git, source: Source, branch: str, into: Path) -> None:

@@ -8,14 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
-from bailiwick.fence.cage import Cage, Standing
+from bailiwick.fence.cage import SandboxSpec, SandboxStatus
 from bailiwick.runtime.kinds import Command
 
 OnDoor = Callable[[str, socket.socket], None]
 """Takes a listening socket that was made inside, by the name of its door. Whoever takes it closes it."""
 
 
-class Room(Protocol):
+class Sandbox(Protocol):
     """An entered cage."""
 
     def command(
@@ -40,15 +40,15 @@ class Room(Protocol):
         """Where a path of the host is inside; raises `ValueError` for one that can't be seen there."""
 
 
-class Sandbox(Protocol):
+class SandboxBackend(Protocol):
     """A way to fence processes in. It never falls back to another way."""
 
     name: str
 
-    async def check(self) -> Standing:
+    async def check(self) -> SandboxStatus:
         """Whether it works here, by trying; cheap enough for the start of a run."""
 
-    def enter(self, cage: Cage, on_door: OnDoor | None = None) -> AbstractAsyncContextManager[Room]:
+    def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AbstractAsyncContextManager[Sandbox]:
         """Make a cage ready. `on_door` gets each listener as soon as a process of the room has made it.
 
         At the end nothing of it is left: no process, no mount, no cgroup, no temporary file.

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 from bailiwick.fence import generated
 from bailiwick.fence.cage import EGRESS_PORT, INNER
-from bailiwick.fence.egress import Egress
+from bailiwick.fence.egress import EgressProxy
 from bailiwick.fence.egress_hosts import AllowList, BadHost
 from bailiwick.fence.egress_registries import REGISTRIES
 from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.recipes import CARGO_HOME, MISSING_COPY, VENVS, Recipe, Workshop, bin_folders
+from bailiwick.fence.recipes import CARGO_HOME, MISSING_COPY, VENVS, EnvironmentBuilder, Recipe, bin_folders
 from bailiwick.fence.toolchains import install_hint, resolve_program
 from bailiwick.ids import canonical, digest
 from bailiwick.runtime.proc import plain_line
 
 if TYPE_CHECKING:
-    from bailiwick.fence.cage import Cage
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.cage import SandboxSpec
+    from bailiwick.fence.service import Sandboxes
     from bailiwick.runtime.kinds import Exit
 
 SECONDS = 30 * 60.0
@@ -53,7 +53,7 @@ _SOURCES = re.compile(
 _TOOLS = ("python3", "node")
 
 
-async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: Workshop) -> str:
+async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: EnvironmentBuilder) -> str:
     """The digest by which an environment is known: of lock files, commands and tools."""
     files = {entry.path: entry.id for entry in await shop.vault.entries(base)}
     inputs = {path: name for path, name in files.items() if _is_input(path)}
@@ -94,7 +94,7 @@ def _installs_a_copy(recipe: Recipe) -> bool:
     return False
 
 
-def _tools(recipe: Recipe, fence: Fence) -> dict[str, list[str | int]]:
+def _tools(recipe: Recipe, fence: Sandboxes) -> dict[str, list[str | int]]:
     """Which programs are used, told apart by where they really are and by what they are made of."""
     found: dict[str, list[str | int]] = {}
     for name in sorted({*_TOOLS, *map(program_of, recipe.prepare)}):
@@ -133,14 +133,14 @@ def bring(recipe: Recipe, person: Path) -> dict[str, bytes]:
     return out
 
 
-async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: Workshop, ready: Path) -> None:
+async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: EnvironmentBuilder, ready: Path) -> None:
     """Make an environment under another name, and give it its own when it is complete: a crash leaves nothing half."""
     work = ready.with_name(f".new-{ready.name}-{secrets.token_hex(4)}")
     tree, kept = work / "tree", work / "made"
     kept.mkdir(parents=True, mode=0o755)
     try:
         names = [_keep_file(kept, path, data) for path, data in brought.items()]
-        new = generated.Generated()
+        new = generated.GeneratedFiles()
         if recipe.prepare:
             await shop.vault.checkout(base, tree)
             before = await asyncio.to_thread(generated.listing, tree)
@@ -164,13 +164,13 @@ async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: Wo
         await asyncio.to_thread(remove, work)
 
 
-async def run_all(recipe: Recipe, tree: Path, shop: Workshop, work: Path | None = None) -> None:
+async def run_all(recipe: Recipe, tree: Path, shop: EnvironmentBuilder, work: Path | None = None) -> None:
     """Run the commands of a recipe in a tree; raises `EnvironmentFailed` at the first that fails."""
     refused: dict[str, str] = {}
     allow = _allowed(shop)
     for command in recipe.prepare:
         shop.show(f"preparing: {' '.join(command)}")
-        egress = Egress(allow, refused.__setitem__, shop.parent)
+        egress = EgressProxy(allow, refused.__setitem__, shop.parent)
         cage, env = _cage(tree, shop, work)
         try:
             end = await shop.fence.run(
@@ -184,7 +184,7 @@ async def run_all(recipe: Recipe, tree: Path, shop: Workshop, work: Path | None 
             raise _failure(command, end, refused)
 
 
-def _allowed(shop: Workshop) -> AllowList:
+def _allowed(shop: EnvironmentBuilder) -> AllowList:
     """Public registries at public addresses; what the operator configured wherever it is."""
     try:
         return AllowList.of(shop.registries.hosts, REGISTRIES)
@@ -194,7 +194,7 @@ def _allowed(shop: Workshop) -> AllowList:
         ) from None
 
 
-def _cage(tree: Path, shop: Workshop, work: Path | None) -> tuple[Cage, dict[str, str]]:
+def _cage(tree: Path, shop: EnvironmentBuilder, work: Path | None) -> tuple[SandboxSpec, dict[str, str]]:
     said = {**_PREPARING, **shop.registries.variables}
     made = bin_folders((), tree)
     if shop.fence.sandbox.name == NONE or work is None:
@@ -246,7 +246,7 @@ def _keep_file(kept: Path, path: str, data: bytes) -> str:
     return path
 
 
-def _check_interpreters(kept: Path, names: list[str], fence: Fence) -> None:
+def _check_interpreters(kept: Path, names: list[str], fence: Sandboxes) -> None:
     """A virtual environment is of use only where its Python can be seen in the sandbox."""
     seen = ("/usr", "/bin", str(INNER), *(str(bind.target) for bind in fence.toolchains.binds))
     for name in names:
@@ -287,7 +287,7 @@ def remove(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class EnvironmentContents:
     """What a complete environment holds: paths that are mounted, paths that are copied, and installed packages."""
 
     names: tuple[str, ...]
@@ -295,11 +295,11 @@ class Made:
     packages: tuple[str, ...] = ()
 
 
-def read_made(ready: Path) -> Made | None:
+def read_made(ready: Path) -> EnvironmentContents | None:
     """What is in an environment that is complete; None where there is none."""
     try:
         data = json.loads((ready / MADE).read_bytes())
-        return Made(*(tuple(map(str, data[key])) for key in ("names", "copied", "packages")))
+        return EnvironmentContents(*(tuple(map(str, data[key])) for key in ("names", "copied", "packages")))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bailiwick.errors import Place
-from bailiwick.fence.git import Call, GitFailed, failure, file_url
+from bailiwick.fence.git import GitFailed, GitOptions, failure, file_url
 from bailiwick.fence.objects import Objects
 from bailiwick.fence.repository import Source, checked_out, is_object_id
 from bailiwick.ids import digest
@@ -24,7 +24,7 @@ _BRANCH = re.compile(r"agent(?:/[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-]))
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class PushRemote:
     """A remote repository and how we log in there; `url` is http or https and holds no password."""
 
     url: str
@@ -33,7 +33,7 @@ class Peer:
     ca_file: Path | None = None
     proxy: str | None = None
 
-    def call(self, objects: Objects) -> Call:
+    def call(self, objects: Objects) -> GitOptions:
         """A call that can reach exactly this kind of address; the token is in its environment, in no argument."""
         scheme = urlsplit(self.url).scheme
         if scheme not in ("http", "https") or "@" in urlsplit(self.url).netloc:
@@ -123,7 +123,7 @@ async def _update(objects: Objects, source: Source, args: tuple[str, ...], name:
     raise failure(args[0], done, call)
 
 
-async def push(objects: Objects, peer: Peer, commit: str, branch: str, expect: str | None) -> None:
+async def push(objects: Objects, peer: PushRemote, commit: str, branch: str, expect: str | None) -> None:
     """Put a remote branch on a commit, if it is where `expect` says (None: not there yet).
 
     What is there must be a commit that we pushed or that the new one builds upon. A branch that is already there
@@ -148,7 +148,7 @@ async def push(objects: Objects, peer: Peer, commit: str, branch: str, expect: s
     await objects.git.out("update-ref", record, commit, call=objects.call())
 
 
-async def _outrun(objects: Objects, peer: Peer, branch: str, commit: str, error: GitFailed) -> bool:
+async def _outrun(objects: Objects, peer: PushRemote, branch: str, commit: str, error: GitFailed) -> bool:
     """Whether a push was refused because one of the same commit came first: a git may outlive a killed process."""
     if error.kind != "rejected":
         return False
@@ -163,7 +163,7 @@ async def _ours(objects: Objects, record: str, expect: str, commit: str) -> bool
     return (await objects.git.run("merge-base", "--is-ancestor", expect, commit, call=call)).code == 0
 
 
-async def fetch(objects: Objects, peer: Peer, ref: str) -> str:
+async def fetch(objects: Objects, peer: PushRemote, ref: str) -> str:
     """Bring a branch (or `HEAD`, the default one) of a remote repository into the vault; the id of its commit."""
     full = ref if ref == "HEAD" or ref.startswith("refs/") else f"refs/heads/{ref}"
     if not re.fullmatch(r"[A-Za-z0-9_][^\s~^:?*\[\\\x00-\x1f\x7f]*", full) or ".." in full:
@@ -174,7 +174,7 @@ async def fetch(objects: Objects, peer: Peer, ref: str) -> str:
     return await objects.git.line("rev-parse", "--verify", f"{kept}^{{commit}}", call=objects.call())
 
 
-async def remote_value(objects: Objects, peer: Peer, branch: str) -> str | None:
+async def remote_value(objects: Objects, peer: PushRemote, branch: str) -> str | None:
     """Where a branch of a remote repository stands, None where it has none of that name."""
     ref = f"refs/heads/{branch}"
     raw = await objects.git.out("ls-remote", "--refs", "--", peer.url, ref, call=peer.call(objects))

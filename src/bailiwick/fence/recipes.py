@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.fence.cage import INNER, Bind
-from bailiwick.fence.egress import Parent
+from bailiwick.fence.egress import UpstreamProxy
 from bailiwick.fence.egress_registries import Registries
 
 if TYPE_CHECKING:
     from bailiwick.clock import Clock
-    from bailiwick.fence.service import Fence
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.service import Sandboxes
+    from bailiwick.fence.vault import GitStore
 
 MISSING_COPY = "BW431"
 VENVS = (".venv", "venv")
@@ -31,7 +31,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class PreparedEnvironment:
     """A prepared environment. `binds` go into every cage; `names` are paths below the tree that are not the tree's.
 
     `copied` are generated files of `made`, a directory of the host, that `furnish` puts into each checkout.
@@ -52,16 +52,16 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class EnvironmentBuilder:
     """Where and with what environments are made. `person` is the work tree that ignored files are brought from."""
 
-    vault: Vault
-    fence: Fence
+    vault: GitStore
+    fence: Sandboxes
     cache: Path
     person: Path
     clock: Clock
     registries: Registries = field(default_factory=Registries)
-    parent: Parent = field(default_factory=Parent)
+    parent: UpstreamProxy = field(default_factory=UpstreamProxy)
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     show: Callable[[str], None] = lambda _: None
 

@@ -45,13 +45,13 @@ class Relay:
         """The names of the doors that a cage needs for it."""
         return tuple(self.addresses)
 
-    def passage(self) -> Passage:
+    def passage(self) -> RelayServer:
         """The way for one command."""
-        return Passage(self.addresses, self.connections)
+        return RelayServer(self.addresses, self.connections)
 
 
 @dataclass(slots=True)
-class Passage:
+class RelayServer:
     """Serves the doors of one command, until `close`."""
 
     addresses: Mapping[str, Address]

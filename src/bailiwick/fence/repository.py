@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bailiwick.config.environment import Environment
 from bailiwick.errors import NotFound, NotReady, Place
-from bailiwick.fence.git import Call, Git, said
+from bailiwick.fence.git import Git, GitOptions, said
 from bailiwick.fence.settings import read_settings
 
 NO_REPOSITORY = "BW411"
@@ -37,9 +37,9 @@ class Source:
     object_format: str
     shallow: bool
 
-    def call(self, **options: object) -> Call:
+    def call(self, **options: object) -> GitOptions:
         """A call that works on its git dir and touches no work tree."""
-        return Call(git_dir=self.git_dir, cwd=self.common_dir, **options)  # type: ignore[arg-type]
+        return GitOptions(git_dir=self.git_dir, cwd=self.common_dir, **options)  # type: ignore[arg-type]
 
 
 def is_object_id(text: str) -> bool:
@@ -53,7 +53,7 @@ async def find_source(git: Git, repository: Path, environment: Environment) -> S
     if not repository.is_dir():
         raise NotReady("there is no such directory", place=place, code=NO_REPOSITORY)
     questions = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
-    call = Call(cwd=repository, config={"safe.directory": "*"})
+    call = GitOptions(cwd=repository, config={"safe.directory": "*"})
     done = await git.run("rev-parse", *questions, "--is-shallow-repository", call=call)
     if done.code != 0:
         raise _unusable(place, said(done))

@@ -13,19 +13,19 @@ from pathlib import Path
 
 from bailiwick.config.paths import make_private
 from bailiwick.fence import attempts
-from bailiwick.fence.cage import MB, Cage, Limits
-from bailiwick.fence.service import Fence
+from bailiwick.fence.cage import MB, SandboxLimits, SandboxSpec
+from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.system_view import find_interpreter
 from bailiwick.ids import Json
 from bailiwick.runtime import children
 from bailiwick.runtime.proc import EFFECT_MARK
 
 SECONDS = 30.0
-_LIMITS = Limits(memory=512 * MB, processes=64, tmp=16 * MB)
+_LIMITS = SandboxLimits(memory=512 * MB, processes=64, tmp=16 * MB)
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class EscapeProbe:
     """One thing that was tried: its name, whether the sandbox held, and what was found, in words."""
 
     name: str
@@ -51,7 +51,7 @@ _WORDS = {
 """What is tried inside: the words where the sandbox held, and where it did not."""
 
 
-async def self_test(fence: Fence) -> list[Probe]:
+async def self_test(fence: Sandboxes) -> list[EscapeProbe]:
     """Try every way in which what is inside could reach out. Leaves nothing behind; takes about a tenth of a second.
 
     Raises `NotReady` where the sandbox can't be entered.
@@ -65,14 +65,14 @@ async def self_test(fence: Fence) -> list[Probe]:
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     if escaped is None:
-        return [Probe("self-test", protected=False, found=f"it could not be carried out: {words}")]
+        return [EscapeProbe("self-test", protected=False, found=f"it could not be carried out: {words}")]
     got = {name: escaped.get(name, True) for name in _WORDS}
-    probes = [Probe(name, not through, _WORDS[name][through]) for name, through in got.items()]
+    probes = [EscapeProbe(name, not through, _WORDS[name][through]) for name, through in got.items()]
     last = "a process was left behind" if survived else "no process is left behind"
-    return [*probes, Probe("end", not survived, last)]
+    return [*probes, EscapeProbe("end", not survived, last)]
 
 
-async def _try(fence: Fence, folder: Path, mark: str, port: int) -> tuple[dict[str, bool] | None, str]:
+async def _try(fence: Sandboxes, folder: Path, mark: str, port: int) -> tuple[dict[str, bool] | None, str]:
     """What got through, by name; None and what was said where the attempts could not be made."""
     tree, outside = make_private(folder / "tree"), make_private(folder / "outside")
     secret = folder / "secret"
@@ -99,6 +99,6 @@ async def _try(fence: Fence, folder: Path, mark: str, port: int) -> tuple[dict[s
     return found, ""
 
 
-def _only(cage: Cage, tree: Path) -> Cage:
+def _only(cage: SandboxSpec, tree: Path) -> SandboxSpec:
     """The cage without the operator's tools: what they show was chosen by the operator."""
     return replace(cage, binds=tuple(bind for bind in cage.binds if bind.source == tree))

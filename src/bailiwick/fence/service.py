@@ -17,10 +17,10 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady, Place, UsageError
-from bailiwick.fence.cage import HOME, INNER, OURS, Bind, Cage, Limits, Role, Standing
+from bailiwick.fence.cage import HOME, INNER, OURS, Bind, Role, SandboxLimits, SandboxSpec, SandboxStatus
 from bailiwick.fence.disk import reclaim, watch_disk
-from bailiwick.fence.port import Room, Sandbox
-from bailiwick.fence.relay import Passage, Relay
+from bailiwick.fence.port import Sandbox, SandboxBackend
+from bailiwick.fence.relay import Relay, RelayServer
 from bailiwick.fence.scratch import own_scratch, sweep_scratch
 from bailiwick.fence.system_view import USER
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
@@ -28,7 +28,7 @@ from bailiwick.runtime.kinds import Command, Exit, Why
 from bailiwick.runtime.proc import EFFECT_MARK, OnLine, run_process
 
 if TYPE_CHECKING:
-    from bailiwick.fence.egress import Egress
+    from bailiwick.fence.egress import EgressProxy
 
 PROFILES = ("bwrap", "container", "none")
 NO_SANDBOX = "BW401"
@@ -39,7 +39,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 @runtime_checkable
-class Telling(Protocol):
+class ReportsProgress(Protocol):
     """A room that can tell how far a command got, and which limits the whole of it met."""
 
     def entered(self, command: Command) -> bool:
@@ -49,41 +49,41 @@ class Telling(Protocol):
         """Which limits were met so far: memory, processes."""
 
 
-class CageOptions(TypedDict, total=False):
-    """What a cage may have besides its tree; see `Fence.cage` and `Cage`."""
+class SandboxOptions(TypedDict, total=False):
+    """What a cage may have besides its tree; see `Sandboxes.cage` and `SandboxSpec`."""
 
     write: bool
     home: Path | None
     environment: tuple[Bind, ...]
     reads: tuple[Bind, ...]
     doors: tuple[str, ...]
-    limits: Limits | None
+    limits: SandboxLimits | None
     owner: str
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class Sandboxes:
     """Builds cages and runs commands in them. `scratch` is a private directory of the host; `mounts` all cages show.
 
     `relay` leads to the containers that tests talk to: each cage of the gate gets its doors.
     """
 
-    sandbox: Sandbox
+    sandbox: SandboxBackend
     toolchains: Toolchains
     scratch: Path
     mounts: tuple[Bind, ...] = ()
     marks: Mapping[str, str] = field(default_factory=dict)
     relay: Relay | None = None
-    standing: Standing | None = None
+    standing: SandboxStatus | None = None
     """What was found when the sandbox was tried at the opening."""
-    limits: Limits = field(default_factory=Limits)
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
     """What every cage may use that is given no limits of its own."""
 
-    async def look(self) -> Standing:
+    async def look(self) -> SandboxStatus:
         """How the sandbox stands here: as it was found at the opening, tried now where nobody has."""
         return self.standing or await self.sandbox.check()
 
-    def cage(self, role: Role, tree: Path | None, **also: Unpack[CageOptions]) -> Cage:
+    def cage(self, role: Role, tree: Path | None, **also: Unpack[SandboxOptions]) -> SandboxSpec:
         """A cage around a tree, which is at `INNER` inside, writable unless `write` is False.
 
         In this order: tools, `reads`, tree, `environment`. Without a sandbox there is no inside, and no `INNER`.
@@ -91,7 +91,7 @@ class Fence:
         inner = INNER if self.sandbox.name != "none" or tree is None else tree
         own = () if tree is None else (Bind(tree, inner, write=also.get("write", True)),)
         binds = (*self.toolchains.binds, *self.mounts, *also.get("reads", ()), *own, *also.get("environment", ()))
-        return Cage(
+        return SandboxSpec(
             role,
             binds,
             cwd=inner if tree is not None else HOME,
@@ -110,7 +110,7 @@ class Fence:
 
     async def run(  # noqa: PLR0913  what a process can be given, by name
         self,
-        cage: Cage,
+        cage: SandboxSpec,
         argv: tuple[str, ...],
         *,
         env: Mapping[str, str] | None = None,
@@ -120,7 +120,7 @@ class Fence:
         keep: int = 1 << 20,
         stdin: bytes = b"",
         pass_fds: tuple[int, ...] = (),
-        egress: Egress | None = None,
+        egress: EgressProxy | None = None,
     ) -> Exit:
         """Run a command inside to its end; nothing of it is left. A missing program exits with 127.
 
@@ -152,8 +152,8 @@ class Fence:
 class _Doorman:
     """Gives the doors that a command may have to the proxy with the list of hosts, and to the containers for tests."""
 
-    egress: Egress | None
-    passage: Passage | None
+    egress: EgressProxy | None
+    passage: RelayServer | None
     tasks: list[asyncio.Future[None]] = field(default_factory=list)
 
     def __call__(self, name: str, listening: socket.socket) -> None:
@@ -175,7 +175,7 @@ class _Doorman:
                 await self.passage.close()
 
 
-def written(cage: Cage) -> tuple[Path, ...]:
+def written(cage: SandboxSpec) -> tuple[Path, ...]:
     """What of the host a cage can write to."""
     return tuple(bind.source for bind in cage.binds if bind.write) + ((cage.home,) if cage.home else ())
 
@@ -189,9 +189,9 @@ def _ringer(alarm: asyncio.Future[Why], notes: list[str]) -> Callable[[str], Non
     return ring
 
 
-def _told(room: Room, command: Command, end: Exit) -> list[str]:
+def _told(room: Sandbox, command: Command, end: Exit) -> list[str]:
     """Which limits a room met, where it can tell; raises `NotReady` where the program was never reached."""
-    if not isinstance(room, Telling):
+    if not isinstance(room, ReportsProgress):
         return []
     if end.why == "exited" and not room.entered(command):
         words = end.stderr.decode("utf-8", "replace").strip().replace("\n", "; ") or f"it ended with code {end.code}"
@@ -203,25 +203,25 @@ def _told(room: Room, command: Command, end: Exit) -> list[str]:
     return [f"the sandbox met its limit of {what}" for what in room.exceeded()]
 
 
-def make_sandbox(name: str, scratch: Path | None = None, *, terminal: bool = False) -> Sandbox:
+def make_sandbox(name: str, scratch: Path | None = None, *, terminal: bool = False) -> SandboxBackend:
     """A sandbox by the name of its profile; with `terminal` its programs can use ours."""
     if name == "bwrap":
         return _bwrap(terminal=terminal)
     if name == "container":
-        from bailiwick.fence.backends.container import ContainerSandbox
+        from bailiwick.fence.backends.container import ContainerBackend
 
-        return ContainerSandbox(scratch, terminal=terminal)
-    from bailiwick.fence.backends.none import NoSandbox
+        return ContainerBackend(scratch, terminal=terminal)
+    from bailiwick.fence.backends.none import NoSandboxBackend
 
-    return NoSandbox(scratch)
+    return NoSandboxBackend(scratch)
 
 
 @cache
-def _bwrap(*, terminal: bool) -> Sandbox:
+def _bwrap(*, terminal: bool) -> SandboxBackend:
     """One for the whole process: what it found out about the machine holds."""
-    from bailiwick.fence.backends.bwrap import BwrapSandbox
+    from bailiwick.fence.backends.bwrap import BwrapBackend
 
-    return BwrapSandbox(terminal=terminal)
+    return BwrapBackend(terminal=terminal)
 
 
 def make_scratch(config: Config) -> Path:
@@ -231,7 +231,7 @@ def make_scratch(config: Config) -> Path:
 
 async def open_fence(
     config: Config, *, attended: bool, marks: Mapping[str, str] = _NOTHING, environment: Environment | None = None
-) -> Fence:
+) -> Sandboxes:
     """The fence that the configuration asks for. Raises `NotReady` where it can't be had; it is never left out.
 
     `auto` takes the first sandbox that works. To go without one is a person's decision who watches, or the operator's.
@@ -244,17 +244,17 @@ async def open_fence(
     tools = find_toolchains(
         env.text("PATH") or "", env.home(), hidden=_hidden(paths), variables=env.child_environment({})
     )
-    limits = Limits(disk=int(config.get("sandbox.disk")), inodes=int(config.get("sandbox.files")))
+    limits = SandboxLimits(disk=int(config.get("sandbox.disk")), inodes=int(config.get("sandbox.files")))
     mounts = tuple(_mount(Path(path), paths, env.home()) for path in config.get("sandbox.mounts") or ())
-    return Fence(sandbox, tools, scratch, mounts, dict(marks), standing=standing, limits=limits)
+    return Sandboxes(sandbox, tools, scratch, mounts, dict(marks), standing=standing, limits=limits)
 
 
-async def _choose(config: Config, scratch: Path, *, attended: bool) -> tuple[Sandbox, Standing | None]:
+async def _choose(config: Config, scratch: Path, *, attended: bool) -> tuple[SandboxBackend, SandboxStatus | None]:
     """The sandbox, and how it stands where it was tried."""
     profile = str(config.get("sandbox.profile"))
     if profile == "none":
         return _unfenced(config, scratch, attended=attended), None
-    tried: list[Standing] = []
+    tried: list[SandboxStatus] = []
     for name in ("bwrap", "container") if profile == "auto" else (profile,):
         sandbox = make_sandbox(name, scratch)
         standing = await sandbox.check()
@@ -269,7 +269,7 @@ async def _choose(config: Config, scratch: Path, *, attended: bool) -> tuple[San
     )
 
 
-def _unfenced(config: Config, scratch: Path, *, attended: bool) -> Sandbox:
+def _unfenced(config: Config, scratch: Path, *, attended: bool) -> SandboxBackend:
     if not attended and not config.get("sandbox.unattended_none"):
         raise NotReady(
             "sandbox.profile is none, and nobody watches",

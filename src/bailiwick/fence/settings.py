@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from bailiwick.config.environment import Environment
-from bailiwick.fence.git import Call, Git
+from bailiwick.fence.git import Git, GitOptions
 
 SYSTEM = Path("/etc/gitconfig")
 
@@ -23,7 +23,7 @@ async def read_settings(
     for file in files:
         if not file.is_file():
             continue
-        call = Call(env={"HOME": str(home)})
+        call = GitOptions(env={"HOME": str(home)})
         done = await git.run("config", "-f", str(file), "--includes", "-z", "--get-regexp", pattern, call=call)
         for record in os.fsdecode(done.stdout).split("\0"):
             key, _, value = record.partition("\n")

@@ -19,14 +19,14 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady
-from bailiwick.fence.cage import EGRESS_PORT, Bind, Cage
-from bailiwick.fence.egress import Egress, Parent, allow_list
+from bailiwick.fence.cage import EGRESS_PORT, Bind, SandboxSpec
+from bailiwick.fence.egress import EgressProxy, UpstreamProxy, allow_list
 from bailiwick.fence.environments import prepare_environment
 from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.preparing import remove
 from bailiwick.fence.recipes import Recipe, bin_folders, tool_variables
-from bailiwick.fence.service import Fence, make_sandbox, open_fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.service import Sandboxes, make_sandbox, open_fence
+from bailiwick.fence.vault import GitStore
 from bailiwick.runtime.kinds import Command
 from bailiwick.runtime.proc import EFFECT_MARK
 
@@ -41,7 +41,7 @@ class _Stage:
     """What the shell is opened with."""
 
     config: Config
-    fence: Fence
+    fence: Sandboxes
     role: Literal["agent", "gate"]
     say: Say
 
@@ -75,7 +75,7 @@ async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
     try:
         repository = stage.config.repository
         if repository is not None and repository.git:
-            vault = await Vault.open(stage.config.paths.make_state(), repository.root)
+            vault = await GitStore.open(stage.config.paths.make_state(), repository.root)
             tree.mkdir(mode=0o755)
             await vault.checkout(await vault.snapshot(repository.root), tree)
             prepared = await _environment(stage, vault)
@@ -87,7 +87,7 @@ async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
         await asyncio.to_thread(remove, folder)
 
 
-async def _environment(stage: _Stage, vault: Vault) -> tuple[Bind, ...]:
+async def _environment(stage: _Stage, vault: GitStore) -> tuple[Bind, ...]:
     """What the gate prepares for this base; where that fails the person is told, and can look why.
 
     The gate is found by name: it stands above the fence.
@@ -109,8 +109,8 @@ async def _doorman(
     stack: AsyncExitStack, config: Config, hosts: tuple[str, ...]
 ) -> Callable[[str, socket.socket], None]:
     """Has the listener for other hosts served until the stack is left."""
-    parent = Parent(config.get("network.proxy") or "", config.get("network.no_proxy") or "")
-    proxy = Egress(allow_list(hosts), parent=parent)
+    parent = UpstreamProxy(config.get("network.proxy") or "", config.get("network.no_proxy") or "")
+    proxy = EgressProxy(allow_list(hosts), parent=parent)
     stack.push_async_callback(proxy.close)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -120,7 +120,7 @@ async def _doorman(
     return on_door
 
 
-def _variables(stage: _Stage, cage: Cage, prepared: tuple[Bind, ...], doors: tuple[str, ...]) -> dict[str, str]:
+def _variables(stage: _Stage, cage: SandboxSpec, prepared: tuple[Bind, ...], doors: tuple[str, ...]) -> dict[str, str]:
     """The environment that the role has, and what a person at a terminal needs."""
     env = stage.fence.env({**tool_variables(prepared), EFFECT_MARK: f"shell-{secrets.token_hex(8)}"})
     here = cage.cwd if stage.fence.sandbox.name == "none" else None

@@ -33,7 +33,7 @@ _IGNORED = ("SIGTERM", "SIGINT", "SIGPIPE", "SIGXFSZ")
 """Signals that what stands around us or Python itself ignores, and the program must not."""
 
 
-class Stop(Exception):
+class ShimError(Exception):
     """The program can't be started: why, and with which code the shim ends."""
 
     def __init__(self, what: str, code: int = UNUSABLE) -> None:
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
         if link is not None:
             link.close()
         _become(fields, taken)
-    except Stop as stop:
+    except ShimError as stop:
         return _say(str(stop), stop.code)
     except (OSError, ValueError, LookupError, AttributeError) as error:
         return _say(f"the sandbox could not be made ready: {error}", UNUSABLE)
@@ -118,7 +118,7 @@ def _take(link: socket | None, fields: dict[str, list[bytes]]) -> dict[int, int]
             whole = len(raw) - len(raw) % _NUMBER
             got += [int.from_bytes(raw[at : at + _NUMBER], sys.byteorder) for at in range(0, whole, _NUMBER)]
         if not data:
-            raise Stop("the host closed the link")
+            raise ShimError("the host closed the link")
     return dict(zip(wanted, got, strict=True))
 
 
@@ -153,7 +153,7 @@ def _become(fields: dict[str, list[bytes]], taken: dict[int, int]) -> None:
     try:
         os.chdir(cwd)
     except OSError as error:
-        raise Stop(f"{os.fsdecode(cwd)}: can't be entered: {error.strerror}") from error
+        raise ShimError(f"{os.fsdecode(cwd)}: can't be entered: {error.strerror}") from error
     _limit(fields)
     for number in ready:
         os.write(number, b"1")
@@ -199,12 +199,12 @@ def _execute(arguments: list[bytes], env: dict[bytes, bytes]) -> None:
         os.execvpe(arguments[0], arguments, env)  # noqa: S606 - this is what the shim is for
     except FileNotFoundError as error:
         if b"/" in arguments[0] and os.path.exists(arguments[0]):  # noqa: PTH110 - pathlib is slow to import
-            raise Stop(f"{name}: the interpreter that it names was not found", MISSING) from error
-        raise Stop(f"{name}: not found", MISSING) from error
+            raise ShimError(f"{name}: the interpreter that it names was not found", MISSING) from error
+        raise ShimError(f"{name}: not found", MISSING) from error
     except NotADirectoryError as error:
-        raise Stop(f"{name}: not found", MISSING) from error
+        raise ShimError(f"{name}: not found", MISSING) from error
     except OSError as error:
-        raise Stop(f"{name}: can't be executed: {error.strerror}") from error
+        raise ShimError(f"{name}: can't be executed: {error.strerror}") from error
 
 
 def _stay(link: socket, child: int, taken: dict[int, int]) -> int:

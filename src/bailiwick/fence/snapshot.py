@@ -18,9 +18,9 @@ from pathlib import Path
 
 from bailiwick.errors import Place
 from bailiwick.fence.git import GitFailed, said
-from bailiwick.fence.loose import Blobs, open_folder
+from bailiwick.fence.loose import LooseObjects, open_folder
 from bailiwick.fence.names import is_forbidden_link, is_git_name, is_text, shown
-from bailiwick.fence.objects import FILE, LINK, PROGRAM, SUBMODULE, Entry, Objects
+from bailiwick.fence.objects import FILE, LINK, PROGRAM, SUBMODULE, Objects, TreeEntry
 
 MB = 1024**2
 NOTES = 200
@@ -32,7 +32,7 @@ IGNORE_TIME = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class TreeBounds:
     """How much a tree may hold, so that none fills our disk: files, bytes in all and in one file, depth, entries."""
 
     files: int = 200_000
@@ -43,15 +43,15 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEntries:
     """What is known of a tree beforehand.
 
     Paths in `base` are taken whatever the ignore files say; those in `given` are taken as they are there, unread.
     `ignore` are more patterns, in the language of ignore files.
     """
 
-    base: Mapping[str, Entry] = field(default_factory=dict)
-    given: Mapping[str, Entry] = field(default_factory=dict)
+    base: Mapping[str, TreeEntry] = field(default_factory=dict)
+    given: Mapping[str, TreeEntry] = field(default_factory=dict)
     ignore: bytes = b""
 
 
@@ -79,8 +79,8 @@ class _Walk:
 
     work: Path
     exclude: frozenset[str]
-    bounds: Bounds
-    known: Known
+    bounds: TreeBounds
+    known: KnownEntries
     notes: list[str] = field(default_factory=list)
     seen: int = 0
 
@@ -154,7 +154,9 @@ def _refusal(path: str, name: str, kind: int) -> str:
     return "the path is too long" if len(path.encode()) > LONGEST_PATH else ""
 
 
-async def take(objects: Objects, work: Path, exclude: tuple[str, ...], known: Known, bounds: Bounds) -> Snapshot:
+async def take(
+    objects: Objects, work: Path, exclude: tuple[str, ...], known: KnownEntries, bounds: TreeBounds
+) -> Snapshot:
     """Bring all files below a directory that are not ignored into the vault.
 
     `exclude` are paths below the directory that are left out with all that is in them. Raises `GitFailed` of kind
@@ -231,11 +233,11 @@ async def _ignored(objects: Objects, walk: _Walk, paths: list[str]) -> frozenset
     return frozenset(os.fsdecode(path).removeprefix("./") for path in done.stdout.split(b"\0") if path)
 
 
-async def _store(objects: Objects, walk: _Walk, files: list[_Found]) -> list[Entry]:
+async def _store(objects: Objects, walk: _Walk, files: list[_Found]) -> list[TreeEntry]:
     """Keep the contents of some files and say what they are in a tree."""
     links = {path: entry for path, entry in walk.known.base.items() if entry.mode == SUBMODULE}
     plain = [found for found in files if found.kind != stat.S_IFDIR]
-    ids = await Blobs(objects, walk.work, walk.bounds.one).keep(found.path for found in plain)
+    ids = await LooseObjects(objects, walk.work, walk.bounds.one).keep(found.path for found in plain)
     entries = [links[found.path] for found in files if found.kind == stat.S_IFDIR]
     for found in plain:
         name = ids.get(found.path)
@@ -243,7 +245,7 @@ async def _store(objects: Objects, walk: _Walk, files: list[_Found]) -> list[Ent
             walk.note(found.path, "it can't be read")
             continue
         mode = LINK if found.kind == stat.S_IFLNK else PROGRAM if found.executable else FILE
-        entries.append(Entry(found.path, mode, name))
+        entries.append(TreeEntry(found.path, mode, name))
     return entries
 
 

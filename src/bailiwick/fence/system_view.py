@@ -28,7 +28,7 @@ _ETC = (
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SystemView:
     """Read-only binds, symbolic links (place, what they say) and small files (place, content), in this order."""
 
     binds: tuple[Bind, ...]
@@ -37,7 +37,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Interpreter:
+class ShimPython:
     """The Python that runs the shim, by its real path, with the tree it needs where that is not part of the system."""
 
     program: Path
@@ -45,15 +45,15 @@ class Interpreter:
 
 
 @cache
-def find_interpreter() -> Interpreter:
+def find_interpreter() -> ShimPython:
     """The interpreter that this process runs on, whatever virtual environment it is in."""
     base = Path(os.path.realpath(sys.base_prefix))
     named = base / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     program = Path(os.path.realpath(named if named.exists() else sys.executable))
-    return Interpreter(program, None if base.is_relative_to("/usr") else base)
+    return ShimPython(program, None if base.is_relative_to("/usr") else base)
 
 
-def system_view(uid: int, gid: int) -> View:
+def system_view(uid: int, gid: int) -> SystemView:
     """The machine as a sandbox with this uid and gid sees it."""
     binds, links = [Bind(Path("/usr"), Path("/usr"))], []
     for name in _ROOTS:
@@ -71,7 +71,7 @@ def system_view(uid: int, gid: int) -> View:
     tree = find_interpreter().tree
     if tree is not None:
         binds.append(Bind(tree, tree))
-    return View(tuple(binds), tuple(links), _files(uid, gid))
+    return SystemView(tuple(binds), tuple(links), _files(uid, gid))
 
 
 def shim_file() -> Path:

@@ -39,7 +39,7 @@ _LONG_SHEBANG = re.compile(rb"^'''exec' \"?(/[^\n\"]+?)\"? \"\$0\"", re.MULTILIN
 
 
 @dataclass(frozen=True, slots=True)
-class Grounds:
+class HiddenPaths:
     """Whose home it is and which directories no process inside may see: state, configuration, caches."""
 
     home: Path | None = None
@@ -120,7 +120,7 @@ def _has_others(group: int) -> bool:
         return group not in (0, os.getegid())
 
 
-def program_trees(program: Path, grounds: Grounds) -> Iterator[Path]:
+def program_trees(program: Path, grounds: HiddenPaths) -> Iterator[Path]:
     """The real trees or files that a program needs inside, itself included; those that must not be shown are left out.
 
     A script brings its interpreter, a virtual environment its Python, a package of Node its neighbours.
@@ -128,7 +128,7 @@ def program_trees(program: Path, grounds: Grounds) -> Iterator[Path]:
     yield from _trees(program, grounds, _HOPS)
 
 
-def _trees(program: Path, grounds: Grounds, hops: int) -> Iterator[Path]:
+def _trees(program: Path, grounds: HiddenPaths, hops: int) -> Iterator[Path]:
     if hops == 0 or not program.exists():
         return
     landing = follow(program)
@@ -154,7 +154,7 @@ def follow(program: Path) -> Path:
     return _real(path.parent) / path.name
 
 
-def _tree_of(program: Path, grounds: Grounds) -> Path | None:
+def _tree_of(program: Path, grounds: HiddenPaths) -> Path | None:
     """The tree that a program at a real path belongs to, at the least the file itself; None where none may be shown."""
     if is_system(program):
         return None

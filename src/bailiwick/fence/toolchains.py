@@ -36,7 +36,7 @@ class Toolchains:
 class _Search:
     """What has been found so far."""
 
-    grounds: trees.Grounds
+    grounds: trees.HiddenPaths
     home: Path
     variables: Mapping[str, str]
     shown: list[Path] = field(default_factory=list)
@@ -129,7 +129,7 @@ def find_toolchains(
     Of `variables` those count that choose a version: PYENV_VERSION and its kin, RUSTUP_HOME, RUSTUP_TOOLCHAIN.
     """
     real_home = Path(os.path.realpath(home))
-    search = _Search(trees.Grounds(real_home, hidden), real_home, variables)
+    search = _Search(trees.HiddenPaths(real_home, hidden), real_home, variables)
     for entry in dict.fromkeys(path.split(os.pathsep) if path else ()):
         search.add(entry)
     search.take(versions.uv_pythons(real_home))
@@ -157,7 +157,7 @@ def binds_for(program: Path, *, home: Path | None = None, hidden: tuple[Path, ..
 
     Start it inside by `inner_program`: a link to it is not shown.
     """
-    return trees.as_binds(trees.program_trees(program, trees.Grounds(home, hidden)), home)
+    return trees.as_binds(trees.program_trees(program, trees.HiddenPaths(home, hidden)), home)
 
 
 def inner_program(program: Path) -> Path:

@@ -24,7 +24,7 @@ from bailiwick.fence.git import Git, GitFailed, file_url, said
 from bailiwick.fence.locks import held
 from bailiwick.fence.loose import adopt
 from bailiwick.fence.names import is_text, shown
-from bailiwick.fence.objects import FILE, PROGRAM, SUBMODULE, Change, Entry, Objects
+from bailiwick.fence.objects import FILE, PROGRAM, SUBMODULE, Objects, TreeChange, TreeEntry
 from bailiwick.fence.person import known_of
 from bailiwick.fence.repository import (
     LFS,
@@ -37,7 +37,7 @@ from bailiwick.fence.repository import (
     unreadable,
 )
 from bailiwick.fence.settings import signing
-from bailiwick.fence.snapshot import Bounds, Known, Snapshot, take
+from bailiwick.fence.snapshot import KnownEntries, Snapshot, TreeBounds, take
 from bailiwick.ids import digest
 
 FOLDER = "git"
@@ -49,14 +49,14 @@ ATTRIBUTES = "* -text -crlf -eol -ident -filter -working-tree-encoding !diff !me
 _PERSON = re.compile(r" *([^<>\n\r\0]*?) *<([^<>\s\0]+)> *")
 
 
-class Dated(TypedDict):
+class CommitOptions(TypedDict):
     """When a commit is made, and whether it is signed with the operator's key."""
 
     when: float
     sign: NotRequired[bool]
 
 
-class Login(TypedDict, total=False):
+class RemoteLogin(TypedDict, total=False):
     """How we log in at a remote repository, and how it is reached."""
 
     token: str | None
@@ -65,7 +65,7 @@ class Login(TypedDict, total=False):
     proxy: str | None
 
 
-class Vault:
+class GitStore:
     """The git dir that is ours, with the repository it belongs to."""
 
     def __init__(self, git: Git, source: Source, git_dir: Path, environment: Environment) -> None:
@@ -84,7 +84,7 @@ class Vault:
         *,
         environment: Environment | None = None,
         cancel: asyncio.Event | None = None,
-    ) -> Vault:
+    ) -> GitStore:
         """The vault of the repository around a directory, made if there is none; `NotReady` where it can't be used."""
         env = environment or Environment()
         git = Git(env.text("PATH") or os.defpath, cancel)
@@ -151,7 +151,7 @@ class Vault:
         *,
         exclude: tuple[str, ...] = (),
         base: str | None = None,
-        bounds: Bounds | None = None,
+        bounds: TreeBounds | None = None,
     ) -> Snapshot:
         """The tree of all files below a directory that are not ignored, and what was left out.
 
@@ -160,9 +160,9 @@ class Vault:
         """
         work = work.resolve()
         known = await self._known(work, base)
-        return await take(self.objects, work, exclude, known, bounds or Bounds())
+        return await take(self.objects, work, exclude, known, bounds or TreeBounds())
 
-    async def _known(self, work: Path, base: str | None) -> Known:
+    async def _known(self, work: Path, base: str | None) -> KnownEntries:
         if base is None and work == self.source.root:
             with suppress(NotReady):  # no commit yet: all that is staged comes one by one
                 await self.resolve("HEAD")
@@ -173,7 +173,9 @@ class Vault:
         if base is None:
             with suppress(FileNotFoundError):
                 base = os.fsdecode(self._note_of(work).read_bytes()).partition("\n")[0]
-        return Known({entry.path: entry for entry in await self.objects.entries(base)}) if base else Known()
+        return (
+            KnownEntries({entry.path: entry for entry in await self.objects.entries(base)}) if base else KnownEntries()
+        )
 
     def _note_of(self, work: Path) -> Path:
         return self.git_dir / "checkouts" / digest(os.fsencode(work.resolve()))[:24]
@@ -190,7 +192,7 @@ class Vault:
         """Drop the note of a directory that is gone."""
         self._note_of(work).unlink(missing_ok=True)
 
-    async def changes(self, old: str, new: str) -> tuple[Change, ...]:
+    async def changes(self, old: str, new: str) -> tuple[TreeChange, ...]:
         """What differs between two trees or commits, by path."""
         return await self.objects.changes(old, new)
 
@@ -218,7 +220,7 @@ class Vault:
             return False
         return False
 
-    async def entries(self, treeish: str) -> tuple[Entry, ...]:
+    async def entries(self, treeish: str) -> tuple[TreeEntry, ...]:
         """All files of a tree with their modes."""
         return await self.objects.entries(treeish)
 
@@ -245,7 +247,7 @@ class Vault:
         message: str,
         author: str,
         committer: str | None = None,
-        **dated: Unpack[Dated],
+        **dated: Unpack[CommitOptions],
     ) -> str:
         """Make a commit; people are written `Name <address>`, `when` is in seconds since the epoch."""
         env = _person("AUTHOR", author, dated["when"]) | _person("COMMITTER", committer or author, dated["when"])
@@ -337,19 +339,19 @@ class Vault:
         await publish.drop_branch(self.objects, self.source, name, expect)
 
     async def push(
-        self, url: str, refspec_src: str, branch: str, *, expect: str | None, **login: Unpack[Login]
+        self, url: str, refspec_src: str, branch: str, *, expect: str | None, **login: Unpack[RemoteLogin]
     ) -> None:
         """Put the branch `agent/…` of a remote repository on a commit, if it is where we expect it."""
-        await publish.push(self.objects, publish.Peer(url, **login), refspec_src, branch, expect)
+        await publish.push(self.objects, publish.PushRemote(url, **login), refspec_src, branch, expect)
 
-    async def fetch_remote(self, url: str, ref: str, **login: Unpack[Login]) -> str:
+    async def fetch_remote(self, url: str, ref: str, **login: Unpack[RemoteLogin]) -> str:
         """Bring a branch, or `HEAD`, of a remote repository into the vault; the id of its commit."""
         async with held(self.git_dir / "fetch.lock"):
-            return await publish.fetch(self.objects, publish.Peer(url, **login), ref)
+            return await publish.fetch(self.objects, publish.PushRemote(url, **login), ref)
 
-    async def remote_branch(self, url: str, branch: str, **login: Unpack[Login]) -> str | None:
+    async def remote_branch(self, url: str, branch: str, **login: Unpack[RemoteLogin]) -> str | None:
         """Where a branch of a remote repository stands now."""
-        return await publish.remote_value(self.objects, publish.Peer(url, **login), branch)
+        return await publish.remote_value(self.objects, publish.PushRemote(url, **login), branch)
 
 
 def _run_refs(run: str) -> str:

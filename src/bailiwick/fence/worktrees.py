@@ -22,7 +22,7 @@ from bailiwick.errors import NotReady, Place
 from bailiwick.fence.checkout import make_tree
 from bailiwick.fence.locks import held
 from bailiwick.fence.sweep import sweep
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.ids import digest
 from bailiwick.journal.rows import Owner
 from bailiwick.runtime.children import read_stat
@@ -70,7 +70,7 @@ class Worktrees:
         self.clock = clock
 
     async def make(
-        self, vault: Vault, run: str, commit: str, branch: str, *, prepared: tuple[str, ...] = ()
+        self, vault: GitStore, run: str, commit: str, branch: str, *, prepared: tuple[str, ...] = ()
     ) -> Worktree:
         """The worktree of a run, with the files of a commit; one that is already there is given back as it is.
 
@@ -89,7 +89,7 @@ class Worktrees:
                 prepared=prepared,
             ))  # fmt: skip
 
-    async def _make(self, vault: Vault, wanted: Worktree) -> Worktree:
+    async def _make(self, vault: GitStore, wanted: Worktree) -> Worktree:
         owner = wanted.owner
         new = self.folder / f".new-{owner.pid}-{owner.start}-{wanted.id}"
         try:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bailiwick.fence.environments import Environment, Workshop, furnish
+from bailiwick.fence.environments import EnvironmentBuilder, PreparedEnvironment, furnish
 from bailiwick.fence.generated import set_times
-from bailiwick.fence.objects import Change
+from bailiwick.fence.objects import TreeChange
 from bailiwick.fence.preparing import remove
 from bailiwick.gate.port import Bench, Which
 from bailiwick.ids import Json
@@ -23,9 +23,9 @@ DIFFERENCE = 256 << 10
 class Trees:
     """Makes checkouts for one gate, and removes them all at its end."""
 
-    shop: Workshop
+    shop: EnvironmentBuilder
     base: str
-    environment: Environment
+    environment: PreparedEnvironment
     folder: Path
     base_results: dict[str, Json] = field(default_factory=dict)
     _base_tree: Path | None = None
@@ -91,7 +91,7 @@ class Trees:
             diff=diff,
         )
 
-    async def _changes(self, proposed: str) -> tuple[Change, ...]:
+    async def _changes(self, proposed: str) -> tuple[TreeChange, ...]:
         return await self.shop.vault.changes(self.base, proposed)
 
     async def close(self) -> None:

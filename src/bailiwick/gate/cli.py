@@ -73,7 +73,7 @@ async def _run(
 ) -> tuple[GateSpec, Report]:
     from bailiwick.clock import SystemClock
     from bailiwick.fence.service import open_fence
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.opening import gate_for, look_at_tree, places_of
     from bailiwick.gate.service import Ask, run_gate
     from bailiwick.gate.tree import check_allowed
@@ -81,7 +81,7 @@ async def _run(
     ref, allow, known_red = asked
     check_allowed(allow)
     fence = await open_fence(config, attended=sys.stdin.isatty())
-    vault = await Vault.open(config.paths.make_state(), root)
+    vault = await GitStore.open(config.paths.make_state(), root)
     stands = await look_at_tree(config, vault, root, ref)
     base, taken = stands.base, stands.taken
     spec = await gate_for(config, vault, base, fence)

@@ -18,8 +18,8 @@ from bailiwick.gate.model import CheckResult, Doubt, Finding
 from bailiwick.gate.testfiles import belongs_to_tests
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import Change
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.objects import TreeChange
+    from bailiwick.fence.vault import GitStore
 
 PATCH_KEPT = 16 * 1024
 """Characters of the hunk of one doubt."""
@@ -35,10 +35,10 @@ _TABLE, _GENERALISES = "value-table", "generalises"
 class DiffReader:
     """Reads a change from the base to the tree that is checked. `test_files` hold tests of the base."""
 
-    vault: Vault
+    vault: GitStore
     base: str
     tree: str
-    changes: tuple[Change, ...]
+    changes: tuple[TreeChange, ...]
     test_files: frozenset[str] = frozenset()
     doctest_files: frozenset[str] = frozenset()
     """Files whose examples the base runs as tests."""
@@ -123,7 +123,7 @@ def approved(findings: Iterable[Finding], allow: Sequence[str]) -> tuple[Finding
     )
 
 
-async def doubts_of(findings: Iterable[Finding], vault: Vault, base: str, tree: str) -> tuple[Doubt, ...]:
+async def doubts_of(findings: Iterable[Finding], vault: GitStore, base: str, tree: str) -> tuple[Doubt, ...]:
     """What a person has to look at, each with its hunk; one finding of a kind for each file."""
     seen: dict[tuple[str, str], Finding] = {}
     for finding in findings:

@@ -14,8 +14,8 @@ from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.errors import BailiwickError, NotReady
 from bailiwick.fence.environments import EnvironmentFailed
-from bailiwick.fence.service import Fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.service import Sandboxes
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.headline import details, headline, told
 from bailiwick.gate.model import Report
 from bailiwick.gate.opening import gate_for, places_of
@@ -46,7 +46,7 @@ class GateKind:
 
     config: Config
     clock: Clock
-    fence: Callable[[], Awaitable[Fence]]
+    fence: Callable[[], Awaitable[Sandboxes]]
     judge: Callable[[], Judge] | None = None
     authors: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
 
@@ -83,7 +83,7 @@ class GateKind:
 
     async def _run(self, asked: dict[str, Json], run: str, io: Io) -> Report:
         fence = await self.fence()
-        vault = await Vault.open(self.config.paths.state, Path(asked["repository"]), cancel=io.cancel)
+        vault = await GitStore.open(self.config.paths.state, Path(asked["repository"]), cancel=io.cancel)
         base = await vault.resolve(asked["base"])
         spec = await gate_for(self.config, vault, base, fence)
         judged = any(check.kind == "judge" for check in spec.checks)
@@ -119,7 +119,7 @@ class Shared(Protocol):
 
     store: Store
 
-    async def fence(self) -> Fence:
+    async def fence(self) -> Sandboxes:
         """The sandbox that checks run in."""
 
     def judge(self) -> Judge:

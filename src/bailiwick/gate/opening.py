@@ -8,12 +8,12 @@ from pathlib import Path
 from bailiwick.config.environment import Environment
 from bailiwick.config.policy import policy_digest
 from bailiwick.config.service import Config
-from bailiwick.fence.egress import Parent
+from bailiwick.fence.egress import UpstreamProxy
 from bailiwick.fence.egress_registries import configured_registries
-from bailiwick.fence.service import Fence
+from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.snapshot import Snapshot
 from bailiwick.fence.toolchains import resolve_program
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.service import GatePlaces
 from bailiwick.gate.spec import GateSpec
 from bailiwick.gate.whereabouts import Whereabouts, find_spec
@@ -35,17 +35,17 @@ def places_of(config: Config, environment: Environment | None = None) -> GatePla
         state=paths.state,
         registries=replace(found, hosts=listed),
         policy=policy_digest(config),
-        parent=Parent(config.get("network.proxy") or "", config.get("network.no_proxy") or ""),
+        parent=UpstreamProxy(config.get("network.proxy") or "", config.get("network.no_proxy") or ""),
         secrets=known_secrets(config, environment),
     )
 
 
-async def gate_for(config: Config, vault: Vault, base: str, fence: Fence) -> GateSpec:
+async def gate_for(config: Config, vault: GitStore, base: str, fence: Sandboxes) -> GateSpec:
     """The gate for changes on a base commit, with what the configuration protects besides."""
     return await find_spec(vault, base, whereabouts(config, vault, fence))
 
 
-def whereabouts(config: Config, vault: Vault, fence: Fence) -> Whereabouts:
+def whereabouts(config: Config, vault: GitStore, fence: Sandboxes) -> Whereabouts:
     """Where a gate may be said for this repository, and which tools the sandbox has."""
     return Whereabouts(
         paths=config.paths,
@@ -67,7 +67,7 @@ class Standing:
     unborn: bool = False
 
 
-async def look_at_tree(config: Config, vault: Vault, root: Path, ref: str | None = None) -> Standing:
+async def look_at_tree(config: Config, vault: GitStore, root: Path, ref: str | None = None) -> Standing:
     """The work tree and its base; a repository without any commit is its own base, as its files are now."""
     asked = ref or config.get("base")
     if asked or not await vault.is_unborn():

@@ -13,8 +13,8 @@ from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import Change
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.objects import TreeChange
+    from bailiwick.fence.service import Sandboxes
     from bailiwick.gate.spec import CheckSpec
 
 Which = Literal["base", "proposed"]
@@ -83,12 +83,12 @@ async def _no_difference() -> str:
 class Bench:
     """What a check may use. Whoever makes it removes the directories that `fresh` made, after all checks."""
 
-    fence: Fence
+    fence: Sandboxes
     environment: tuple[Bind, ...]
     """The prepared environment: to be given to every cage."""
     base_tree: Path
     """A fresh checkout of the base on the host; only for reading, never for running."""
-    changes: tuple[Change, ...]
+    changes: tuple[TreeChange, ...]
     """From the base to the proposed tree: what was taken out is not among them."""
     fresh: Fresh
     read: Callable[[Which, str], Awaitable[bytes | None]]

@@ -14,11 +14,17 @@ from typing import NotRequired, TypedDict, Unpack
 from bailiwick import crashpoints
 from bailiwick.clock import Clock
 from bailiwick.errors import BailiwickError
-from bailiwick.fence.egress import Parent
+from bailiwick.fence.egress import UpstreamProxy
 from bailiwick.fence.egress_registries import Registries
-from bailiwick.fence.environments import Environment, EnvironmentFailed, Recipe, Workshop, prepare_environment
-from bailiwick.fence.service import Fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.environments import (
+    EnvironmentBuilder,
+    EnvironmentFailed,
+    PreparedEnvironment,
+    Recipe,
+    prepare_environment,
+)
+from bailiwick.fence.service import Sandboxes
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate import kept
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.pytest import PytestCheck
@@ -89,7 +95,7 @@ class GatePlaces:
     state: Path
     person: Path | None = None
     registries: Registries = field(default_factory=Registries)
-    parent: Parent = field(default_factory=Parent)
+    parent: UpstreamProxy = field(default_factory=UpstreamProxy)
     policy: str = ""
     """The digest of the organisation's policy and of all limits that hold."""
     engine: Mapping[str, str] | None = None
@@ -108,7 +114,7 @@ class How(TypedDict):
     cancel: asyncio.Event
     show: Callable[[str], None]
     clock: Clock
-    prepared: NotRequired[Environment | EnvironmentFailed]
+    prepared: NotRequired[PreparedEnvironment | EnvironmentFailed]
 
 
 class GateInterrupted(BailiwickError):
@@ -119,7 +125,7 @@ class GateInterrupted(BailiwickError):
 
 
 async def run_gate(
-    ask: Ask, spec: GateSpec, vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]
+    ask: Ask, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[How]
 ) -> Report:
     """Check a tree; the report is stored and audited before it is given. Raises `GateInterrupted` when cancelled.
 
@@ -147,7 +153,7 @@ async def run_gate(
 
 
 async def base_report(
-    base: str, spec: GateSpec, vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]
+    base: str, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[How]
 ) -> Report:
     """The gate of the base itself, from what is kept if nothing has changed.
 
@@ -168,7 +174,7 @@ async def base_report(
     return report
 
 
-async def try_prepare(spec: GateSpec, base: str, shop: Workshop) -> Environment | EnvironmentFailed:
+async def try_prepare(spec: GateSpec, base: str, shop: EnvironmentBuilder) -> PreparedEnvironment | EnvironmentFailed:
     """The environment for work on a base, or why there is none: that is a finding, and no reason to stop."""
     try:
         return await prepare_environment(Recipe(spec.prepare, spec.copy), base, shop)
@@ -176,9 +182,9 @@ async def try_prepare(spec: GateSpec, base: str, shop: Workshop) -> Environment 
         return error
 
 
-def workshop(vault: Vault, fence: Fence, places: GatePlaces, **how: Unpack[How]) -> Workshop:
+def workshop(vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[How]) -> EnvironmentBuilder:
     """What environments are made with, for this gate and for agents that work on the same base."""
-    return Workshop(
+    return EnvironmentBuilder(
         vault=vault,
         fence=fence,
         cache=places.cache,
@@ -231,7 +237,7 @@ class _Gate:
 
     ask: Ask
     spec: GateSpec
-    shop: Workshop
+    shop: EnvironmentBuilder
     trees: Trees
     sifted: Sifted
     trouble: tuple[CheckResult, ...]
@@ -388,14 +394,14 @@ def trouble(name: str, error: OSError | BailiwickError, *, kind: str = "environm
 async def _open(
     ask: Ask,
     spec: GateSpec,
-    shop: Workshop,
+    shop: EnvironmentBuilder,
     places: GatePlaces,
-    ready: tuple[Environment | EnvironmentFailed, EnvironmentFailed | None],
+    ready: tuple[PreparedEnvironment | EnvironmentFailed, EnvironmentFailed | None],
 ) -> _Gate:
     """Make the proposed tree ready. What could not be prepared is kept for the report."""
     named = zip(("prepare", "services"), ready, strict=True)
     problems = [trouble(name, failed) for name, failed in named if isinstance(failed, EnvironmentFailed)]
-    environment = ready[0] if isinstance(ready[0], Environment) else Environment("")
+    environment = ready[0] if isinstance(ready[0], PreparedEnvironment) else PreparedEnvironment("")
     key = kept.key_of(await shop.vault.tree_of(ask.base), spec.digest, environment.digest, shop.fence.sandbox.name)
     trees = Trees(
         shop=shop,

@@ -22,8 +22,8 @@ from bailiwick.fence.relay import Address, Relay, dial
 from bailiwick.gate.spec import HIGHEST_PORT, LOWEST_PORT, MOST_PORTS, Service
 
 if TYPE_CHECKING:
-    from bailiwick.fence.backends.container_yard import Yard
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.backends.container_yard import ContainerGroup
+    from bailiwick.fence.service import Sandboxes
 
 FAILED = "BW453"
 READY_SECONDS = 120.0
@@ -58,8 +58,8 @@ class _Started:
 
 @asynccontextmanager
 async def open_services(
-    services: tuple[Service, ...], fence: Fence, means: Means
-) -> AsyncIterator[tuple[Fence, EnvironmentFailed | None]]:
+    services: tuple[Service, ...], fence: Sandboxes, means: Means
+) -> AsyncIterator[tuple[Sandboxes, EnvironmentFailed | None]]:
     """The fence whose gates reach these services, until it is left; or the fence as it is, and why they can't be had.
 
     Whatever was started is removed at the end, after a failure or an interruption too.
@@ -82,7 +82,7 @@ async def open_services(
             yield replace(fence, relay=relay), None
 
 
-async def _start(services: tuple[Service, ...], fence: Fence, means: Means, stack: AsyncExitStack) -> Relay:
+async def _start(services: tuple[Service, ...], fence: Sandboxes, means: Means, stack: AsyncExitStack) -> Relay:
     """Start every service and wait until each is ready."""
     if fence.sandbox.name == "none":
         what = f"{_names(services)} can't be offered to tests without a sandbox: the ports of this machine are shared"
@@ -157,7 +157,7 @@ class _Waiting:
     """Waits for one service until it is ready, has ended, or there is no time left."""
 
     started: _Started
-    yard: Yard
+    yard: ContainerGroup
     means: Means
     deadline: float
 

@@ -22,8 +22,8 @@ from bailiwick.gate.spec import BAD_PATTERN
 from bailiwick.gate.testfiles import belongs_to_tests, is_test_file, self_loading, shadowed
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import Change
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.objects import TreeChange
+    from bailiwick.fence.vault import GitStore
 
 PATCH_KEPT = 64 * 1024
 """Bytes of each hunk that are shown."""
@@ -56,7 +56,7 @@ class Sifted:
     without: str = ""
     taken: tuple[Taken, ...] = ()
     findings: tuple[Finding, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TreeChange, ...] = ()
     """From the base to `tree`."""
 
     @property
@@ -86,7 +86,7 @@ def check_allowed(patterns: Iterable[str]) -> None:
             raise InputInvalid([Problem(BAD_PATTERN, f"--allow {pattern}: {fault}", hint="such as tests/test_x.py")])
 
 
-async def sift(vault: Vault, base: str, asked: str, policy: Policy) -> Sifted:
+async def sift(vault: GitStore, base: str, asked: str, policy: Policy) -> Sifted:
     """Take the changes to protected paths out of a tree; those that a person allowed stay, and are listed first."""
     check_allowed(policy.allow)
     changes = await vault.changes(base, asked)
@@ -117,7 +117,7 @@ async def sift(vault: Vault, base: str, asked: str, policy: Policy) -> Sifted:
     )
 
 
-def rule_of(change: Change, policy: Policy, ground: _Ground) -> str:
+def rule_of(change: TreeChange, policy: Policy, ground: _Ground) -> str:
     """By which rule a change needs a person's word; empty where it needs none."""
     path = change.path
     new = path not in ground.files
@@ -139,7 +139,7 @@ def rule_of(change: Change, policy: Policy, ground: _Ground) -> str:
     return ""
 
 
-def _only_adds(change: Change, hits: list[str], ground: _Ground) -> bool:
+def _only_adds(change: TreeChange, hits: list[str], ground: _Ground) -> bool:
     """Whether a change below a protected path only brings tests and what they need; the base's run without it.
 
     A new package file has to be empty and in a new folder: else it would change how others are imported.
@@ -154,7 +154,9 @@ def _only_adds(change: Change, hits: list[str], ground: _Ground) -> bool:
     return belongs_to_tests(change.path)
 
 
-async def _extended(vault: Vault, base: str, asked: str, changes: Iterable[Change], policy: Policy) -> frozenset[str]:
+async def _extended(
+    vault: GitStore, base: str, asked: str, changes: Iterable[TreeChange], policy: Policy
+) -> frozenset[str]:
     """The changed test files that keep all they had and only gain tests."""
     paths = [
         change.path
@@ -187,18 +189,18 @@ def _above(path: str) -> Iterable[str]:
         yield path
 
 
-async def _empty_files(vault: Vault, asked: str, changes: Iterable[Change]) -> frozenset[str]:
+async def _empty_files(vault: GitStore, asked: str, changes: Iterable[TreeChange]) -> frozenset[str]:
     named = [c.path for c in changes if c.status == "A" and c.path.endswith("/__init__.py")]
     return frozenset([path for path in named if not (await vault.blob(asked, path) or b"").strip()])
 
 
-async def _restored(vault: Vault, base: str, asked: str, ground: _Ground, paths: Iterable[str]) -> str:
+async def _restored(vault: GitStore, base: str, asked: str, ground: _Ground, paths: Iterable[str]) -> str:
     """The asked tree with these paths as the base has them."""
     back: Mapping[str, str | None] = {path: base if path in ground.files else None for path in sorted(paths)}
     return await vault.replace(asked, back) if back else asked
 
 
-def _findings(changes: Iterable[Change], rules: Mapping[str, str], kept: set[str]) -> Iterable[Finding]:
+def _findings(changes: Iterable[TreeChange], rules: Mapping[str, str], kept: set[str]) -> Iterable[Finding]:
     for change in changes:
         rule = rules.get(change.path, "")
         if rule.startswith("shadows"):

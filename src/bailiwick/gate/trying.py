@@ -14,8 +14,8 @@ from bailiwick.gate.service import Ask, GatePlaces, How, run_gate
 from bailiwick.gate.whereabouts import Whereabouts, detect_spec, protected_by
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Fence
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.service import Sandboxes
+    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.model import CheckResult, Report
     from bailiwick.gate.spec import GateSpec
 
@@ -28,8 +28,8 @@ _MANIFESTS = (".toml", ".cfg", ".ini", ".txt", ".in", "setup.py", "noxfile.py")
 class Site:
     """Where a plan is tried: the base itself, in the sandbox of the gate."""
 
-    vault: Vault
-    fence: Fence
+    vault: GitStore
+    fence: Sandboxes
     places: GatePlaces
     where: Whereabouts
     base: str

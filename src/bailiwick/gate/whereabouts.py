@@ -16,7 +16,7 @@ from bailiwick.ids import canonical, digest
 
 if TYPE_CHECKING:
     from bailiwick.config.paths import Paths
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.vault import GitStore
 
 OPERATOR_FILE = "gate.yaml"
 NOT_COMMITTED = "BW440"
@@ -34,7 +34,7 @@ class Whereabouts:
     """Whether a program is installed; a detected gate uses what is there."""
 
 
-async def find_spec(vault: Vault, base: str, where: Whereabouts) -> GateSpec:
+async def find_spec(vault: GitStore, base: str, where: Whereabouts) -> GateSpec:
     """The gate for changes on `base`: the operator's, else the base commit's, else a detected one.
 
     What the work tree's own file says beyond its commit is not used; a note says so.
@@ -58,7 +58,7 @@ def protected_by(spec: GateSpec, where: Whereabouts) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*ALWAYS_PROTECTED, *spec.protected, *where.protected)))
 
 
-async def detect_spec(vault: Vault, base: str, where: Whereabouts, wish: Wish | None = None) -> GateSpec:
+async def detect_spec(vault: GitStore, base: str, where: Whereabouts, wish: Wish | None = None) -> GateSpec:
     """The gate that the files of a base suggest."""
     files = await vault.files(base)
     texts = await vault.blobs(base, wanted_files(files))

@@ -10,8 +10,8 @@ from bailiwick.clock import Clock
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady
 from bailiwick.fence.environments import Recipe, prepare_environment
-from bailiwick.fence.service import Fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.service import Sandboxes
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, Report
 from bailiwick.gate.nodes import document_of
 from bailiwick.gate.opening import gate_for, places_of
@@ -81,8 +81,8 @@ class Lookout:
     """From where a base is looked at."""
 
     config: Config
-    vault: Vault
-    fence: Fence
+    vault: GitStore
+    fence: Sandboxes
     clock: Clock
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     show: Callable[[str], None] = lambda _: None

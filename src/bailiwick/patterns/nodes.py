@@ -20,9 +20,9 @@ from bailiwick.engine.graph import Work as WorkNode
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.errors import BailiwickError
 from bailiwick.fence.names import shown
-from bailiwick.fence.objects import Change
-from bailiwick.fence.service import Fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.objects import TreeChange
+from bailiwick.fence.service import Sandboxes
+from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktree, Worktrees
 from bailiwick.gate.nodes import told_of
 from bailiwick.ids import Json
@@ -57,7 +57,7 @@ class WorktreeKind:
 
     config: Config
     clock: Clock
-    fence: Callable[[], Awaitable[Fence]]
+    fence: Callable[[], Awaitable[Sandboxes]]
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         """The node's fields as plain values."""
@@ -77,14 +77,14 @@ class WorktreeKind:
     async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """One deed."""
         asked = _read(request.prepared)
-        deeds: dict[str, Callable[[Asked, Vault, AttemptRequest, Io], Awaitable[dict[str, Json]]]] = {
+        deeds: dict[str, Callable[[Asked, GitStore, AttemptRequest, Io], Awaitable[dict[str, Json]]]] = {
             "claim": self._claim,
             "changes": self._changes,
             "keep": self._keep,
             "release": self._release,
         }
         try:
-            vault = await Vault.open(self.config.paths.state, asked.repository, cancel=io.cancel)
+            vault = await GitStore.open(self.config.paths.state, asked.repository, cancel=io.cancel)
             return Done(declared(request.node, await deeds[asked.do](asked, vault, request, io)))
         except BailiwickError as error:
             kind = "cancelled" if io.cancel.is_set() else "not_ready"
@@ -95,7 +95,7 @@ class WorktreeKind:
     def _worktrees(self) -> Worktrees:
         return Worktrees(self.config.paths.state, self.clock)
 
-    async def _claim(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _claim(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
         from bailiwick.patterns.basis import Lookout
 
         commit = await vault.resolve(asked.base or "HEAD")
@@ -120,7 +120,7 @@ class WorktreeKind:
         io.observe(told_of(basis.report))
         return {"work": work.to_json(), **basis.outputs()}
 
-    async def _conventions(self, vault: Vault, commit: str) -> tuple[str, str]:
+    async def _conventions(self, vault: GitStore, commit: str) -> tuple[str, str]:
         """The conventions file of the base commit, and as much of its text as a brief may hold."""
         from bailiwick.cli.output import clean
 
@@ -130,13 +130,13 @@ class WorktreeKind:
             return "", ""
         return name, clean(raw[:CONVENTIONS_KEPT].decode("utf-8", "replace"), lines=True).strip()
 
-    async def _changes(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _changes(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
         worktree = await self._found(request)
         tree, changes = await _changes(vault, worktree)
         io.observe({"told": changes_told(changes), "good": bool(changes)})
         return {"change": Changed(tree, tuple(change.path for change in changes)).to_json()}
 
-    async def _keep(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _keep(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
         """What there is of the work becomes a commit on its branch; then the worktree can go."""
         worktree = await self._worktrees.find(request.run)
         if worktree is None:
@@ -165,7 +165,7 @@ class WorktreeKind:
 
         return str(self.config.get("commit.author") or DEFAULT_AUTHOR)
 
-    async def _release(self, asked: Asked, vault: Vault, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _release(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
         worktree = await self._worktrees.find(request.run)
         await self._worktrees.clear(request.run)
         if worktree is not None:
@@ -181,7 +181,7 @@ class WorktreeKind:
         return worktree
 
 
-def changes_told(changes: Sequence[Change]) -> str:
+def changes_told(changes: Sequence[TreeChange]) -> str:
     """The changed files with the lines added and removed, in one sentence."""
     if not changes:
         return "nothing"
@@ -190,7 +190,7 @@ def changes_told(changes: Sequence[Change]) -> str:
     return ", ".join(parts + more)
 
 
-def _lines(change: Change) -> str:
+def _lines(change: TreeChange) -> str:
     if change.added is None or change.deleted is None:
         return "(binary)"
     return f"+{change.added} −{change.deleted}"
@@ -202,7 +202,7 @@ class Shared(Protocol):
     config: Config
     clock: Clock
 
-    async def fence(self) -> Fence:
+    async def fence(self) -> Sandboxes:
         """The fence in which a claim looks at its base."""
 
 
@@ -211,7 +211,7 @@ def make_kind(shared: Shared) -> WorktreeKind:
     return WorktreeKind(shared.config, shared.clock, shared.fence)
 
 
-async def _kept_before(vault: Vault, run: str) -> dict[str, str]:
+async def _kept_before(vault: GitStore, run: str) -> dict[str, str]:
     """What an attempt that a crash cut off has kept of a run: the branch that holds its unfinished work."""
     for commit in await vault.kept(run):
         said = await vault.git.line("show", "-s", "--format=%P%x00%s", commit, call=vault.objects.call())
@@ -222,12 +222,12 @@ async def _kept_before(vault: Vault, run: str) -> dict[str, str]:
     return {"branch": "", "commit": "", "base": ""}
 
 
-async def _look(vault: Vault, worktree: Worktree) -> Changed:
+async def _look(vault: GitStore, worktree: Worktree) -> Changed:
     tree, changes = await _changes(vault, worktree)
     return Changed(tree, tuple(change.path for change in changes))
 
 
-async def _changes(vault: Vault, worktree: Worktree) -> tuple[str, tuple[Change, ...]]:
+async def _changes(vault: GitStore, worktree: Worktree) -> tuple[str, tuple[TreeChange, ...]]:
     """The tree of a worktree as it is now, and what differs from its base."""
     tree = await vault.snapshot(worktree.tree, exclude=worktree.prepared)
     return tree, await vault.changes(worktree.base, tree)

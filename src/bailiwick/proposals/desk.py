@@ -12,7 +12,7 @@ from bailiwick.config.service import Config
 from bailiwick.errors import NotFound, NotReady
 from bailiwick.fence.names import shown
 from bailiwick.fence.redact import Redactor
-from bailiwick.fence.vault import Login, Vault
+from bailiwick.fence.vault import GitStore, RemoteLogin
 from bailiwick.gate.model import Report
 from bailiwick.gate.report import load_report
 from bailiwick.ids import Json
@@ -41,7 +41,7 @@ class Desk:
     state: Path
     clock: Clock
     settings: Settings
-    vault: Vault
+    vault: GitStore
     by: str = "bailiwick"
     redact: Callable[[str], str] = unredacted
     store: ProposalStore = field(init=False)
@@ -64,10 +64,10 @@ class Desk:
             return None
         return self.consents.find(site.full_name, site.forge, scope_of(draft=self.settings.draft))
 
-    def login(self, target: PushTarget) -> Login:
+    def login(self, target: PushTarget) -> RemoteLogin:
         """How git logs in at a push target."""
         network = self.settings.network
-        return Login(token=target.token, user=target.user, ca_file=network.ca_file, proxy=network.proxy)
+        return RemoteLogin(token=target.token, user=target.user, ca_file=network.ca_file, proxy=network.proxy)
 
     def report(self, digest: str) -> Report:
         """A gate report as the gate stored it; raises `NotReady` where it is not there or is another."""
@@ -103,6 +103,6 @@ async def open_desk(
         what = f"proposals are switched off ({config.origin('features.proposals')})"
         raise NotReady(what, hint="whoever set it can change it: features.proposals: true", code=SWITCHED_OFF)
     state = config.paths.make_state()
-    vault = await Vault.open(state, repository, environment=environment)
+    vault = await GitStore.open(state, repository, environment=environment)
     settings = read_settings(config, vault.repository, clock, environment)
     return Desk(state, clock, settings, vault, by, Redactor(known_secrets(config, environment)).text)

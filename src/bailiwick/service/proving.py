@@ -14,8 +14,8 @@ from bailiwick.gate.cli import UNBORN, describe, introduce, shown_progress
 from bailiwick.gate.spec import FILE, GateSpec
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Fence
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.service import Sandboxes
+    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.model import CheckResult, Report
     from bailiwick.gate.opening import Standing
     from bailiwick.gate.trying import Site, Tried
@@ -64,11 +64,11 @@ class Wanted:
 async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Proven:
     """Find the gate of a repository and run it on the base; where it is only detected, repair it until it is green."""
     from bailiwick.fence.service import open_fence
-    from bailiwick.fence.vault import Vault
+    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.opening import gate_for, look_at_tree
 
     fence = await open_fence(config, attended=sys.stdin.isatty())
-    vault = await Vault.open(config.paths.make_state(), root)
+    vault = await GitStore.open(config.paths.make_state(), root)
     stands = await look_at_tree(config, vault, root)
     spec = await gate_for(config, vault, stands.base, fence)
     site = _site(config, vault, fence, stands, quiet=wanted.quiet)
@@ -81,7 +81,7 @@ async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Pr
     return await _prove(site, wanted, stands, say)
 
 
-def _site(config: Config, vault: Vault, fence: Fence, stands: Standing, *, quiet: bool) -> Site:
+def _site(config: Config, vault: GitStore, fence: Sandboxes, stands: Standing, *, quiet: bool) -> Site:
     from bailiwick.clock import SystemClock
     from bailiwick.gate.opening import places_of, whereabouts
     from bailiwick.gate.trying import Site

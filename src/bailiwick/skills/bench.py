@@ -16,8 +16,8 @@ from bailiwick.config.paths import Paths, make_private
 from bailiwick.errors import BailiwickError, InternalBug
 from bailiwick.fence.locks import held
 from bailiwick.fence.names import shown
-from bailiwick.fence.objects import FILE, PROGRAM, Change
-from bailiwick.fence.toolchain_trees import Grounds
+from bailiwick.fence.objects import FILE, PROGRAM, TreeChange
+from bailiwick.fence.toolchain_trees import HiddenPaths
 from bailiwick.ids import digest
 from bailiwick.routing.model import Checked, FileOut, Result
 from bailiwick.skills.copies import Copies
@@ -27,7 +27,7 @@ from bailiwick.skills.text_form import in_the_form_of
 from bailiwick.skills.trials import Trials, Tried
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.service import Sandboxes
 
 MOST_FILES = 200
 LARGEST_FILE = 2 << 20
@@ -38,7 +38,7 @@ LOCKS = "locks"
 class Setting:
     """What benches of one process share: a way to the fence, our directories, a way to take secrets out of texts."""
 
-    fence: Callable[[], Awaitable[Fence]]
+    fence: Callable[[], Awaitable[Sandboxes]]
     paths: Paths
     home: Path
     clean: Callable[[str], str] = lambda text: text
@@ -59,7 +59,7 @@ class Left:
     copies: Copies
     trials: Trials
     tree: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TreeChange, ...] = ()
     known: dict[str, Tried] = field(default_factory=dict)
     """What the tests said before anything was done, by command: they are run once for all attempts."""
 
@@ -122,7 +122,7 @@ class ProjectBench:
         self._copies = copies
         self._trials = Trials(
             fence, copies, self.watching.cancel, self.setting.clean, self.watching.show,
-            Grounds(self.setting.home, (paths.state, paths.config, paths.cache, paths.run)),
+            HiddenPaths(self.setting.home, (paths.state, paths.config, paths.cache, paths.run)),
         )  # fmt: skip
         return Left(copies, self._trials, copies.base, known=self._known)
 
@@ -232,7 +232,7 @@ class ProjectBench:
         async with held(lock):
             return await asyncio.to_thread(deliver, self.project, parcels)
 
-    async def _parcel(self, left: Left, change: Change) -> Parcel:
+    async def _parcel(self, left: Left, change: TreeChange) -> Parcel:
         old = await left.read("before", change.path) if change.status != "A" else None
         new = await left.read("after", change.path) if change.status != "D" else None
         return Parcel(change.path, old, new, program=change.new_mode == PROGRAM)

@@ -22,7 +22,7 @@ from bailiwick.skills.tasks import with_history
 
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.service import Sandboxes
     from bailiwick.routing.models_file import Models
     from bailiwick.routing.port import Bench
 
@@ -65,7 +65,7 @@ class Shared:
     clock: Clock
     by: str
     router: Routes
-    fence: Callable[[], Awaitable[Fence]]
+    fence: Callable[[], Awaitable[Sandboxes]]
     brain: Callable[[], Brain]
     clean: Callable[[str], str]
     library: Library

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bailiwick.errors import UsageError
 from bailiwick.fence.names import shown
-from bailiwick.fence.objects import Change
+from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.outcomes import RED, Session
 from bailiwick.gate.testfiles import is_test_file, self_loading, shadowed
 from bailiwick.ids import Json
@@ -225,7 +225,7 @@ async def _only_a_test(site: Site) -> tuple[str, str]:
     return tests[0].path, ""
 
 
-async def _is_mark(site: Site, change: Change) -> bool:
+async def _is_mark(site: Site, change: TreeChange) -> bool:
     """Whether a file is the empty package file of a folder of tests."""
     name = change.path.rpartition("/")[2]
     if change.status != "A" or name != "__init__.py" or not _in_tests(change.path):
@@ -329,7 +329,7 @@ def _product_file(site: Site) -> str:
     return str(site.root / written[0]) if written else ""
 
 
-def _done(change: Change) -> str:
+def _done(change: TreeChange) -> str:
     return {"A": "added", "D": "deleted"}.get(change.status, "changed")
 
 

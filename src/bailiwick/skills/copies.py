@@ -16,13 +16,13 @@ from pathlib import Path
 from bailiwick.config.environment import Environment
 from bailiwick.errors import NotReady
 from bailiwick.fence.git import Git, GitFailed
-from bailiwick.fence.objects import Change, Entry, Objects
+from bailiwick.fence.objects import Objects, TreeChange, TreeEntry
 from bailiwick.fence.preparing import remove
 from bailiwick.fence.repository import NO_REPOSITORY
-from bailiwick.fence.snapshot import Bounds, Known, take
-from bailiwick.fence.vault import ATTRIBUTES, Vault
+from bailiwick.fence.snapshot import KnownEntries, TreeBounds, take
+from bailiwick.fence.vault import ATTRIBUTES, GitStore
 
-BOUNDS = Bounds(files=100_000, total=2048 << 20)
+BOUNDS = TreeBounds(files=100_000, total=2048 << 20)
 """What a project may hold at most, ignored files left out."""
 BLOB = 64 << 20
 LARGEST_SOURCE = 256 << 10
@@ -52,7 +52,7 @@ class Copies:
     objects: Objects
     base: str
     ignore: bytes = IGNORED
-    _known: dict[str, Entry] = field(default_factory=dict)
+    _known: dict[str, TreeEntry] = field(default_factory=dict)
 
     @classmethod
     async def take(cls, root: Path, state: Path, scratch: Path, cancel: asyncio.Event | None = None) -> Copies:
@@ -80,10 +80,10 @@ class Copies:
 
     async def survey(self, work: Path) -> str:
         """The tree of what is in a copy now; what the ignore files leave out is not in it."""
-        known = Known(self._known, ignore=self.ignore)
+        known = KnownEntries(self._known, ignore=self.ignore)
         return (await take(self.objects, work.resolve(), (), known, BOUNDS)).tree
 
-    async def changes(self, tree: str) -> tuple[Change, ...]:
+    async def changes(self, tree: str) -> tuple[TreeChange, ...]:
         """What differs between the project and a tree."""
         return () if tree == self.base else await self.objects.changes(self.base, tree)
 
@@ -116,7 +116,7 @@ class Copies:
 async def _from_repository(root: Path, state: Path, cancel: asyncio.Event | None) -> tuple[Objects, str] | None:
     """The tree of a directory in a git repository; None where it is in none, or ignored there."""
     try:
-        vault = await Vault.open(state, root, cancel=cancel)
+        vault = await GitStore.open(state, root, cancel=cancel)
     except NotReady as error:
         if error.code == NO_REPOSITORY:
             return None
@@ -128,7 +128,7 @@ async def _from_repository(root: Path, state: Path, cancel: asyncio.Event | None
     entries = await vault.objects.entries(tree, (inner,))
     if not entries or entries[0].path == inner:
         return None
-    below = [Entry(entry.path[len(inner) + 1 :], entry.mode, entry.id) for entry in entries]
+    below = [TreeEntry(entry.path[len(inner) + 1 :], entry.mode, entry.id) for entry in entries]
     return vault.objects, await vault.objects.edit("", (), below)
 
 
@@ -142,7 +142,7 @@ async def _from_folder(root: Path, folder: Path, cancel: asyncio.Event | None) -
     (own / "info" / "attributes").write_text(ATTRIBUTES, "utf-8")
     objects = Objects(git, own)
     try:
-        return objects, (await take(objects, root, (), Known(ignore=IGNORED), BOUNDS)).tree
+        return objects, (await take(objects, root, (), KnownEntries(ignore=IGNORED), BOUNDS)).tree
     except GitFailed as error:
         if error.kind != "tree":
             raise

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.fence.names import is_git_name, is_text, shown
-from bailiwick.fence.objects import FILE, LINK, PROGRAM, Change
+from bailiwick.fence.objects import FILE, LINK, PROGRAM, TreeChange
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -55,7 +55,7 @@ def path_fault(path: str) -> str:
     return ""
 
 
-def change_fault(changes: Iterable[Change]) -> str:
+def change_fault(changes: Iterable[TreeChange]) -> str:
     """Why changes of a copy can't be brought into the project, "" where they can."""
     for change in changes:
         if fault := path_fault(change.path):

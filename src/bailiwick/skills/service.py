@@ -24,7 +24,7 @@ from bailiwick.skills.tools import RUN_TOOLS, tools_for
 
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.service import Sandboxes
 
 __all__ = ["Caller", "Skills"]
 
@@ -48,7 +48,7 @@ class Skills:
     clock: Clock
     by: str
     router: Routes
-    fence: Callable[[], Awaitable[Fence]]
+    fence: Callable[[], Awaitable[Sandboxes]]
     brain: Callable[[], Brain]
     clean: Callable[[str], str] | None = None
 

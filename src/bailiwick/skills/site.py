@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from bailiwick.fence.objects import Change
+from bailiwick.fence.objects import TreeChange
 from bailiwick.routing.model import Checked, Result
 from bailiwick.skills.trials import Tried
 
@@ -36,7 +36,7 @@ class Site(Protocol):
         """Where the project is; only to name places in it."""
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TreeChange, ...]:
         """What the attempt changed."""
 
     async def read(self, which: Which, path: str) -> bytes | None:

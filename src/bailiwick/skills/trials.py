@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from bailiwick.errors import UsageError
 from bailiwick.fence.cage import HOME, INNER, Bind
 from bailiwick.fence.recipes import VENVS
-from bailiwick.fence.toolchain_trees import Grounds, as_binds, is_system, program_trees
+from bailiwick.fence.toolchain_trees import HiddenPaths, as_binds, is_system, program_trees
 from bailiwick.fence.toolchains import install_hint, resolve_program
 from bailiwick.gate.backends.command import try_command
 from bailiwick.gate.backends.pytest_command import Call, read_call
@@ -32,7 +32,7 @@ from bailiwick.gate.spec import CheckSpec
 from bailiwick.skills.copies import Copies
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Fence
+    from bailiwick.fence.service import Sandboxes
 
 BAD_COMMAND = "BW292"
 OUTPUT = 64 * 1024
@@ -103,12 +103,12 @@ def _relative(word: str, root: Path) -> str:
 class Trials:
     """Runs the tests of one project. `clean` takes secrets out of a text; `grounds` says what is never shown."""
 
-    fence: Fence
+    fence: Sandboxes
     copies: Copies
     cancel: asyncio.Event
     clean: Callable[[str], str] = lambda text: text
     show: Callable[[str], None] = lambda _: None
-    grounds: Grounds = field(default_factory=Grounds)
+    grounds: HiddenPaths = field(default_factory=HiddenPaths)
     seconds: float = SECONDS
 
     def check(self, line: str) -> None:

@@ -19,8 +19,8 @@ from bailiwick.agents.port import Turn
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.engine.failures import FailureKind
-from bailiwick.fence.cage import Limits
-from bailiwick.fence.service import Fence, open_fence
+from bailiwick.fence.cage import SandboxLimits
+from bailiwick.fence.service import Sandboxes, open_fence
 from bailiwick.runtime.kinds import Exit
 from tests.needs import need
 
@@ -34,7 +34,7 @@ def fencing(tmp_path: Path) -> Fencing:
         {"BAILIWICK_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     )
     config = load_config(tmp_path, {}, environment=environment)
-    fence: Fence = asyncio.run(open_fence(config, attended=True, environment=environment))
+    fence: Sandboxes = asyncio.run(open_fence(config, attended=True, environment=environment))
     need("sandbox")
     return Fencing(fence, config.paths.make_state(), config.paths.cache)
 
@@ -126,7 +126,7 @@ def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
     where: str, fencing: Fencing, tmp_path: Path
 ) -> None:
     """Wherever it writes: it is told as the disk and not as a timeout, and the next one finds the space free again."""
-    fencing.fence = replace(fencing.fence, limits=Limits(disk=1_500_000))
+    fencing.fence = replace(fencing.fence, limits=SandboxLimits(disk=1_500_000))
     access = asked(tmp_path, fencing)
     (access.turn.cwd / "before").write_text("kept")
     shown: list[str] = []
@@ -154,7 +154,7 @@ def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
 
 def test_a_persons_own_directory_is_not_cleared(fencing: Fencing, tmp_path: Path) -> None:
     """What lies there may be theirs: they are told, and nothing of it is removed."""
-    fencing.fence = replace(fencing.fence, limits=Limits(disk=1_500_000))
+    fencing.fence = replace(fencing.fence, limits=SandboxLimits(disk=1_500_000))
     access = asked(tmp_path, fencing)
     mine = tmp_path / "mine"
     mine.mkdir()

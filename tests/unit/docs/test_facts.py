@@ -9,7 +9,7 @@ from bailiwick.agents.registry import TABLE
 from bailiwick.config.display import worded
 from bailiwick.config.keys import KEYS
 from bailiwick.engine.failures import FailureKind
-from bailiwick.fence.cage import GB, Limits
+from bailiwick.fence.cage import GB, SandboxLimits
 from bailiwick.fence.service import PROFILES
 from bailiwick.gate.backends import TABLE as CHECKS
 from bailiwick.gate.cli import EXITS
@@ -52,7 +52,7 @@ def test_every_profile_of_the_sandbox_is_in_its_table_with_its_limits_below() ->
     """Whoever chooses a profile has to find it; a limit that is told wrong is looked for in the wrong place."""
     assert [row[0] for row in rows("how-to/sandbox.md", "## Profiles")] == ["auto", *PROFILES]
     told = (DOCS / "how-to/sandbox.md").read_text("utf-8")
-    limits = Limits()
+    limits = SandboxLimits()
     sizes = f"Memory {limits.memory // GB} GB, {limits.processes} processes, {limits.open_files} open files, "
     sizes += f"{limits.file_size // GB} GB in one file, {limits.tmp // GB} GB of `/tmp`, {limits.disk // 10**9} GB"
     assert f"{sizes} (`sandbox.disk`) and {limits.inodes:,} files (`sandbox.files`) in all" in told

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bailiwick.fence.egress import Egress, Pace, Parent, allow_list
+from bailiwick.fence.egress import EgressProxy, ProxyTimeouts, UpstreamProxy, allow_list
 
 
 def listener() -> socket.socket:
@@ -49,7 +49,7 @@ class Server:
 class Stage:
     """The proxy with what it refused, and which names were asked for."""
 
-    egress: Egress
+    egress: EgressProxy
     port: int
     server: Server
     refused: list[tuple[str, str]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class World:
     names: dict[str, list[str]] = field(default_factory=dict)
     listed: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
-    pace: Pace = field(default_factory=Pace)
+    pace: ProxyTimeouts = field(default_factory=ProxyTimeouts)
     proxy: str = ""
     no_proxy: str = ""
 
@@ -108,10 +108,10 @@ async def stage(world: World) -> AsyncIterator[Stage]:
             return [text.replace("PORT", str(server.port)) for text in texts]
 
         made = listener()
-        egress = Egress(
+        egress = EgressProxy(
             allow_list(numbered(world.listed), numbered(world.public)),
             lambda host, why: refused.append((host, why)),
-            Parent(world.proxy.replace("PORT", str(server.port)), world.no_proxy),
+            UpstreamProxy(world.proxy.replace("PORT", str(server.port)), world.no_proxy),
             world.pace,
             resolve,
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bailiwick.config.environment import Environment
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 
 WHEN = 1_700_000_000.0
 AUTHOR = "Ann Other <ann@example.org>"
@@ -62,12 +62,12 @@ class Scene:
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
 
-    async def open(self, repository: Path | None = None) -> Vault:
+    async def open(self, repository: Path | None = None) -> GitStore:
         """Our vault."""
         names = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
-        return await Vault.open(self.state, repository or self.repo, environment=Environment(names))
+        return await GitStore.open(self.state, repository or self.repo, environment=Environment(names))
 
-    def run(self, story: Callable[[Vault], Awaitable[_T]]) -> _T:
+    def run(self, story: Callable[[GitStore], Awaitable[_T]]) -> _T:
         """Tell a story with the vault."""
 
         async def tell() -> _T:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.backends.bwrap import BwrapSandbox
-from bailiwick.fence.backends.bwrap_options import Means, describe, inner_path, options, rlimits, unprotected
-from bailiwick.fence.cage import HOME, INNER, Bind, Cage
-from bailiwick.fence.cgroups import Ground
+from bailiwick.fence.backends.bwrap import BwrapBackend
+from bailiwick.fence.backends.bwrap_options import BwrapFeatures, describe, inner_path, options, rlimits, unprotected
+from bailiwick.fence.cage import HOME, INNER, Bind, SandboxSpec
+from bailiwick.fence.cgroups import CgroupRoots
 from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Command
 from bailiwick.runtime.proc import EFFECT_MARK
@@ -40,12 +40,16 @@ asyncio.run(main())
 """
 
 
-def _means(*, as_root: bool = True, ground: Ground | None = None, seccomp: bytes | None = b"filter") -> Means:
+def _means(
+    *, as_root: bool = True, ground: CgroupRoots | None = None, seccomp: bytes | None = b"filter"
+) -> BwrapFeatures:
     flags = frozenset({"--disable-userns"})
-    return Means("/usr/bin/bwrap", "0.8.0", flags, "/usr/bin/setpriv", ground or Ground(), seccomp, as_root)
+    return BwrapFeatures(
+        "/usr/bin/bwrap", "0.8.0", flags, "/usr/bin/setpriv", ground or CgroupRoots(), seccomp, as_root
+    )
 
 
-def _words(cage: Cage, means: Means | None = None, *, terminal: bool = False) -> str:
+def _words(cage: SandboxSpec, means: BwrapFeatures | None = None, *, terminal: bool = False) -> str:
     return " ".join(options(means or _means(), cage, 5, lambda _: 9, terminal=terminal))
 
 
@@ -66,7 +70,7 @@ def test_no_variable_is_in_an_argument_or_in_the_environment_of_bwrap(tmp_path: 
     need("sandbox")
 
     async def go() -> Command:
-        async with BwrapSandbox().enter(Cage("agent", (Bind(tmp_path, INNER, write=True),))) as room:
+        async with BwrapBackend().enter(SandboxSpec("agent", (Bind(tmp_path, INNER, write=True),))) as room:
             return room.command(("true",), {"TOKEN": "s3cr3t", EFFECT_MARK: "mark"})
 
     command = asyncio.run(go())
@@ -76,7 +80,7 @@ def test_no_variable_is_in_an_argument_or_in_the_environment_of_bwrap(tmp_path: 
 
 def test_the_tree_of_another_is_not_needed_to_say_that_bwrap_is_missing() -> None:
     """The person is told what to install; nothing is tried in its place."""
-    standing = asyncio.run(BwrapSandbox(program="no-such-bwrap").check())
+    standing = asyncio.run(BwrapBackend(program="no-such-bwrap").check())
     assert not standing.ok
     assert "not installed" in standing.found
     assert "bubblewrap" in standing.fix
@@ -87,7 +91,7 @@ def test_a_bwrap_that_is_too_old_is_said_to_be(tmp_path: Path) -> None:
     old = tmp_path / "bwrap"
     old.write_text("#!/bin/sh\necho '    --args FD   --seccomp FD --file FD DEST --die-with-parent'\n")
     old.chmod(0o755)
-    standing = asyncio.run(BwrapSandbox(program=str(old)).check())
+    standing = asyncio.run(BwrapBackend(program=str(old)).check())
     assert not standing.ok
     assert "too old: it has no --size, --perms" in standing.found
 
@@ -101,7 +105,7 @@ def test_a_bwrap_that_fails_is_said_to_fail_with_its_own_words(tmp_path: Path) -
         '*) echo "bwrap: setting up uid map: Permission denied" >&2; exit 1;; esac\n'
     )
     bad.chmod(0o755)
-    standing = asyncio.run(BwrapSandbox(program=str(bad)).check())
+    standing = asyncio.run(BwrapBackend(program=str(bad)).check())
     assert not standing.ok
     assert "bwrap 9.9 does not work here: bwrap: setting up uid map" in standing.found
     assert "user namespaces" in standing.fix
@@ -110,7 +114,7 @@ def test_a_bwrap_that_fails_is_said_to_fail_with_its_own_words(tmp_path: Path) -
 def test_it_is_found_out_once() -> None:
     """A gate asks before each report."""
     need("sandbox")
-    box = BwrapSandbox()
+    box = BwrapBackend()
 
     async def go() -> bool:
         return await box.check() is await box.check()
@@ -122,10 +126,10 @@ def test_a_refused_tree_starts_nothing_and_leaves_no_group(tmp_path: Path) -> No
     """Trouble is known before the first process."""
     need("sandbox")
     (tmp_path / "a").write_text("in the way")
-    cage = Cage("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/usr"), INNER / "a")))
+    cage = SandboxSpec("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/usr"), INNER / "a")))
 
     async def go() -> None:
-        async with BwrapSandbox().enter(cage):
+        async with BwrapBackend().enter(cage):
             raise AssertionError("it was entered")
 
     with pytest.raises(NotReady, match="in the way"):
@@ -135,7 +139,7 @@ def test_a_refused_tree_starts_nothing_and_leaves_no_group(tmp_path: Path) -> No
 
 def test_root_keeps_only_the_rights_to_give_up_root() -> None:
     """Whatever runs before the program is as weak as it can be."""
-    words = _words(Cage("agent"))
+    words = _words(SandboxSpec("agent"))
     assert "--cap-drop ALL" in words
     assert [word for word in words.split() if word.startswith("CAP_")] == ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"]
     assert "--unshare-user" not in words
@@ -143,25 +147,25 @@ def test_root_keeps_only_the_rights_to_give_up_root() -> None:
 
 def test_anyone_else_gets_a_user_namespace_that_can_t_be_nested() -> None:
     """There is no other way for them, and no need for a second one inside."""
-    words = _words(Cage("agent"), _means(as_root=False))
+    words = _words(SandboxSpec("agent"), _means(as_root=False))
     assert "--unshare-user --disable-userns" in words
     assert "--cap-add" not in words
 
 
 def test_every_namespace_is_its_own_and_the_session_too() -> None:
     """But for a person who opened a shell: it keeps their terminal, into which it can't type."""
-    words = _words(Cage("agent"))
+    words = _words(SandboxSpec("agent"))
     for name in ("ipc", "pid", "net", "uts", "cgroup-try"):
         assert f"--unshare-{name}" in words
     assert "--new-session" in words
     assert "--die-with-parent" in words
-    assert "--new-session" not in _words(Cage("agent"), terminal=True)
+    assert "--new-session" not in _words(SandboxSpec("agent"), terminal=True)
     assert "--share-net" not in words
 
 
 def test_private_parts_of_etc_are_not_shown() -> None:
     """Keys of services lie beside the certificates that everybody needs."""
-    words = _words(Cage("agent")).split()
+    words = _words(SandboxSpec("agent")).split()
     shown = {words[at + 1] for at, word in enumerate(words) if word == "--ro-bind"}
     private = ("/etc", "/etc/passwd", "/etc/shadow", "/etc/ssl", "/etc/ssl/private", "/etc/ssh", "/etc/pki", "/run")
     assert not shown.intersection(private)
@@ -170,7 +174,7 @@ def test_private_parts_of_etc_are_not_shown() -> None:
 
 def test_binds_lie_on_top_of_each_other_in_their_order(tmp_path: Path) -> None:
     """A prepared environment is on top of the tree, and the root directory is closed at last."""
-    cage = Cage("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/opt"), INNER / ".venv")), home=tmp_path)
+    cage = SandboxSpec("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/opt"), INNER / ".venv")), home=tmp_path)
     words = _words(cage)
     order = (f"--bind {tmp_path} {HOME}", f"--bind {tmp_path} {INNER}", f"--ro-bind /opt {INNER}/.venv")
     places = [words.index(part) for part in order]
@@ -183,7 +187,7 @@ def test_a_path_is_told_by_the_bind_that_really_shows_it(tmp_path: Path) -> None
     tree, venv = tmp_path / "tree", tmp_path / "venv"
     for folder in (tree, venv):
         folder.mkdir()
-    cage = Cage("agent", (Bind(tree, INNER, write=True), Bind(venv, INNER / ".venv")), home=tmp_path / "home")
+    cage = SandboxSpec("agent", (Bind(tree, INNER, write=True), Bind(venv, INNER / ".venv")), home=tmp_path / "home")
     assert inner_path(cage, tree / "a") == INNER / "a"
     assert inner_path(cage, venv / "bin") == INNER / ".venv/bin"
     assert inner_path(cage, tmp_path / "home/x") == HOME / "x"
@@ -195,7 +199,7 @@ def test_a_path_is_told_by_the_bind_that_really_shows_it(tmp_path: Path) -> None
 
 def test_what_control_groups_do_not_bound_rlimits_do() -> None:
     """A person's own uid has other processes, so that their number is bounded so only where nothing else does it."""
-    cage = Cage("agent")
+    cage = SandboxSpec("agent")
     both = ("memory", "pids")
     assert [limit.split("=")[0] for limit in rlimits(_means(), cage, both)] == ["nofile", "fsize", "core", "nproc"]
     assert "nproc" not in " ".join(rlimits(_means(as_root=False), cage, both))
@@ -209,6 +213,6 @@ def test_what_is_missing_here_is_said() -> None:
     assert "no filter of system calls" in describe(bare)
     assert any("memory" in line for line in unprotected(bare))
     assert any("system calls" in line for line in unprotected(bare))
-    full = _means(ground=Ground(2, {"memory": Path("/"), "pids": Path("/")}))
+    full = _means(ground=CgroupRoots(2, {"memory": Path("/"), "pids": Path("/")}))
     assert "memory, processes bounded by cgroup v2" in describe(full)
     assert len(unprotected(full)) == 2

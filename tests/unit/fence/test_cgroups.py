@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import Limits
-from bailiwick.fence.cgroups import AROUND, Ground, Group, find_ground, make_group, sweep
+from bailiwick.fence.cage import SandboxLimits
+from bailiwick.fence.cgroups import AROUND, Cgroup, CgroupRoots, find_ground, make_group, sweep
 
 FIRST = "4:memory:/app/one\n3:pids:/\n2:cpu,cpuacct:/\n1:name=systemd:/\n"
 SECOND = "0::/user.slice/app.slice/term.scope\n"
@@ -63,7 +63,7 @@ def test_version_2_without_what_is_needed_is_not_used(tmp_path: Path, handed_on:
 def test_a_machine_without_control_groups_has_no_ground() -> None:
     """Then rlimits have to do."""
     assert find_ground("", "").controllers == ()
-    assert make_group(Ground(), "x", Limits()) is None
+    assert make_group(CgroupRoots(), "x", SandboxLimits()) is None
 
 
 def test_a_mount_of_a_part_is_understood(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_a_group_is_bounded(
             (self / name).write_text("")
 
     monkeypatch.setattr(Path, "mkdir", mkdir)
-    ground = Ground(1 if version == 1 else 2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path))
-    group = make_group(ground, "x", Limits(memory=1000, processes=7, cpus=1.5))
+    ground = CgroupRoots(1 if version == 1 else 2, dict.fromkeys(("memory", "pids", "cpu"), tmp_path))
+    group = make_group(ground, "x", SandboxLimits(memory=1000, processes=7, cpus=1.5))
     assert group is not None
     folder = group.folders["memory"]
     assert {name: (folder / name).read_text() for name in files} == files
@@ -106,10 +106,10 @@ def test_what_was_met_is_told(tmp_path: Path) -> None:
     """So a person hears "memory" and not "killed"."""
     (tmp_path / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n")
     (tmp_path / "pids.events").write_text("max 0\n")
-    assert Group(1, {"memory": tmp_path, "pids": tmp_path}).exceeded() == ("memory",)
+    assert Cgroup(1, {"memory": tmp_path, "pids": tmp_path}).exceeded() == ("memory",)
     (tmp_path / "memory.events").write_text("oom 0\noom_kill 0\n")
     (tmp_path / "pids.events").write_text("max 3\n")
-    assert Group(2, {"memory": tmp_path, "pids": tmp_path}).exceeded() == ("processes",)
+    assert Cgroup(2, {"memory": tmp_path, "pids": tmp_path}).exceeded() == ("processes",)
 
 
 def test_groups_of_the_dead_are_swept_and_those_of_the_living_are_not(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_groups_of_the_dead_are_swept_and_those_of_the_living_are_not(tmp_path: 
     )
     for name in names:
         (tmp_path / name).mkdir(parents=True)
-    assert sweep(Ground(1, {"memory": tmp_path})) == 1
+    assert sweep(CgroupRoots(1, {"memory": tmp_path})) == 1
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {f"bailiwick-{os.getpid()}-a", "bailiwick-999999999-full", "other-999999999-c"}
 
@@ -130,7 +130,7 @@ def test_groups_of_the_dead_are_swept_and_those_of_the_living_are_not(tmp_path: 
 def test_a_real_group_comes_and_goes() -> None:
     """On a machine that lets us."""
     ground = find_ground()
-    group = make_group(ground, "unit-test", Limits())
+    group = make_group(ground, "unit-test", SandboxLimits())
     if group is None:
         pytest.skip("no control groups can be made here")
     assert group.members() == set()

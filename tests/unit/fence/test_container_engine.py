@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.backends.container import ContainerSandbox
+from bailiwick.fence.backends.container import ContainerBackend
 from bailiwick.fence.backends.container_engine import Engine, find_engine, owner_label
 
 DOCKER = {"ServerVersion": "24.0.7", "SecurityOptions": ["name=seccomp,profile=default"], "SwapLimit": True}
@@ -97,7 +97,7 @@ def test_a_second_engine_is_asked_where_the_first_does_not_answer(tmp_path: Path
 def test_a_check_without_an_engine_says_what_to_do(tmp_path: Path) -> None:
     """It never raises: whoever asks wants to compare the ways there are."""
     folder = command_line(tmp_path / "a", info={}, code=1)
-    standing = asyncio.run(ContainerSandbox(tmp_path, {"PATH": f"{folder}:/usr/bin:/bin"}).check())
+    standing = asyncio.run(ContainerBackend(tmp_path, {"PATH": f"{folder}:/usr/bin:/bin"}).check())
     assert not standing.ok
     assert "does not answer" in standing.found
     assert standing.fix

@@ -13,8 +13,8 @@ import pytest
 
 from bailiwick.fence.backends import container_options as options
 from bailiwick.fence.backends.container_engine import Engine
-from bailiwick.fence.backends.container_link import Meeting
-from bailiwick.fence.cage import HOME, INNER, Bind, Cage, Limits
+from bailiwick.fence.backends.container_link import ShimConnection
+from bailiwick.fence.cage import HOME, INNER, Bind, SandboxLimits, SandboxSpec
 from bailiwick.testing.polling import until
 
 WHO = options.Identity(70_001, 70_001, None)
@@ -25,7 +25,7 @@ def engine(kind: str = "docker", **can: bool) -> Engine:
     return Engine(f"/usr/bin/{kind}", kind, "1", {}, **can)
 
 
-def words(cage: Cage, made: Engine | None = None) -> list[str]:
+def words(cage: SandboxSpec, made: Engine | None = None) -> list[str]:
     """The options of a container."""
     return list(options.options(made or engine(), cage, WHO, "r1"))
 
@@ -37,7 +37,7 @@ def after(line: list[str], option: str) -> list[str]:
 
 def test_a_container_has_no_network_no_rights_and_bounds() -> None:
     """Each of these is a wall; a change of this list is a decision."""
-    line = words(Cage("agent", limits=Limits(memory=1000, processes=7, cpus=1.5)))
+    line = words(SandboxSpec("agent", limits=SandboxLimits(memory=1000, processes=7, cpus=1.5)))
     assert after(line, "--network") == ["none"]
     assert after(line, "--cap-drop") == ["ALL"]
     assert after(line, "--security-opt")[:1] == ["no-new-privileges"]
@@ -51,7 +51,7 @@ def test_a_container_has_no_network_no_rights_and_bounds() -> None:
 
 def test_what_an_engine_can_t_bound_is_bounded_for_each_process() -> None:
     """Less, and said to be less."""
-    cage = Cage("agent", limits=Limits(memory=1000, processes=7))
+    cage = SandboxSpec("agent", limits=SandboxLimits(memory=1000, processes=7))
     weak = engine(memory=False, processes=False)
     assert not {"--memory", "--memory-swap", "--pids-limit"}.intersection(words(cage, weak))
     assert {"data=1000", "nproc=7"} <= set(options.rlimits(weak, cage))
@@ -61,7 +61,7 @@ def test_what_an_engine_can_t_bound_is_bounded_for_each_process() -> None:
 
 def test_uids_are_the_host_s_whatever_the_engine_does_to_them() -> None:
     """Files in the tree have to belong to who works with them, inside and outside."""
-    cage = Cage("agent")
+    cage = SandboxSpec("agent")
     assert "--userns=host" in words(cage, engine(remapped=True))
     assert "--userns=keep-id" in words(cage, engine("podman", rootless=True))
     assert not any(word.startswith("--userns") for word in words(cage))
@@ -91,7 +91,7 @@ def test_a_path_may_hold_a_comma_and_a_quote(tmp_path: Path) -> None:
     """A mount is a line of comma-separated values: a name of a branch must not become an option of the mount."""
     tree = tmp_path / 'a,readonly=false"b'
     tree.mkdir()
-    cage = Cage("agent", (Bind(tree, INNER),))
+    cage = SandboxSpec("agent", (Bind(tree, INNER),))
     line = list(options.mounts(engine(), cage, WHO, tmp_path, tmp_path))
     quoted = str(tree).replace('"', '""')
     assert f'type=bind,"source={quoted}",target={INNER},readonly' in after(line, "--mount")
@@ -99,8 +99,8 @@ def test_a_path_may_hold_a_comma_and_a_quote(tmp_path: Path) -> None:
 
 def test_a_home_is_empty_unless_one_is_given(tmp_path: Path) -> None:
     """In memory, or the directory of the host."""
-    empty = list(options.mounts(engine(), Cage("agent"), WHO, tmp_path, tmp_path))
-    given = list(options.mounts(engine(), Cage("agent", home=tmp_path), WHO, tmp_path, tmp_path))
+    empty = list(options.mounts(engine(), SandboxSpec("agent"), WHO, tmp_path, tmp_path))
+    given = list(options.mounts(engine(), SandboxSpec("agent", home=tmp_path), WHO, tmp_path, tmp_path))
     assert any(text.startswith(f"{HOME}:") for text in after(empty, "--tmpfs"))
     assert not any(text.startswith(f"{HOME}:") for text in after(given, "--tmpfs"))
     assert f"type=bind,source={tmp_path},target={HOME}" in after(given, "--mount")
@@ -119,7 +119,7 @@ def test_the_image_is_the_same_each_time_and_holds_no_program_of_the_machine() -
 def test_a_path_of_the_host_is_told_as_it_is_inside(tmp_path: Path) -> None:
     """By the innermost bind; what is covered or not shown can't be told."""
     (tmp_path / "tree/env").mkdir(parents=True)
-    cage = Cage("agent", (Bind(tmp_path / "tree", INNER), Bind(tmp_path / "tree/env", Path("/env"))))
+    cage = SandboxSpec("agent", (Bind(tmp_path / "tree", INNER), Bind(tmp_path / "tree/env", Path("/env"))))
     assert options.inner_path(cage, tmp_path / "tree/x") == INNER / "x"
     assert options.inner_path(cage, tmp_path / "tree/env/y") == Path("/env/y")
     assert options.inner_path(cage, Path("/usr/bin/env")) == Path("/usr/bin/env").resolve()
@@ -151,7 +151,7 @@ def test_a_shim_is_given_its_descriptors_and_finds_the_link_closed_at_the_end(tm
         listener.close()
 
     async def story() -> None:
-        meeting = Meeting(folder, [writer], on_door)
+        meeting = ShimConnection(folder, [writer], on_door)
         with await asyncio.to_thread(meet, folder) as shim, socket.create_server(("127.0.0.1", 0)) as door:
             data, given, _, _ = await asyncio.to_thread(socket.recv_fds, shim, 1, 4)
             os.write(given[0], b"through")
@@ -174,7 +174,7 @@ def test_a_meeting_nobody_comes_to_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "letter").write_text("TOKEN=s3cret")
 
     async def story() -> None:
-        meeting = Meeting(tmp_path, [], None)
+        meeting = ShimConnection(tmp_path, [], None)
         meeting.close()
         meeting.close()
 
@@ -186,7 +186,7 @@ def test_a_door_that_nobody_asked_for_is_closed(tmp_path: Path) -> None:
     """Where the caller takes no listeners, none is kept."""
 
     async def story() -> None:
-        meeting = Meeting(tmp_path, [], None)
+        meeting = ShimConnection(tmp_path, [], None)
         with await asyncio.to_thread(meet, tmp_path) as shim, socket.create_server(("127.0.0.1", 0)) as door:
             assert await asyncio.to_thread(shim.recv, 1) == b"1"
             socket.send_fds(shim, [b"model\n"], [door.fileno()])

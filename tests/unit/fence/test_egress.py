@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bailiwick.fence.egress import Egress, Pace, allow_list, resolve
+from bailiwick.fence.egress import EgressProxy, ProxyTimeouts, allow_list, resolve
 from tests.unit.fence.egress_stage import Stage, World, listener, port_of, stage, tunnel
 
 HERE = {"ok.example": ["127.0.0.1"]}
@@ -247,7 +247,7 @@ def test_a_tunnel_too_many_is_turned_away() -> None:
     """A program inside can't use up the operator's descriptors."""
 
     async def story() -> None:
-        world = World(HERE, ("ok.example:PORT",), pace=Pace(connections=1))
+        world = World(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(connections=1))
         async with stage(world) as scene:
             reader, writer = await scene.connect()
             writer.write(tunnel(f"ok.example:{scene.server.port}"))
@@ -264,7 +264,7 @@ def test_a_request_that_never_ends_is_let_go(raw: bytes) -> None:
     """A connection is held only as long as somebody is about to ask something."""
 
     async def story() -> None:
-        async with stage(World(HERE, ("ok.example:PORT",), pace=Pace(head=0.05))) as scene:
+        async with stage(World(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(head=0.05))) as scene:
             assert await scene.ask(raw, end=False) == b""
 
     play(story())
@@ -274,7 +274,7 @@ def test_a_silent_tunnel_is_closed() -> None:
     """Neither side speaks: the connection is of no use to anybody."""
 
     async def story() -> None:
-        async with stage(World(HERE, ("ok.example:PORT",), pace=Pace(idle=0.05))) as scene:
+        async with stage(World(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(idle=0.05))) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}"), end=False)
             assert answer == ESTABLISHED
             await asyncio.wait_for(scene.server.ended.wait(), 600)
@@ -299,7 +299,7 @@ def test_the_systems_resolver_is_the_default() -> None:
 
     async def story() -> None:
         assert "127.0.0.1" in await resolve("localhost", 443)
-        egress = Egress(allow_list(["localhost:1"]))
+        egress = EgressProxy(allow_list(["localhost:1"]))
         made = listener()
         port = port_of(made)
         await egress.serve(made)

@@ -13,7 +13,7 @@ from bailiwick.fence.egress import allow_list
 from bailiwick.fence.egress_hosts import (
     AllowList,
     BadHost,
-    Target,
+    HostPort,
     bypasses,
     parse_address,
     parse_host,
@@ -135,7 +135,7 @@ def test_the_list_means_the_host_the_port_and_nothing_else() -> None:
         *(("example.org", 80), ("a.example.org", 443), ("example.net", 443), ("notexample.net", 443)),
         *(("plain.example", 443), ("example.org.evil.net", 443), ("2606:4700::1", 443)),
     ]
-    assert [target for target in (*yes, *no) if allow.allows(Target(*target))] == yes
+    assert [target for target in (*yes, *no) if allow.allows(HostPort(*target))] == yes
     assert allow.allows(parse_target("[2606:4700:0::1]:8443"))
 
 
@@ -143,17 +143,17 @@ def test_a_private_address_needs_the_operators_own_word() -> None:
     """A host listed by name may lie in the operator's network; a pattern or a public registry may not lead there."""
     allow = AllowList.of(["git.corp.example", "*.wide.example", "10.0.0.9"], ["pypi.org"])
     private = ipaddress.ip_address("10.0.0.8")
-    assert allow.objection(Target("git.corp.example", 443), private) == ""
-    assert allow.objection(Target("a.wide.example", 443), private)
-    assert allow.objection(Target("pypi.org", 443), private)
-    assert allow.objection(Target("pypi.org", 443), ipaddress.ip_address("10.0.0.9")) == ""
+    assert allow.objection(HostPort("git.corp.example", 443), private) == ""
+    assert allow.objection(HostPort("a.wide.example", 443), private)
+    assert allow.objection(HostPort("pypi.org", 443), private)
+    assert allow.objection(HostPort("pypi.org", 443), ipaddress.ip_address("10.0.0.9")) == ""
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "224.0.0.1", "0.0.0.0"])
 def test_no_name_leads_to_a_metadata_service(address: str) -> None:
     """Whoever runs the name server of a listed host must not get at the machine's cloud identity."""
     allow = AllowList.of(["git.corp.example"])
-    assert allow.objection(Target("git.corp.example", 443), ipaddress.ip_address(address))
+    assert allow.objection(HostPort("git.corp.example", 443), ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.fence.egress import allow_list
-from bailiwick.fence.egress_hosts import Target
+from bailiwick.fence.egress_hosts import HostPort
 from bailiwick.fence.egress_registries import REGISTRIES, Registries, configured_registries
 
 
@@ -37,8 +37,8 @@ def write(path: Path, text: str) -> Path:
 def test_the_public_registries_are_a_list_that_can_be_read() -> None:
     """They are used as they stand, with TLS only."""
     allow = allow_list((), REGISTRIES)
-    assert allow.allows(Target("pypi.org", 443))
-    assert not allow.allows(Target("pypi.org", 80))
+    assert allow.allows(HostPort("pypi.org", 443))
+    assert not allow.allows(HostPort("pypi.org", 80))
 
 
 def test_nothing_configured_adds_nothing(home: Path, machine: Path) -> None:

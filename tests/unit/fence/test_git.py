@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.git import OFF, Call, Git, GitFailed, failure, file_url, find_program
+from bailiwick.fence.git import OFF, Git, GitFailed, GitOptions, failure, file_url, find_program
 from bailiwick.runtime.kinds import Exit
 from tests.unit.fence.git_scene import make_scene
 
@@ -23,7 +23,7 @@ def test_no_file_of_the_person_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = Somebody\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / ".gitconfig"))
-    done = asyncio.run(_git().run("config", "--get", "user.name", call=Call(cwd=tmp_path)))
+    done = asyncio.run(_git().run("config", "--get", "user.name", call=GitOptions(cwd=tmp_path)))
     assert done.code == 1
     assert done.stdout == b""
 
@@ -33,7 +33,7 @@ def test_our_settings_win_over_those_of_a_repository(tmp_path: Path) -> None:
     scene = make_scene(tmp_path)
     scene.git("config", "core.fsmonitor", "/bin/evil")
     scene.git("config", "core.hooksPath", "/evil")
-    call = Call(git_dir=scene.repo / ".git")
+    call = GitOptions(git_dir=scene.repo / ".git")
     for key in ("core.fsmonitor", "core.hooksPath"):
         assert asyncio.run(_git().line("config", "--get", key, call=call)) == OFF[key]
 
@@ -42,7 +42,7 @@ def test_no_transport_is_allowed_unless_a_call_names_it(tmp_path: Path) -> None:
     """A repository that points elsewhere can't make git connect; `ext::` would even run a program."""
     scene = make_scene(tmp_path)
     canary = tmp_path / "canary"
-    call = Call(git_dir=scene.repo / ".git")
+    call = GitOptions(git_dir=scene.repo / ".git")
     for address in (f"ext::touch% {canary}", file_url(scene.repo), "ssh://127.0.0.1:1/x", "https://127.0.0.1:1/x"):
         with pytest.raises(GitFailed, match="not allowed"):
             asyncio.run(_git().out("ls-remote", address, call=call))
@@ -57,7 +57,7 @@ def test_settings_do_not_show_in_the_arguments(tmp_path: Path) -> None:
     fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}\nenv >> {seen}.env\n')
     fake.chmod(0o755)
     git = Git(f"{fake.parent}:{os.environ['PATH']}")
-    asyncio.run(git.run("push", call=Call(config={"http.extraHeader": "Authorization: Basic c2VjcmV0"})))
+    asyncio.run(git.run("push", call=GitOptions(config={"http.extraHeader": "Authorization: Basic c2VjcmV0"})))
     assert "c2VjcmV0" not in seen.read_text()
     assert "c2VjcmV0" in Path(f"{seen}.env").read_text()
 
@@ -65,7 +65,7 @@ def test_settings_do_not_show_in_the_arguments(tmp_path: Path) -> None:
 def test_output_beyond_the_bound_is_an_error_not_a_cut_answer(tmp_path: Path) -> None:
     """Half of a list of files would be taken for all of it."""
     scene = make_scene(tmp_path)
-    call = Call(git_dir=scene.repo / ".git", keep=10)
+    call = GitOptions(git_dir=scene.repo / ".git", keep=10)
     with pytest.raises(GitFailed, match="more than 10 bytes"):
         asyncio.run(_git().out("ls-tree", "-r", "HEAD", call=call))
 
@@ -77,7 +77,7 @@ def test_a_call_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     fake.chmod(0o755)
     git = Git(f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(GitFailed) as caught:
-        asyncio.run(git.run("status", call=Call(timeout=0.1)))
+        asyncio.run(git.run("status", call=GitOptions(timeout=0.1)))
     assert caught.value.kind == "timeout"
 
 
@@ -128,13 +128,13 @@ def test_an_old_git_is_refused(tmp_path: Path) -> None:
 def test_what_the_other_side_said_is_told_apart(text: str, kind: str) -> None:
     """A wrong token needs a person, a broken line only time; whoever decides needs to know which it is."""
     done = Exit(128, b"", text.encode(), 0.1)
-    assert failure("push", done, Call(transports=("https",))).kind == kind
+    assert failure("push", done, GitOptions(transports=("https",))).kind == kind
 
 
 def test_a_message_never_holds_the_token() -> None:
     """Servers echo what they were sent; logs and proposals must not."""
     done = Exit(128, b"", b"remote: bad token tok-12345 for you\x1b[31m", 0.1)
-    error = failure("push", done, Call(transports=("https",), hide=("tok-12345",)))
+    error = failure("push", done, GitOptions(transports=("https",), hide=("tok-12345",)))
     assert "tok-12345" not in error.what
     assert "\x1b" not in error.what
 
@@ -143,5 +143,5 @@ def test_an_address_of_a_path_with_odd_characters_leads_there(tmp_path: Path) ->
     """git decodes percent signs in addresses: a directory named `a%20b` would not be found."""
     scene = make_scene(tmp_path / "a%20b c#d")
     address = file_url(scene.repo / ".git")
-    call = Call(cwd=tmp_path, transports=("file",))
+    call = GitOptions(cwd=tmp_path, transports=("file",))
     assert "refs/heads/main" in asyncio.run(_git().line("ls-remote", address, call=call))

@@ -10,7 +10,7 @@ import pytest
 
 from bailiwick.clock import ManualClock
 from bailiwick.fence.git import GitFailed
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktrees
 from bailiwick.testing.git_server import GitServer
 from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
@@ -42,7 +42,7 @@ def test_a_worktree_is_made_over_what_a_crash_left_of_it(scene: Scene) -> None:
     """Each crash would leave a copy of the repository otherwise; another run's is not touched."""
     trees = Worktrees(scene.state, ManualClock())
 
-    async def story(vault: Vault) -> str:
+    async def story(vault: GitStore) -> str:
         made = await trees.make(vault, "run-1", await vault.resolve("HEAD"), "agent/x")
         await trees.remove(made)
         others = left_of(trees.folder, "0123456789abcdef")
@@ -61,7 +61,7 @@ def test_clearing_a_run_leaves_nothing_of_its_worktree(scene: Scene, whole: bool
     """Also where the process before was killed while it removed it, and there is no worktree any more."""
     trees = Worktrees(scene.state, ManualClock())
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         made = await trees.make(vault, "run-1", await vault.resolve("HEAD"), "agent/x")
         if not whole:
             await trees.remove(made)
@@ -77,7 +77,7 @@ def test_a_vault_that_was_half_made_is_made_anew(scene: Scene) -> None:
     """And nothing of the first attempt stays."""
     folder = scene.state / "git"
 
-    async def name(vault: Vault) -> str:
+    async def name(vault: GitStore) -> str:
         return vault.git_dir.name
 
     git_dir = folder / scene.run(name)
@@ -91,7 +91,7 @@ def test_a_vault_that_was_half_made_is_made_anew(scene: Scene) -> None:
 def test_the_branch_that_keeps_the_work_of_a_run_is_found_again(scene: Scene) -> None:
     """Its worktree is gone, and the process that knew the name too."""
 
-    async def story(vault: Vault) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
+    async def story(vault: GitStore) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
         base = await vault.resolve("HEAD")
         made = await vault.commit(await vault.tree_of(base), (base,), "unfinished", AUTHOR, when=WHEN)
         await vault.keep("run-1", made)
@@ -116,7 +116,7 @@ def test_a_push_that_another_git_was_faster_with_is_done(
     hook.write_text(f'#!/bin/sh\ngit update-ref "$1" "{arrives}"\n')
     hook.chmod(0o755)
 
-    async def story(vault: Vault) -> str:
+    async def story(vault: GitStore) -> str:
         base = await vault.resolve("HEAD")
         made = await vault.commit(await vault.tree_of(base), (base,), "ours", AUTHOR, when=WHEN)
         try:

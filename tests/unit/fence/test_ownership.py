@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.cage import INNER, Bind, Cage
+from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.fence.ownership import FIRST_UID, UIDS, give_back, hand_over, make_mount_points, uid_of
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
 
-def _cage(*trees: Path, home: Path | None = None, owner: str = "") -> Cage:
-    return Cage("agent", tuple(Bind(tree, INNER, write=True) for tree in trees), home=home, owner=owner)
+def _cage(*trees: Path, home: Path | None = None, owner: str = "") -> SandboxSpec:
+    return SandboxSpec("agent", tuple(Bind(tree, INNER, write=True) for tree in trees), home=home, owner=owner)
 
 
 def test_a_tree_has_the_same_uid_each_time_and_others_have_another(tmp_path: Path) -> None:

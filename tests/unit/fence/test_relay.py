@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.fence.cage import DOORS, port_of, service_door
-from bailiwick.fence.relay import Address, Passage, Relay, dial
+from bailiwick.fence.relay import Address, Relay, RelayServer, dial
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -21,7 +21,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-async def tell(passage: Passage, story: Callable[[int], Awaitable[None]]) -> None:
+async def tell(passage: RelayServer, story: Callable[[int], Awaitable[None]]) -> None:
     """Tell a story at the port of a door that the passage serves."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.fence.backends.bwrap import BwrapSandbox
-from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.port import Sandbox
+from bailiwick.fence.backends.bwrap import BwrapBackend
+from bailiwick.fence.backends.none import NoSandboxBackend
+from bailiwick.fence.port import SandboxBackend
 from bailiwick.fence.selftest import self_test
-from bailiwick.fence.service import Fence
+from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.runtime import children
 from tests.needs import need
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import pytest
 
 
-def _held(sandbox: Sandbox, scratch: Path) -> dict[str, bool]:
+def _held(sandbox: SandboxBackend, scratch: Path) -> dict[str, bool]:
     scratch.chmod(0o700)
-    probes = asyncio.run(self_test(Fence(sandbox, Toolchains(), scratch)))
+    probes = asyncio.run(self_test(Sandboxes(sandbox, Toolchains(), scratch)))
     assert list(scratch.iterdir()) == [], "it leaves nothing behind"
     assert all(probe.found for probe in probes)
     return {probe.name: probe.protected for probe in probes}
@@ -31,14 +31,14 @@ def _held(sandbox: Sandbox, scratch: Path) -> dict[str, bool]:
 def test_a_sandbox_holds_everywhere(tmp_path: Path) -> None:
     """This is what `doctor` shows on a good machine."""
     need("sandbox")
-    held = _held(BwrapSandbox(), tmp_path)
+    held = _held(BwrapBackend(), tmp_path)
     assert set(held.values()) == {True}, held
     assert len(held) == 10
 
 
 def test_without_a_sandbox_it_gets_through(tmp_path: Path) -> None:
     """An attempt that never succeeds anywhere would prove nothing."""
-    held = _held(NoSandbox(tmp_path), tmp_path)
+    held = _held(NoSandboxBackend(tmp_path), tmp_path)
     open_ways = {name for name, protected in held.items() if not protected}
     assert open_ways >= {"files", "writes", "processes", "network", "rights"}
     assert held["descriptors"]
@@ -48,5 +48,5 @@ def test_without_a_sandbox_it_gets_through(tmp_path: Path) -> None:
 def test_one_that_can_t_be_carried_out_is_not_called_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Silence is not protection."""
     monkeypatch.setattr("bailiwick.fence.attempts.__file__", "/dev/null")
-    assert _held(NoSandbox(tmp_path), tmp_path) == {"self-test": False}
+    assert _held(NoSandboxBackend(tmp_path), tmp_path) == {"self-test": False}
     assert children.read_stat(os.getpid()) is not None

@@ -14,32 +14,32 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.fence import service
-from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.cage import HOME, INNER, MB, Bind, Cage, Limits, Role, Standing
+from bailiwick.fence.backends.none import NoSandboxBackend
+from bailiwick.fence.cage import HOME, INNER, MB, Bind, Role, SandboxLimits, SandboxSpec, SandboxStatus
 from bailiwick.fence.disk import disk_words
-from bailiwick.fence.port import OnDoor, Room, Sandbox
-from bailiwick.fence.service import Fence, open_fence
+from bailiwick.fence.port import OnDoor, Sandbox, SandboxBackend
+from bailiwick.fence.service import Sandboxes, open_fence
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Command
 from bailiwick.runtime.proc import EFFECT_MARK
 
-WORKS = Standing(ok=True, found="works")
-BROKEN = Standing(ok=False, found="broken", fix="mend it")
+WORKS = SandboxStatus(ok=True, found="works")
+BROKEN = SandboxStatus(ok=False, found="broken", fix="mend it")
 
 
 class Pretended:
     """A sandbox that stands as a test wants, and whose programs are never reached."""
 
-    def __init__(self, name: str, standing: Standing = WORKS) -> None:
+    def __init__(self, name: str, standing: SandboxStatus = WORKS) -> None:
         self.name = name
         self._standing = standing
 
-    async def check(self) -> Standing:
+    async def check(self) -> SandboxStatus:
         return self._standing
 
     @asynccontextmanager
-    async def enter(self, cage: Cage, on_door: OnDoor | None = None) -> AsyncIterator[Room]:
+    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[Sandbox]:
         yield Closed()
 
 
@@ -84,31 +84,31 @@ def _config(tmp_path: Path, **flags: Json) -> Config:
     return load_config(tmp_path, named, environment=_environment(tmp_path), machine=tmp_path / "machine")
 
 
-def _open(tmp_path: Path, *, attended: bool, **flags: Json) -> Fence:
+def _open(tmp_path: Path, *, attended: bool, **flags: Json) -> Sandboxes:
     config = _config(tmp_path, **flags)
     return asyncio.run(open_fence(config, attended=attended, environment=_environment(tmp_path)))
 
 
 @pytest.fixture
-def standings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Standing]:
+def standings(monkeypatch: pytest.MonkeyPatch) -> dict[str, SandboxStatus]:
     """How each profile stands on the machine of a test."""
     there = {"bwrap": WORKS, "container": WORKS, "none": WORKS}
 
-    def make(name: str, scratch: Path | None = None, *, terminal: bool = False) -> Sandbox:
+    def make(name: str, scratch: Path | None = None, *, terminal: bool = False) -> SandboxBackend:
         return Pretended(name, there[name])
 
     monkeypatch.setattr(service, "make_sandbox", make)
     return there
 
 
-def test_the_best_that_works_is_taken(tmp_path: Path, standings: dict[str, Standing]) -> None:
+def test_the_best_that_works_is_taken(tmp_path: Path, standings: dict[str, SandboxStatus]) -> None:
     """`auto` is the default: whoever installs bubblewrap has it used."""
     assert _open(tmp_path, attended=False).sandbox.name == "bwrap"
     standings["bwrap"] = BROKEN
     assert _open(tmp_path, attended=False).sandbox.name == "container"
 
 
-def test_unattended_nothing_runs_without_a_sandbox(tmp_path: Path, standings: dict[str, Standing]) -> None:
+def test_unattended_nothing_runs_without_a_sandbox(tmp_path: Path, standings: dict[str, SandboxStatus]) -> None:
     """Nobody would see what it does; the person is told what to mend."""
     standings.update(bwrap=BROKEN, container=BROKEN)
     with pytest.raises(NotReady) as raised:
@@ -117,7 +117,7 @@ def test_unattended_nothing_runs_without_a_sandbox(tmp_path: Path, standings: di
     assert _open(tmp_path, attended=True).sandbox.name == "none"
 
 
-def test_a_profile_that_was_asked_for_is_never_replaced(tmp_path: Path, standings: dict[str, Standing]) -> None:
+def test_a_profile_that_was_asked_for_is_never_replaced(tmp_path: Path, standings: dict[str, SandboxStatus]) -> None:
     """Also not by a better one, and also not when somebody watches."""
     standings["container"] = BROKEN
     with pytest.raises(NotReady) as raised:
@@ -158,8 +158,8 @@ def test_mounts_that_would_show_too_much_are_refused(tmp_path: Path, place: str)
     assert raised.value.code == "BW405"
 
 
-def _fence(tmp_path: Path, sandbox: Sandbox | None = None) -> Fence:
-    return Fence(sandbox or NoSandbox(tmp_path), Toolchains(path="/usr/bin:/bin"), tmp_path)
+def _fence(tmp_path: Path, sandbox: SandboxBackend | None = None) -> Sandboxes:
+    return Sandboxes(sandbox or NoSandboxBackend(tmp_path), Toolchains(path="/usr/bin:/bin"), tmp_path)
 
 
 def _tree(tmp_path: Path) -> Path:
@@ -172,7 +172,7 @@ def test_a_cage_shows_the_tree_with_its_environment_on_top(tmp_path: Path) -> No
     """What was prepared for one path fits at that path only."""
     fence = _fence(tmp_path, Pretended("bwrap"))
     venv = Bind(tmp_path / "venv", INNER / ".venv")
-    cage = fence.cage("gate", tmp_path / "tree", environment=(venv,), limits=Limits(memory=MB), write=False)
+    cage = fence.cage("gate", tmp_path / "tree", environment=(venv,), limits=SandboxLimits(memory=MB), write=False)
     assert cage.binds == (Bind(tmp_path / "tree", INNER), venv)
     assert (cage.cwd, cage.limits.memory, cage.doors) == (INNER, MB, ())
     assert fence.cage("agent", None).cwd == HOME
@@ -187,7 +187,7 @@ def test_without_a_sandbox_the_tree_is_where_it_is(tmp_path: Path) -> None:
 def test_the_environment_holds_nothing_of_the_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their shell exports."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
-    fence = Fence(NoSandbox(tmp_path), Toolchains(path="/tools"), tmp_path, marks={"BAILIWICK_RUN": "r"})
+    fence = Sandboxes(NoSandboxBackend(tmp_path), Toolchains(path="/tools"), tmp_path, marks={"BAILIWICK_RUN": "r"})
     env = fence.env({"CI": "true"})
     assert (env["PATH"], env["HOME"], env["BAILIWICK_RUN"], env["CI"]) == ("/tools", str(HOME), "r", "true")
     assert set(env) - {"BAILIWICK_RUN", "CI"} == {
@@ -220,7 +220,7 @@ def test_a_sandbox_that_can_t_be_entered_is_no_exit_code(tmp_path: Path) -> None
 def test_what_fills_the_disk_is_ended_with_the_reason(tmp_path: Path) -> None:
     """No quota of the file system is there to do it."""
     fence = _fence(tmp_path)
-    cage = fence.cage("agent", _tree(tmp_path), limits=Limits(inodes=20))
+    cage = fence.cage("agent", _tree(tmp_path), limits=SandboxLimits(inodes=20))
     script = "i=0; while [ $i -lt 40 ]; do : > f$i; i=$((i+1)); done; exec sleep 600"
     end = asyncio.run(fence.run(cage, ("sh", "-c", script), timeout=600))
     assert (end.why, end.cancelled, end.timed_out) == ("disk", False, False)
@@ -231,7 +231,7 @@ def test_what_fills_the_disk_is_ended_with_the_reason(tmp_path: Path) -> None:
 def test_what_a_check_wrote_too_much_is_gone_and_an_agents_tree_is_left_to_its_turn(tmp_path: Path) -> None:
     """A copy of ours that was filled must not stay full until somebody cleans up; it gets no time to go on either."""
     script = "trap '' TERM; dd if=/dev/zero of=bomb bs=1M count=12 status=none; echo > kept; while :; do sleep 1; done"
-    fence = replace(_fence(tmp_path), limits=Limits(disk=8 * MB))
+    fence = replace(_fence(tmp_path), limits=SandboxLimits(disk=8 * MB))
     roles: list[tuple[Role, bool]] = [("gate", False), ("agent", True)]
     for role, is_left in roles:
         tree = tmp_path / role

@@ -11,7 +11,7 @@ import pytest
 
 from bailiwick.errors import NotFound, NotReady, UsageError
 from bailiwick.fence.git import GitFailed
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
 
 
@@ -33,7 +33,7 @@ def test_a_commit_of_the_operator_is_found_and_brought_in(scene: Scene) -> None:
     """From here on the operator may rewrite or clean up their repository: the run has what it needs."""
     head = scene.git("rev-parse", "HEAD")
 
-    async def story(vault: Vault) -> tuple[str, bytes | None]:
+    async def story(vault: GitStore) -> tuple[str, bytes | None]:
         found = await vault.resolve("main")
         scene.git("update-ref", "-d", "refs/heads/main")
         return found, await vault.blob(found, "src/a.py")
@@ -51,7 +51,7 @@ def test_the_operators_repository_is_the_same_afterwards(scene: Scene) -> None:
 
     before = look()
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         base = await vault.resolve("HEAD")
         tree = await vault.snapshot(scene.repo)
         commit = await vault.commit(tree, (base,), "x", AUTHOR, when=WHEN)
@@ -126,7 +126,7 @@ def test_a_damaged_history_leaves_nothing_half_in_the_vault(scene: Scene) -> Non
     _refusal(scene)
     file.write_bytes(kept)
 
-    async def story(vault: Vault) -> tuple[str, ...]:
+    async def story(vault: GitStore) -> tuple[str, ...]:
         return await vault.files(await vault.resolve("HEAD"))
 
     assert "src/a.py" in scene.run(story)
@@ -188,7 +188,7 @@ def test_a_repository_with_other_hashes_works(tmp_path: Path) -> None:
     scene.git("init", "-q", "--object-format=sha256")
     scene.commit({"a": "1\n"})
 
-    async def story(vault: Vault) -> tuple[str, str]:
+    async def story(vault: GitStore) -> tuple[str, str]:
         base = await vault.resolve("HEAD")
         await vault.checkout(base, tmp_path / "out")
         scene.put({"b": "2\n"}, tmp_path / "out")
@@ -210,7 +210,7 @@ def test_submodules_and_large_files_are_found_and_refused_unless_allowed(scene: 
     with_module = scene.git("rev-parse", "HEAD")
     with_lfs = scene.commit({".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n"})
 
-    async def story(vault: Vault) -> list[str]:
+    async def story(vault: GitStore) -> list[str]:
         codes = []
         for commit in (with_module, with_lfs):
             await vault.resolve(commit)
@@ -231,7 +231,7 @@ def test_a_checkout_has_exact_bytes_modes_and_links(scene: Scene) -> None:
     (scene.repo / "tool.sh").chmod(0o755)
     base = scene.commit({"w.txt": "a\n$Id$\n", ".gitattributes": "*.txt text eol=crlf ident\n"})
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         await vault.checkout(await vault.resolve(base), scene.top / "out")
 
     scene.run(story)
@@ -250,7 +250,7 @@ def test_a_checkout_goes_into_an_empty_directory_only(scene: Scene) -> None:
     (scene.top / "full/src").symlink_to(scene.top / "elsewhere")
     (scene.top / "alias").symlink_to(scene.top / "elsewhere")
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         base = await vault.resolve("HEAD")
         for into in ("full", "alias"):
             with pytest.raises(GitFailed) as caught:
@@ -264,7 +264,7 @@ def test_a_checkout_goes_into_an_empty_directory_only(scene: Scene) -> None:
 def test_a_commit_says_who_and_when(scene: Scene) -> None:
     """Neither the machine's user nor its clock has a say: the same words give the same commit."""
 
-    async def story(vault: Vault) -> tuple[str, str]:
+    async def story(vault: GitStore) -> tuple[str, str]:
         base = await vault.resolve("HEAD")
         tree = await vault.tree_of(base)
         one = await vault.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, "Bot <bot@example.org>", when=WHEN)
@@ -282,7 +282,7 @@ def test_a_commit_says_who_and_when(scene: Scene) -> None:
 def test_an_author_that_is_no_person_is_refused(scene: Scene, author: str) -> None:
     """A line break in a name would write headers of the commit."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         base = await vault.resolve("HEAD")
         await vault.commit(await vault.tree_of(base), (base,), "x", author, when=WHEN)
 
@@ -297,7 +297,7 @@ def test_a_commit_can_be_signed_with_the_operators_key(scene: Scene) -> None:
     scene.git("config", "gpg.format", "ssh")
     scene.git("config", "user.signingKey", f"{key}.pub")
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         base = await vault.resolve("HEAD")
         commit = await vault.commit(await vault.tree_of(base), (base,), "x", AUTHOR, when=WHEN, sign=True)
         await vault.branch("agent/x", commit, expect=None)

@@ -10,7 +10,7 @@ import pytest
 
 from bailiwick.fence.git import GitFailed
 from bailiwick.fence.publish import branch_ref
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.testing.git_server import GitServer
 from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
 
@@ -30,7 +30,7 @@ def server(tmp_path: Path) -> Iterator[GitServer]:
         yield running
 
 
-async def _commit(vault: Vault, parent: str, message: str) -> str:
+async def _commit(vault: GitStore, parent: str, message: str) -> str:
     return await vault.commit(await vault.tree_of(parent), (parent,), message, AUTHOR, when=WHEN)
 
 
@@ -56,7 +56,7 @@ def test_ordinary_branches_of_ours_are_taken(name: str) -> None:
 def test_a_branch_is_made_moved_and_deleted_where_it_is_expected(scene: Scene) -> None:
     """Each step twice: a run that crashed in between comes by again."""
 
-    async def story(vault: Vault) -> list[str]:
+    async def story(vault: GitStore) -> list[str]:
         base = await vault.resolve("HEAD")
         one = await _commit(vault, base, "one")
         two = await _commit(vault, one, "two")
@@ -77,7 +77,7 @@ def test_a_branch_is_made_moved_and_deleted_where_it_is_expected(scene: Scene) -
 def test_a_branch_that_somebody_changed_is_left_alone(scene: Scene) -> None:
     """Their commits are theirs."""
 
-    async def story(vault: Vault) -> tuple[str, str]:
+    async def story(vault: GitStore) -> tuple[str, str]:
         base = await vault.resolve("HEAD")
         one = await _commit(vault, base, "one")
         scene.git("branch", "agent/x", base)
@@ -96,7 +96,7 @@ def test_a_branch_that_somebody_changed_is_left_alone(scene: Scene) -> None:
 def test_a_branch_that_is_checked_out_is_refused(scene: Scene) -> None:
     """Moving it would make the person's work tree look full of changes."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         base = await vault.resolve("HEAD")
         scene.git("checkout", "-q", "-b", "agent/x")
         with pytest.raises(GitFailed, match="checked out") as caught:
@@ -110,7 +110,7 @@ def test_a_branch_that_is_checked_out_is_refused(scene: Scene) -> None:
 def test_of_many_who_make_one_branch_at_once_one_wins(scene: Scene) -> None:
     """Compare and swap: nobody's commit is lost without a word."""
 
-    async def story(vault: Vault) -> list[str]:
+    async def story(vault: GitStore) -> list[str]:
         base = await vault.resolve("HEAD")
         commits = [await _commit(vault, base, f"number {number}") for number in range(6)]
         asked = [vault.branch("agent/x", commit, expect=None) for commit in commits]
@@ -124,7 +124,7 @@ def test_of_many_who_make_one_branch_at_once_one_wins(scene: Scene) -> None:
 def test_a_push_makes_the_branch_and_a_second_one_changes_nothing(scene: Scene, server: GitServer) -> None:
     """A crash after the push and before its record: the same push again succeeds."""
 
-    async def story(vault: Vault) -> tuple[str, str | None]:
+    async def story(vault: GitStore) -> tuple[str, str | None]:
         commit = await _commit(vault, await vault.resolve("HEAD"), "one")
         for _ in range(2):
             await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
@@ -139,7 +139,7 @@ def test_a_push_never_goes_over_commits_of_others(scene: Scene, server: GitServe
     """Commits people pushed to our branch are built upon, never rewritten."""
     url = server.url_of("o/r")
 
-    async def story(vault: Vault) -> list[str]:
+    async def story(vault: GitStore) -> list[str]:
         base = await vault.resolve("HEAD")
         ours = await _commit(vault, base, "ours")
         await vault.push(url, ours, "agent/x", expect=None, token=TOKEN)
@@ -164,7 +164,7 @@ def test_a_push_never_goes_over_commits_of_others(scene: Scene, server: GitServe
 def test_what_we_pushed_ourselves_can_be_replaced(scene: Scene, server: GitServer) -> None:
     """A new round may start from a newer base."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         base = await vault.resolve("HEAD")
         first, second = await _commit(vault, base, "first"), await _commit(vault, base, "second")
         await vault.push(server.url_of("o/r"), first, "agent/x", expect=None, token=TOKEN)
@@ -178,7 +178,7 @@ def test_what_we_pushed_ourselves_can_be_replaced(scene: Scene, server: GitServe
 def test_no_other_branch_can_be_pushed(scene: Scene, server: GitServer, branch: str) -> None:
     """There is no merge in this program, and no way around that."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         commit = await vault.resolve("HEAD")
         await vault.push(server.url_of("o/r"), commit, branch, expect=None, token=TOKEN)
 
@@ -208,7 +208,7 @@ def test_refusals_of_a_server_have_their_kind(
     """A login needs a person, a 503 only time; and no message holds the token."""
     server.knobs.status = status
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         commit = await vault.resolve("HEAD")
         await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=token)
 
@@ -226,7 +226,7 @@ def test_a_redirect_does_not_carry_the_token_elsewhere(scene: Scene, server: Git
         server.knobs.status = 302
         server.knobs.location = f"{other.url_of('o/r')}/info/refs?service=git-receive-pack"
 
-        async def story(vault: Vault) -> None:
+        async def story(vault: GitStore) -> None:
             commit = await vault.resolve("HEAD")
             await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
 
@@ -242,7 +242,7 @@ def test_a_hook_of_the_other_side_may_decline(scene: Scene, server: GitServer) -
     hook.write_text("#!/bin/sh\necho 'sign your commits' >&2\nexit 1\n")
     hook.chmod(0o755)
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         commit = await vault.resolve("HEAD")
         await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
 
@@ -254,7 +254,7 @@ def test_a_hook_of_the_other_side_may_decline(scene: Scene, server: GitServer) -
 def test_a_server_that_is_not_there_is_the_line(scene: Scene, server: GitServer) -> None:
     """Nobody listens on that port."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         commit = await vault.resolve("HEAD")
         await vault.push("http://127.0.0.1:1/o/r.git", commit, "agent/x", expect=None, token=TOKEN)
 
@@ -270,7 +270,7 @@ def test_a_server_that_never_answers_is_given_up(
     monkeypatch.setattr("bailiwick.fence.publish.PUSH_TIMEOUT", 0.3)
     server.knobs.hang = True
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         commit = await vault.resolve("HEAD")
         await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
 
@@ -285,7 +285,7 @@ def test_a_server_that_never_answers_is_given_up(
 def test_other_ways_to_a_remote_repository_are_refused(scene: Scene, url: str) -> None:
     """Some of them run a program, some have a password in an argument."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         await vault.push(url, await vault.resolve("HEAD"), "agent/x", expect=None, token=TOKEN)
 
     with pytest.raises(GitFailed) as caught:
@@ -298,7 +298,7 @@ def test_a_branch_of_a_remote_repository_can_be_fetched(scene: Scene, server: Gi
     scene.git("push", "-q", str(server.path_of("o/r")), "main")
     head = scene.git("rev-parse", "main")
 
-    async def story(vault: Vault) -> list[str]:
+    async def story(vault: GitStore) -> list[str]:
         url = server.url_of("o/r")
         return [await vault.fetch_remote(url, ref, token=READER) for ref in ("HEAD", "main", "refs/heads/main")]
 
@@ -319,7 +319,7 @@ def test_a_large_push_arrives(scene: Scene, server: GitServer) -> None:
 
     noise = random.Random(1).randbytes(3 << 20)
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         base = await vault.resolve("HEAD")
         tree = await vault.write(base, {"noise.bin": noise})
         commit = await vault.commit(tree, (base,), "big", AUTHOR, when=WHEN)

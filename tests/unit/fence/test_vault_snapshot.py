@@ -12,8 +12,8 @@ import pytest
 
 from bailiwick.fence.git import GitFailed
 from bailiwick.fence.names import is_forbidden_link, is_git_name, shown
-from bailiwick.fence.snapshot import Bounds, Snapshot
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.snapshot import Snapshot, TreeBounds
+from bailiwick.fence.vault import GitStore
 from tests.unit.fence.git_scene import Scene, make_scene
 
 
@@ -23,11 +23,11 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def _take(
-    scene: Scene, change: Callable[[Path], object], bounds: Bounds | None = None, exclude: tuple[str, ...] = ()
+    scene: Scene, change: Callable[[Path], object], bounds: TreeBounds | None = None, exclude: tuple[str, ...] = ()
 ) -> tuple[dict[str, str], Snapshot]:
     """What differs from the base (path: status) after a change to a checkout, and the snapshot."""
 
-    async def story(vault: Vault) -> tuple[dict[str, str], Snapshot]:
+    async def story(vault: GitStore) -> tuple[dict[str, str], Snapshot]:
         base = await vault.resolve("HEAD")
         work = scene.top / "work"
         await vault.checkout(base, work)
@@ -189,7 +189,7 @@ def test_odd_names_are_kept_as_they_are(scene: Scene, name: str) -> None:
     def change(work: Path) -> None:
         scene.put({name: "1\n", f"d/{name}": "2\n"}, work)
 
-    async def again(vault: Vault) -> bytes | None:
+    async def again(vault: GitStore) -> bytes | None:
         tree = await vault.snapshot(scene.top / "work")
         return await vault.blob(tree, f"d/{name}")
 
@@ -223,14 +223,14 @@ def test_names_that_are_not_text_are_left_out(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("bounds", "words"),
     [
-        (Bounds(files=4), "5 files"),
-        (Bounds(one=100), "has more than"),
-        (Bounds(total=100), "more than 0 MB"),
-        (Bounds(depth=1), "directories deep"),
-        (Bounds(looked_at=3), "more than 3 entries"),
+        (TreeBounds(files=4), "5 files"),
+        (TreeBounds(one=100), "has more than"),
+        (TreeBounds(total=100), "more than 0 MB"),
+        (TreeBounds(depth=1), "directories deep"),
+        (TreeBounds(looked_at=3), "more than 3 entries"),
     ],
 )
-def test_a_tree_that_is_too_large_is_refused(scene: Scene, bounds: Bounds, words: str) -> None:
+def test_a_tree_that_is_too_large_is_refused(scene: Scene, bounds: TreeBounds, words: str) -> None:
     """An agent can fill its own disk quota, not our vault."""
 
     def change(work: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_tree_without_a_known_base_follows_the_ignore_files(scene: Scene) -> N
     """A directory that was made by somebody else has no other rules."""
     scene.put({"a.py": "1", "b.log": "2", ".gitignore": "*.log\n"}, scene.top / "plain")
 
-    async def story(vault: Vault) -> tuple[str, ...]:
+    async def story(vault: GitStore) -> tuple[str, ...]:
         return await vault.files(await vault.snapshot(scene.top / "plain"))
 
     assert scene.run(story) == (".gitignore", "a.py")
@@ -299,7 +299,7 @@ def test_the_operators_own_tree_is_as_they_see_it(scene: Scene) -> None:
     scene.put({"x.mine": "1", "y.idea": "2", "staged.log": "3\n", "new.py": "4\n"})
     scene.git("add", "-f", "staged.log")
 
-    async def story(vault: Vault) -> dict[str, str]:
+    async def story(vault: GitStore) -> dict[str, str]:
         base = await vault.resolve("HEAD")
         return {one.path: one.status for one in await vault.changes(base, await vault.snapshot(scene.repo))}
 

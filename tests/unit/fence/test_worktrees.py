@@ -15,7 +15,7 @@ import pytest
 from bailiwick.clock import ManualClock
 from bailiwick.errors import NotReady
 from bailiwick.fence.sweep import sweep
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktree, Worktrees
 from tests.unit.fence.git_scene import Scene, make_scene
 
@@ -26,7 +26,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def _make(scene: Scene, run: str = "run-1", prepared: tuple[str, ...] = ()) -> Worktree:
-    async def story(vault: Vault) -> Worktree:
+    async def story(vault: GitStore) -> Worktree:
         base = await vault.resolve("HEAD")
         return await _trees(scene).make(vault, run, base, "agent/fix-1", prepared=prepared)
 
@@ -86,7 +86,7 @@ def test_a_snapshot_of_it_knows_its_base(scene: Scene) -> None:
     scene.commit({"kept.log": "ignored but tracked\n"})
     worktree = _make(scene)
 
-    async def story(vault: Vault) -> bool:
+    async def story(vault: GitStore) -> bool:
         return await vault.snapshot(worktree.tree) == await vault.tree_of(worktree.base)
 
     assert scene.run(story)
@@ -125,7 +125,7 @@ def test_thirty_two_at_once_from_several_processes_all_succeed(scene: Scene) -> 
 def test_of_two_who_make_the_same_one_both_get_it(scene: Scene) -> None:
     """A second process that resumes the same run must not break the first one's tree."""
 
-    async def story(vault: Vault) -> list[Worktree]:
+    async def story(vault: GitStore) -> list[Worktree]:
         base = await vault.resolve("HEAD")
         return await asyncio.gather(*(_trees(scene).make(vault, "one", base, "agent/x") for _ in range(4)))
 
@@ -160,7 +160,7 @@ def test_only_worktrees_of_runs_that_are_over_are_orphans(scene: Scene) -> None:
 def test_a_failed_make_leaves_nothing(scene: Scene) -> None:
     """A base that is not there: no directory, and the next attempt is free to go."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         await _trees(scene).make(vault, "run-1", "0" * 40, "agent/x")
 
     with pytest.raises(NotReady):
@@ -171,7 +171,7 @@ def test_a_failed_make_leaves_nothing(scene: Scene) -> None:
 def test_a_branch_that_is_not_ours_makes_no_worktree(scene: Scene) -> None:
     """What can't be proposed later is refused before it costs anything."""
 
-    async def story(vault: Vault) -> None:
+    async def story(vault: GitStore) -> None:
         await _trees(scene).make(vault, "run-1", await vault.resolve("HEAD"), "main")
 
     with pytest.raises(NotReady, match="not a branch of ours"):

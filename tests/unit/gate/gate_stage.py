@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
-from bailiwick.fence.backends.none import NoSandbox
+from bailiwick.fence.backends.none import NoSandboxBackend
 from bailiwick.fence.egress_registries import Registries
-from bailiwick.fence.environments import Workshop
-from bailiwick.fence.port import Sandbox
-from bailiwick.fence.service import Fence
+from bailiwick.fence.environments import EnvironmentBuilder
+from bailiwick.fence.port import SandboxBackend
+from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import Report
 from bailiwick.gate.service import Ask, GatePlaces, run_gate
 from bailiwick.gate.spec import FILE, GateSpec, read_gate
@@ -32,7 +32,7 @@ class Stage:
     """Where a gate is tried."""
 
     scene: Scene
-    sandbox: Sandbox
+    sandbox: SandboxBackend
     shown: list[str] = field(default_factory=list)
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -46,27 +46,27 @@ class Stage:
         return folder
 
     @property
-    def fence(self) -> Fence:
+    def fence(self) -> Sandboxes:
         """A fence with the operator's tools."""
-        return Fence(self.sandbox, _tools(self.scene.home), self.scratch)
+        return Sandboxes(self.sandbox, _tools(self.scene.home), self.scratch)
 
     @property
     def places(self) -> GatePlaces:
         """Where things are kept."""
         return GatePlaces(self.scene.top / "cache", self.scene.state, registries=self.registries)
 
-    def shop(self, vault: Vault) -> Workshop:
+    def shop(self, vault: GitStore) -> EnvironmentBuilder:
         """What environments are made with."""
-        return Workshop(
+        return EnvironmentBuilder(
             vault, self.fence, self.places.cache, self.scene.repo, self.clock, self.registries, cancel=self.cancel,
             show=self.shown.append,
         )  # fmt: skip
 
-    async def open(self) -> Vault:
+    async def open(self) -> GitStore:
         """The vault."""
         return await self.scene.open()
 
-    def run(self, story: Callable[[Vault], Awaitable[_T]]) -> _T:
+    def run(self, story: Callable[[GitStore], Awaitable[_T]]) -> _T:
         """Tell a story with the vault; each has a loop, and so an event, of its own."""
         self.cancel = asyncio.Event()
         return self.scene.run(story)
@@ -74,7 +74,7 @@ class Stage:
     def check(self, edit: dict[str, str | None], spec: GateSpec, **ask: Any) -> Report:
         """Edit a copy of HEAD and run the gate on it."""
 
-        async def story(vault: Vault) -> Report:
+        async def story(vault: GitStore) -> Report:
             base = await vault.resolve("HEAD")
             files = {path: None if text is None else text.encode() for path, text in edit.items()}
             tree = await vault.write(await vault.tree_of(base), files)
@@ -82,7 +82,7 @@ class Stage:
 
         return self.run(story)
 
-    async def gate(self, vault: Vault, ask: Ask, spec: GateSpec) -> Report:
+    async def gate(self, vault: GitStore, ask: Ask, spec: GateSpec) -> Report:
         """Run the gate."""
         return await run_gate(
             ask, spec, vault, self.fence, self.places, cancel=self.cancel, show=self.shown.append, clock=self.clock
@@ -94,11 +94,11 @@ def _tools(home: Path) -> Toolchains:
     return find_toolchains(os.environ["PATH"], home, hidden=(), variables=variables)
 
 
-def make_stage(top: Path, sandbox: Sandbox | None = None) -> Stage:
+def make_stage(top: Path, sandbox: SandboxBackend | None = None) -> Stage:
     """A stage with one commit in its repository."""
     scene = make_scene(top)
     (top / "scratch").mkdir()
-    return Stage(scene, sandbox or NoSandbox(top / "scratch"))
+    return Stage(scene, sandbox or NoSandboxBackend(top / "scratch"))
 
 
 def spec_of(text: str) -> GateSpec:
@@ -106,9 +106,9 @@ def spec_of(text: str) -> GateSpec:
     return read_gate(text.encode(), FILE, "base")
 
 
-def real_sandbox() -> Sandbox:
+def real_sandbox() -> SandboxBackend:
     """The sandbox that this machine has; the test is skipped where there is none, and fails in CI."""
-    from bailiwick.fence.backends.bwrap import BwrapSandbox
+    from bailiwick.fence.backends.bwrap import BwrapBackend
 
     need("sandbox")
-    return BwrapSandbox()
+    return BwrapBackend()

@@ -12,8 +12,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
 
-from bailiwick.fence.cage import Bind, Cage
-from bailiwick.fence.objects import Change
+from bailiwick.fence.cage import Bind, SandboxSpec
+from bailiwick.fence.objects import TreeChange
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.model import CheckResult
@@ -46,8 +46,8 @@ class OpenFence:
     autoload: bool = False
     """Whether pytest loads the plugins that are installed here; without them it starts faster."""
 
-    def cage(self, role: str, tree: Path, **_: object) -> Cage:
-        return Cage("gate", (Bind(tree, tree, write=True),), tree)
+    def cage(self, role: str, tree: Path, **_: object) -> SandboxSpec:
+        return SandboxSpec("gate", (Bind(tree, tree, write=True),), tree)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         mark = f"gate-{self.scratch.name}-{os.getpid()}-{self.ran}"
@@ -57,7 +57,7 @@ class OpenFence:
             **(extra or {}),
         }  # fmt: skip
 
-    async def run(self, cage: Cage, argv: tuple[str, ...], *, cancel: asyncio.Event, **options: Any) -> Exit:
+    async def run(self, cage: SandboxSpec, argv: tuple[str, ...], *, cancel: asyncio.Event, **options: Any) -> Exit:
         self.ran += 1
         return await run_process(Command(argv, cwd=cage.cwd, **options), cancel=cancel)
 
@@ -79,10 +79,10 @@ class Stage:
         files = self.base if which == "base" else self.proposed
         return {path: dedent(text).encode() for path, text in files.items()}
 
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TreeChange, ...]:
         old, new = self.tree("base"), self.tree("proposed")
         return tuple(
-            Change(path, "A" if path not in old else "D" if path not in new else "M", "100644", "100644", 1, 1)
+            TreeChange(path, "A" if path not in old else "D" if path not in new else "M", "100644", "100644", 1, 1)
             for path in sorted(old.keys() | new.keys())
             if old.get(path) != new.get(path)
         )

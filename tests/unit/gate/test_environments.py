@@ -11,8 +11,8 @@ import pytest
 
 from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.environments import (
-    Environment,
     EnvironmentFailed,
+    PreparedEnvironment,
     Recipe,
     bin_folders,
     binds_of,
@@ -20,7 +20,7 @@ from bailiwick.fence.environments import (
     sweep_environments,
     tool_variables,
 )
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox, spec_of
 
 VENV = "mkdir -p .venv/bin && printf '#!/bin/sh\\necho tool' > .venv/bin/tool && chmod 4755 .venv/bin/tool"
@@ -37,8 +37,8 @@ def _recipe(*lines: str, copy: tuple[str, ...] = ()) -> Recipe:
     return Recipe(tuple(("sh", "-c", line) for line in lines), copy)
 
 
-def _prepared(stage: Stage, recipe: Recipe) -> Environment:
-    async def story(vault: Vault) -> Environment:
+def _prepared(stage: Stage, recipe: Recipe) -> PreparedEnvironment:
+    async def story(vault: GitStore) -> PreparedEnvironment:
         return await prepare_environment(recipe, await vault.resolve("HEAD"), stage.shop(vault))
 
     return stage.run(story)
@@ -100,7 +100,7 @@ def test_what_a_package_wrote_is_ours_and_harmless(stage: Stage) -> None:
 def test_many_at_once_make_one(stage: Stage) -> None:
     """Five runs start at night in one repository: one prepares, the others wait for it."""
 
-    async def story(vault: Vault) -> list[Environment]:
+    async def story(vault: GitStore) -> list[PreparedEnvironment]:
         base = await vault.resolve("HEAD")
         asked = [prepare_environment(_recipe(VENV), base, stage.shop(vault)) for _ in range(5)]
         return list(await asyncio.gather(*asked))

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from bailiwick.fence.objects import Change
+from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.judge import is_same_model
 from bailiwick.gate.model import CheckResult
@@ -40,7 +40,7 @@ def _check(judging: Judging, *paths: str, spec: CheckSpec = SPEC) -> CheckResult
         return "+import sys"
 
     async def run() -> CheckResult:
-        changes = tuple(Change(path, "M", "100644", "100644", 1, 0) for path in paths)
+        changes = tuple(TreeChange(path, "M", "100644", "100644", 1, 0) for path in paths)
         bench = Bench(
             cast("Any", None), (), Path(), changes, nothing, nothing, nothing, asyncio.Event(), diff=diff,
             judging=judging,

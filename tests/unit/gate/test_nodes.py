@@ -12,7 +12,7 @@ from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Output, Work
-from bailiwick.fence.service import Fence
+from bailiwick.fence.service import Sandboxes
 from bailiwick.gate.nodes import OUTPUTS, GateKind
 from bailiwick.ids import Json
 from bailiwick.lang.delivery import GATE_FIELDS
@@ -66,7 +66,7 @@ class Desk:
             "repository": str(self.stage.scene.repo), "tree": str(self.work), "base": "HEAD", "allow": [], "want": "",
         } | context  # fmt: skip
 
-        async def fence() -> Fence:
+        async def fence() -> Sandboxes:
             return self.stage.fence
 
         node = Work(id="gate", type="gate", spec=SPEC, outputs=tuple(Output(key) for key in outputs))

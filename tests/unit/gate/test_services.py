@@ -13,7 +13,7 @@ import pytest
 from bailiwick.errors import InputInvalid
 from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.relay import Address, Relay
-from bailiwick.fence.service import Fence
+from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.services import Means, open_services, ports_of, refuse_shared
 from bailiwick.gate.spec import Service
@@ -30,15 +30,15 @@ class Named:
     name: str
 
 
-def fence(sandbox: str, place: Path) -> Fence:
+def fence(sandbox: str, place: Path) -> Sandboxes:
     """A fence with such a sandbox."""
-    return Fence(cast("Any", Named(sandbox)), Toolchains(path="/usr/bin:/bin"), place)
+    return Sandboxes(cast("Any", Named(sandbox)), Toolchains(path="/usr/bin:/bin"), place)
 
 
-def opened(sandbox: str, place: Path, services: tuple[Service, ...]) -> tuple[Fence, EnvironmentFailed | None]:
+def opened(sandbox: str, place: Path, services: tuple[Service, ...]) -> tuple[Sandboxes, EnvironmentFailed | None]:
     """What comes of services where no engine answers."""
 
-    async def go() -> tuple[Fence, EnvironmentFailed | None]:
+    async def go() -> tuple[Sandboxes, EnvironmentFailed | None]:
         means = Means(asyncio.Event(), lambda _: None, {"DOCKER_HOST": f"unix://{place}/nobody", "PATH": str(place)})
         async with open_services(services, fence(sandbox, place), means) as found:
             return found
@@ -145,7 +145,7 @@ def test_a_gate_without_services_asks_no_engine(tmp_path: Path) -> None:
 def test_only_cages_of_the_gate_get_the_doors(tmp_path: Path) -> None:
     """A database of the tests is none of the agent's business, nor of `prepare`'s."""
     relay = Relay({"service-5432": Address(1, None)})
-    reaching = Fence(cast("Any", Named("bwrap")), Toolchains(path=""), tmp_path, relay=relay)
+    reaching = Sandboxes(cast("Any", Named("bwrap")), Toolchains(path=""), tmp_path, relay=relay)
     assert reaching.cage("gate", tmp_path).doors == ("service-5432",)
     assert reaching.cage("agent", tmp_path).doors == ()
     assert reaching.cage("prepare", tmp_path, doors=("egress",)).doors == ("egress",)

@@ -10,7 +10,7 @@ import pytest
 
 from bailiwick.config.paths import Paths
 from bailiwick.errors import InputInvalid
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.spec import (
     FILE,
     PROTECTED,
@@ -113,7 +113,7 @@ def scene(tmp_path: Path) -> Scene:
 def _found(scene: Scene, protected: tuple[str, ...] = (), tools: tuple[str, ...] = ()) -> GateSpec:
     paths = Paths(scene.top / "config", scene.state, scene.top / "cache", scene.top / "run", scene.top / "etc")
 
-    async def story(vault: Vault) -> GateSpec:
+    async def story(vault: GitStore) -> GateSpec:
         where = Whereabouts(paths, scene.repo, protected, lambda name: name in tools)
         return await find_spec(vault, await vault.resolve("HEAD"), where)
 

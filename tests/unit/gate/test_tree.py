@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import InputInvalid
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.spec import ALWAYS_PROTECTED, PROTECTED
 from bailiwick.gate.tree import Policy, Sifted, sift
 from tests.unit.fence.git_scene import Scene, make_scene
@@ -48,7 +48,7 @@ class Left:
 def _sift(scene: Scene, edit: Callable[[Path], None], *allow: str, installed: frozenset[str] = frozenset()) -> Left:
     """Check the base out, let somebody edit it, and sift what they left."""
 
-    async def story(vault: Vault) -> Left:
+    async def story(vault: GitStore) -> Left:
         base = await vault.resolve("HEAD")
         work = scene.top / "work"
         await vault.checkout(base, work)

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from bailiwick.fence.objects import Change
+from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.backends.weakening import MOST, WeakeningCheck, find_weakening
 from bailiwick.gate.model import Finding
 from bailiwick.gate.spec import CheckSpec
@@ -20,7 +20,7 @@ from tests.unit.gate.pytest_stage import Stage
 def _find(path: str, old: str | None, new: str | None) -> list[Finding]:
     before = None if old is None else dedent(old).encode()
     after = None if new is None else dedent(new).encode()
-    change = Change(path, "A" if old is None else "D" if new is None else "M", "100644", "100644", 1, 1)
+    change = TreeChange(path, "A" if old is None else "D" if new is None else "M", "100644", "100644", 1, 1)
     return list(find_weakening([change], {path: before}.get, {path: after}.get))
 
 
@@ -213,7 +213,7 @@ def test_what_can_t_be_read_breaks_nothing() -> None:
         for text in ("\0", "[[[", "{" * 2000, deep, "\ud7ff" * 10):
             _find(path, "x = 1\n", text)
             _find(path, text, "x = 1\n")
-    raw = find_weakening([Change("a.py", "M", "100644", "100644", 1, 1)], lambda _: b"\xff", lambda _: b"\0\xff")
+    raw = find_weakening([TreeChange("a.py", "M", "100644", "100644", 1, 1)], lambda _: b"\xff", lambda _: b"\0\xff")
     assert raw == ()
 
 
@@ -230,7 +230,7 @@ def test_hostile_text_is_read_in_time(text: str) -> None:
 def test_findings_are_bounded_and_those_that_block_come_first() -> None:
     """A list of thousands is read by nobody."""
     many = "".join(f"x = {n}  # noqa\n" for n in range(MOST + 10))
-    changes = [Change(p, "M", "100644", "100644", 1, 1) for p in ("a.py", "tests/test_z.py")]
+    changes = [TreeChange(p, "M", "100644", "100644", 1, 1) for p in ("a.py", "tests/test_z.py")]
     old = {"a.py": b"", "tests/test_z.py": b"def test_z(): assert 1\n"}
     new = {"a.py": many.encode(), "tests/test_z.py": b""}
     found = find_weakening(changes, old.get, new.get)

@@ -15,8 +15,8 @@ from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.engine.graph import Work as WorkNode
-from bailiwick.fence.service import Fence
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.service import Sandboxes
+from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktree, Worktrees
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
@@ -76,7 +76,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-async def _no_fence() -> Fence:
+async def _no_fence() -> Sandboxes:
     raise AssertionError("only a claim looks at the base")
 
 
@@ -89,7 +89,7 @@ def ground(tmp_path: Path) -> Ground:
     state, clock = config.paths.make_state(), ManualClock()
 
     async def claimed() -> Worktree:
-        vault = await Vault.open(state, root)
+        vault = await GitStore.open(state, root)
         return await Worktrees(state, clock).make(vault, RUN, await vault.resolve("HEAD"), BRANCH)
 
     return Ground(root, state, WorktreeKind(config, clock, _no_fence), [_run(claimed())])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bailiwick.clock import ManualClock
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, Report
 from bailiwick.gate.report import store_report
 from bailiwick.proposals.desk import Desk
@@ -111,7 +111,7 @@ def local_stage(tmp_path: Path, **settings: Any) -> Stage:
     clock = ManualClock()
     state = tmp_path / "state"
     state.mkdir(mode=0o700)
-    vault = run(Vault.open(state, repository))
+    vault = run(GitStore.open(state, repository))
     base = run(vault.resolve("HEAD"))
     desk = Desk(state, clock, Settings(**{"why_local": "it has no remote on a forge", **settings}), vault, "pat")
     return Stage(repository, desk, base, clock)

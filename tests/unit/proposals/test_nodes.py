@@ -13,7 +13,7 @@ from bailiwick.config.service import Config, load_config
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import EffectFinished, Failure
 from bailiwick.fence.git import GitFailed
-from bailiwick.fence.vault import Vault
+from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, Report
 from bailiwick.gate.report import store_report
 from bailiwick.ids import Json
@@ -56,7 +56,7 @@ def desk(tmp_path: Path) -> Desk:
     config = load_config(repository, {}, environment=Environment({"BAILIWICK_HOME": str(tmp_path / "home")}))
 
     async def change() -> tuple[str, str]:
-        vault = await Vault.open(config.paths.make_state(), repository)
+        vault = await GitStore.open(config.paths.make_state(), repository)
         base = await vault.resolve("HEAD")
         return base, await vault.write(base, {"shop.py": b"fixed\n"})
 

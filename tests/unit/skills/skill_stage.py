@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from bailiwick.config.paths import Paths
-from bailiwick.fence.backends.none import NoSandbox
-from bailiwick.fence.objects import FILE, NOTHING, Change
-from bailiwick.fence.port import Sandbox
-from bailiwick.fence.service import Fence
+from bailiwick.fence.backends.none import NoSandboxBackend
+from bailiwick.fence.objects import FILE, NOTHING, TreeChange
+from bailiwick.fence.port import SandboxBackend
+from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
 from bailiwick.routing.model import Checked, FileOut, Result
 from bailiwick.skills.bench import ProjectBench, Setting, Watching
@@ -34,14 +34,14 @@ class FakeSite:
     ran: list[Which] = field(default_factory=list)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TreeChange, ...]:
         found = []
         for path in sorted(self.before.keys() | self.after.keys()):
             if self.before.get(path) == self.after.get(path):
                 continue
             new, gone = path not in self.before, path not in self.after
             modes = (NOTHING if new else FILE, NOTHING if gone else FILE)
-            found.append(Change(path, "A" if new else "D" if gone else "M", *modes, 1, 0))
+            found.append(TreeChange(path, "A" if new else "D" if gone else "M", *modes, 1, 0))
         return tuple(found)
 
     async def read(self, which: Which, path: str) -> bytes | None:
@@ -76,7 +76,7 @@ class Stage:
     """Where a project, our own directories and a fence are."""
 
     top: Path
-    sandbox: Sandbox | None = None
+    sandbox: SandboxBackend | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
 
@@ -94,8 +94,8 @@ class Stage:
         folder.mkdir(exist_ok=True)
         return folder
 
-    async def fence(self) -> Fence:
-        return Fence(self.sandbox or NoSandbox(self.scratch), _tools(), self.scratch, marks=self.marks)
+    async def fence(self) -> Sandboxes:
+        return Sandboxes(self.sandbox or NoSandboxBackend(self.scratch), _tools(), self.scratch, marks=self.marks)
 
     def write(self, files: Mapping[str, str]) -> None:
         """Write files of the project, as a person would."""

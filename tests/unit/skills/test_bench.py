@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.snapshot import Bounds
+from bailiwick.fence.snapshot import TreeBounds
 from bailiwick.routing.model import Checked, FileOut, Result
 from bailiwick.skills import copies
 from bailiwick.skills.bench import MOST_FILES, ProjectBench
@@ -298,7 +298,7 @@ def test_a_project_that_is_too_large_is_refused_before_anything_is_spent(
     """The message says what to do; nothing is left."""
     stage = Stage(tmp_path)
     stage.write(FILES)
-    monkeypatch.setattr(copies, "BOUNDS", Bounds(files=1))
+    monkeypatch.setattr(copies, "BOUNDS", TreeBounds(files=1))
     with pytest.raises(NotReady, match="too large"):
         asyncio.run(stage.bench(accept).open())
     assert list(stage.scratch.iterdir()) == []

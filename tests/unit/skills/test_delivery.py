@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.fence.objects import FILE, LINK, NOTHING, SUBMODULE, Change
+from bailiwick.fence.objects import FILE, LINK, NOTHING, SUBMODULE, TreeChange
 from bailiwick.skills.delivery import Parcel, change_fault, deliver, path_fault, write_files
 
 
@@ -53,10 +53,10 @@ def test_a_path_never_has_a_character_that_hides_what_it_is(sign: str, rest: str
 
 def test_links_and_submodules_are_no_changes_that_are_brought() -> None:
     """A link could lead anywhere."""
-    assert change_fault([Change("a", "A", NOTHING, LINK, 1, 0)])
-    assert change_fault([Change("a", "T", LINK, FILE, 1, 0)])
-    assert change_fault([Change("a", "A", NOTHING, SUBMODULE, 1, 0)])
-    assert change_fault([Change("a", "M", FILE, FILE, 1, 0), Change("b", "D", FILE, NOTHING, 0, 1)]) == ""
+    assert change_fault([TreeChange("a", "A", NOTHING, LINK, 1, 0)])
+    assert change_fault([TreeChange("a", "T", LINK, FILE, 1, 0)])
+    assert change_fault([TreeChange("a", "A", NOTHING, SUBMODULE, 1, 0)])
+    assert change_fault([TreeChange("a", "M", FILE, FILE, 1, 0), TreeChange("b", "D", FILE, NOTHING, 0, 1)]) == ""
 
 
 def test_files_are_brought_changed_and_deleted(tmp_path: Path) -> None:

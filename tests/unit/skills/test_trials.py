@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import UsageError
-from bailiwick.fence.backends.bwrap import BwrapSandbox
+from bailiwick.fence.backends.bwrap import BwrapBackend
 from bailiwick.fence.cage import INNER, Bind
 from bailiwick.skills.trials import OUTPUT, Trials, Tried, read_command
 from tests.unit.skills.skill_stage import Stage
@@ -120,7 +120,7 @@ def test_a_program_that_is_not_there_is_told_before_a_model_is_asked(tmp_path: P
 
 def test_what_a_project_installed_is_shown_where_its_copy_and_its_own_path_are(tmp_path: Path) -> None:
     """Scripts of a virtual environment and packages installed to be edited name the project's own path."""
-    stage = Stage(tmp_path, BwrapSandbox())
+    stage = Stage(tmp_path, BwrapBackend())
     stage.write({"a.py": "x\n", ".venv/pyvenv.cfg": "home = /usr\n", "node_modules/x/index.js": "y"})
     (stage.root / "venv").symlink_to("/etc")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from bailiwick.errors import NotReady, Place
 from bailiwick.fence import system_view
 from bailiwick.fence.backends.bwrap_options import (
-    Means,
+    BwrapFeatures,
     all_binds,
     describe,
     inner_path,
@@ -28,10 +28,10 @@ from bailiwick.fence.backends.bwrap_options import (
     rlimits,
     unprotected,
 )
-from bailiwick.fence.cage import Cage, Standing, port_of
-from bailiwick.fence.cgroups import Ground, Group, find_ground, make_group, sweep
+from bailiwick.fence.cage import SandboxSpec, SandboxStatus, port_of
+from bailiwick.fence.cgroups import Cgroup, CgroupRoots, find_ground, make_group, sweep
 from bailiwick.fence.descriptors import Descriptors
-from bailiwick.fence.doors import Link, make_link
+from bailiwick.fence.doors import ListenerChannel, make_link
 from bailiwick.fence.ownership import hand_over, make_mount_points, uid_of
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.seccomp import build_filter
@@ -50,7 +50,7 @@ _NEEDED = ("--args", "--size", "--perms", "--seccomp", "--file", "--die-with-par
 _CHECK_TIME = 20.0
 
 
-class BwrapSandbox:
+class BwrapBackend:
     """Fences processes in with bubblewrap.
 
     `ground` is where control groups may be made, found where not given; with `terminal` a program can use ours.
@@ -58,36 +58,36 @@ class BwrapSandbox:
 
     name = "bwrap"
 
-    def __init__(self, ground: Ground | None = None, program: str = "bwrap", *, terminal: bool = False) -> None:
+    def __init__(self, ground: CgroupRoots | None = None, program: str = "bwrap", *, terminal: bool = False) -> None:
         self._ground = ground
         self._terminal = terminal
         self._program = program
-        self._means: Means | None = None
-        self._standing: Standing | None = None
+        self._means: BwrapFeatures | None = None
+        self._standing: SandboxStatus | None = None
 
-    async def check(self) -> Standing:
+    async def check(self) -> SandboxStatus:
         if self._standing is None:
             self._standing = await self._try()
         return self._standing
 
-    async def _try(self) -> Standing:
+    async def _try(self) -> SandboxStatus:
         """Find out by starting one; what was found holds for as long as this object."""
         try:
             means = await self._find()
-            async with self.enter(Cage("gate", cwd=Path("/"))) as room:
+            async with self.enter(SandboxSpec("gate", cwd=Path("/"))) as room:
                 command = room.command(("true",), {EFFECT_MARK: secrets.token_hex(8)}, timeout=_CHECK_TIME)
                 end = await run_process(command, cancel=asyncio.Event())
         except NotReady as error:
-            return Standing(ok=False, found=error.what, fix=error.hint)
+            return SandboxStatus(ok=False, found=error.what, fix=error.hint)
         except OSError as error:
-            return Standing(ok=False, found=f"bwrap can't be started: {error}", fix=INSTALL)
+            return SandboxStatus(ok=False, found=f"bwrap can't be started: {error}", fix=INSTALL)
         if end.code != 0:
             words = end.stderr.decode("utf-8", "replace").strip().replace("\n", "; ")
-            return Standing(ok=False, found=f"bwrap {means.version} does not work here: {words}", fix=_fix(words))
-        return Standing(ok=True, found=describe(means), unprotected=unprotected(means))
+            return SandboxStatus(ok=False, found=f"bwrap {means.version} does not work here: {words}", fix=_fix(words))
+        return SandboxStatus(ok=True, found=describe(means), unprotected=unprotected(means))
 
     @asynccontextmanager
-    async def enter(self, cage: Cage, on_door: OnDoor | None = None) -> AsyncIterator[BwrapRoom]:
+    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[BwrapSandbox]:
         means = await self._find()
         for bind in cage.binds:
             if not bind.source.exists():
@@ -103,18 +103,18 @@ class BwrapSandbox:
             group = make_group(means.ground, label, cage.limits)
         except OSError as error:
             raise _not_entered(f"the control groups can't be made: {error}") from error
-        room = BwrapRoom(_Setting(means, cage, uid, group, on_door, self._terminal))
+        room = BwrapSandbox(_Setting(means, cage, uid, group, on_door, self._terminal))
         try:
             yield room
         finally:
             await room.leave()
 
-    async def _find(self) -> Means:
+    async def _find(self) -> BwrapFeatures:
         if self._means is None:
             self._means = await self._look()
         return self._means
 
-    async def _look(self) -> Means:
+    async def _look(self) -> BwrapFeatures:
         bwrap = shutil.which(self._program, path=_SYSTEM_PATH) or shutil.which(self._program)
         if bwrap is None:
             raise NotReady("bwrap is not installed", hint=INSTALL, code="BW401")
@@ -130,7 +130,7 @@ class BwrapSandbox:
         ground = find_ground() if self._ground is None else self._ground
         sweep(ground)
         version = texts[1].split()[-1] if texts[1] else "?"
-        return Means(bwrap, version, known, setpriv, ground, build_filter(), os.geteuid() == 0)
+        return BwrapFeatures(bwrap, version, known, setpriv, ground, build_filter(), os.geteuid() == 0)
 
 
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
@@ -149,21 +149,21 @@ async def _ask(program: str, option: str) -> str:
 class _Setting:
     """What the commands of a room have in common."""
 
-    means: Means
-    cage: Cage
+    means: BwrapFeatures
+    cage: SandboxSpec
     uid: int
-    group: Group | None
+    group: Cgroup | None
     on_door: OnDoor | None
     terminal: bool
 
 
-class BwrapRoom:
+class BwrapSandbox:
     """An entered cage; each command gets namespaces of its own."""
 
     def __init__(self, setting: _Setting) -> None:
         self._set = setting
         self._descriptors = Descriptors()
-        self._links: list[Link] = []
+        self._links: list[ListenerChannel] = []
         self._ready: dict[tuple[str, ...], int] = {}
         self._keys: set[str] = set()
 

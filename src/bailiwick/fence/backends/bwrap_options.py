@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.fence import system_view
-from bailiwick.fence.cage import HOME, Bind, Cage
-from bailiwick.fence.cgroups import Ground
+from bailiwick.fence.cage import HOME, Bind, SandboxSpec
+from bailiwick.fence.cgroups import CgroupRoots
 
 VAR_SIZE = 64 * 1024**2
 _RIGHTS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
@@ -20,20 +20,22 @@ Content = Callable[[bytes], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class BwrapFeatures:
     """What this machine has to make such a sandbox with."""
 
     bwrap: str
     version: str
     options: frozenset[str]
     setpriv: str | None
-    ground: Ground
+    ground: CgroupRoots
     seccomp: bytes | None
     as_root: bool
     """Whether we are root, and the sandbox gets a uid of its own."""
 
 
-def options(means: Means, cage: Cage, uid: int, content: Content, *, terminal: bool = False) -> Iterator[str]:
+def options(
+    means: BwrapFeatures, cage: SandboxSpec, uid: int, content: Content, *, terminal: bool = False
+) -> Iterator[str]:
     """Everything that `bwrap` has to be told but the program. With `terminal` it stays in our session."""
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
     yield from ("--die-with-parent", "--hostname", system_view.HOSTNAME, "--clearenv", "--cap-drop", "ALL")
@@ -64,7 +66,7 @@ def _system(uid: int, gid: int, content: Content) -> Iterator[str]:
         yield from ("--perms", "0444", "--file", str(content(text)), str(place))
 
 
-def _inside(cage: Cage) -> Iterator[str]:
+def _inside(cage: SandboxSpec) -> Iterator[str]:
     """What is empty at first, and what the cage shows; at last the root directory is closed."""
     size = cage.limits.tmp
     yield from ("--proc", "/proc", "--dev", "/dev", *_tmpfs(size, "/dev/shm"), "--remount-ro", "/dev")  # noqa: S108
@@ -92,13 +94,13 @@ def _tmpfs(size: int, place: str) -> tuple[str, ...]:
     return ("--perms", "1777", "--size", str(size), "--tmpfs", place)
 
 
-def all_binds(cage: Cage) -> tuple[Bind, ...]:
+def all_binds(cage: SandboxSpec) -> tuple[Bind, ...]:
     """The binds of a cage, its home first."""
     home = () if cage.home is None else (Bind(cage.home, HOME, write=True),)
     return (*home, *cage.binds)
 
 
-def inner_path(cage: Cage, path: Path) -> Path:
+def inner_path(cage: SandboxSpec, path: Path) -> Path:
     """Where a path of the host is inside, by the last bind that shows it; raises `ValueError` for what is not shown."""
     real, binds = Path(os.path.realpath(path)), all_binds(cage)
     for index in range(len(binds) - 1, -1, -1):
@@ -112,7 +114,7 @@ def inner_path(cage: Cage, path: Path) -> Path:
     raise ValueError(f"{path} can't be seen inside the sandbox")
 
 
-def rlimits(means: Means, cage: Cage, bounded: Iterable[str]) -> Iterator[str]:
+def rlimits(means: BwrapFeatures, cage: SandboxSpec, bounded: Iterable[str]) -> Iterator[str]:
     """What is bounded for each process; `bounded` are the controllers that bound the whole sandbox."""
     limits, groups = cage.limits, tuple(bounded)
     yield from (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")
@@ -122,7 +124,7 @@ def rlimits(means: Means, cage: Cage, bounded: Iterable[str]) -> Iterator[str]:
         yield f"data={limits.memory}"
 
 
-def describe(means: Means) -> str:
+def describe(means: BwrapFeatures) -> str:
     """What such a sandbox is made of here, in words."""
     parts = [f"bwrap {means.version}", "a uid of its own" if means.as_root else "your uid, in a user namespace"]
     parts.append("a filter of system calls" if means.seccomp is not None else "no filter of system calls")
@@ -136,7 +138,7 @@ def describe(means: Means) -> str:
     return "; ".join(parts)
 
 
-def unprotected(means: Means) -> tuple[str, ...]:
+def unprotected(means: BwrapFeatures) -> tuple[str, ...]:
     """What it does not protect here."""
     found = [
         "the kernel is shared: who breaks it is out",

@@ -23,8 +23,8 @@ from bailiwick.errors import NotReady, Place
 from bailiwick.fence import system_view
 from bailiwick.fence.backends import container_options as options
 from bailiwick.fence.backends.container_engine import INSTALL, Engine, find_engine, told_variables
-from bailiwick.fence.backends.container_link import Meeting
-from bailiwick.fence.cage import INNER, Bind, Cage, Standing, port_of
+from bailiwick.fence.backends.container_link import ShimConnection
+from bailiwick.fence.cage import INNER, Bind, SandboxSpec, SandboxStatus, port_of
 from bailiwick.fence.descriptors import Descriptors
 from bailiwick.fence.ownership import hand_over, make_mount_points, uid_of
 from bailiwick.fence.port import OnDoor
@@ -38,7 +38,7 @@ _LETTER = "letter"
 _LINK = "link"
 
 
-class ContainerSandbox:
+class ContainerBackend:
     """Fences processes in with containers.
 
     `scratch` is where the files of a room are made; `variables` say where the engine is, the operator's where not
@@ -56,24 +56,24 @@ class ContainerSandbox:
         self._ready: tuple[Engine, str] | None = None
         self._lock: asyncio.Lock | None = None
 
-    async def check(self) -> Standing:
+    async def check(self) -> SandboxStatus:
         try:
             engine, _ = await self._find()
             words = await self._try(engine)
         except NotReady as error:
-            return Standing(ok=False, found=error.what, fix=error.hint)
+            return SandboxStatus(ok=False, found=error.what, fix=error.hint)
         except OSError as error:
-            return Standing(ok=False, found=f"the engine can't be started: {error}", fix=INSTALL)
+            return SandboxStatus(ok=False, found=f"the engine can't be started: {error}", fix=INSTALL)
         if words:
             found = f"{engine.kind} {engine.version} does not work here: {words}"
-            return Standing(ok=False, found=found, fix="the engine has to run on this machine, and see its files")
-        return Standing(ok=True, found=options.describe(engine), unprotected=options.unprotected(engine))
+            return SandboxStatus(ok=False, found=found, fix="the engine has to run on this machine, and see its files")
+        return SandboxStatus(ok=True, found=options.describe(engine), unprotected=options.unprotected(engine))
 
     async def _try(self, engine: Engine) -> str:
         """Start one container that writes a file; what went wrong, if anything did."""
         place = Path(tempfile.mkdtemp(prefix="check-", dir=self._scratch))
         try:
-            async with self.enter(Cage("gate", (Bind(place, INNER, write=True),))) as room:
+            async with self.enter(SandboxSpec("gate", (Bind(place, INNER, write=True),))) as room:
                 env = {EFFECT_MARK: secrets.token_hex(8)}
                 command = room.command(("/bin/sh", "-c", "echo here > written"), env, timeout=_CHECK_TIME)
                 end = await run_process(command, cancel=asyncio.Event())
@@ -84,7 +84,7 @@ class ContainerSandbox:
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
     @asynccontextmanager
-    async def enter(self, cage: Cage, on_door: OnDoor | None = None) -> AsyncIterator[ContainerRoom]:
+    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[ContainerSandbox]:
         engine, image = await self._find()
         for bind in cage.binds:
             if not bind.source.exists():
@@ -95,7 +95,7 @@ class ContainerSandbox:
                 await asyncio.to_thread(hand_over, tree, who.owner)
         make_mount_points(options.shown(cage))
         place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
-        room = ContainerRoom(_Setting(engine, image, cage, who, place, on_door, self._terminal))
+        room = ContainerSandbox(_Setting(engine, image, cage, who, place, on_door, self._terminal))
         try:
             yield room
         finally:
@@ -129,7 +129,7 @@ async def _bring_image(engine: Engine) -> str:
     return name
 
 
-def _identity(engine: Engine, cage: Cage) -> options.Identity:
+def _identity(engine: Engine, cage: SandboxSpec) -> options.Identity:
     if os.geteuid() == 0 and not engine.rootless:
         own = uid_of(cage)
         return options.Identity(own, own, own)
@@ -144,14 +144,14 @@ class _Setting:
 
     engine: Engine
     image: str
-    cage: Cage
+    cage: SandboxSpec
     who: options.Identity
     place: Path
     on_door: OnDoor | None
     terminal: bool
 
 
-class ContainerRoom:
+class ContainerSandbox:
     """An entered cage; each command gets a container of its own."""
 
     def __init__(self, setting: _Setting) -> None:
@@ -159,7 +159,7 @@ class ContainerRoom:
         self._name = secrets.token_hex(8)
         self._numbers = count()
         self._descriptors = Descriptors()
-        self._meetings: list[Meeting] = []
+        self._meetings: list[ShimConnection] = []
         self._ready: dict[tuple[str, ...], int] = {}
         self._keys: set[str] = set()
         self._files = setting.place / "etc"
@@ -187,7 +187,7 @@ class ContainerRoom:
         folder = setting.place / str(next(self._numbers))
         ready, writer = self._descriptors.pipe()
         given = [self._descriptors.own(os.dup(number)) for number in pass_fds]
-        self._meetings.append(Meeting(self._make_place(folder, letter), [*given, writer], setting.on_door))
+        self._meetings.append(ShimConnection(self._make_place(folder, letter), [*given, writer], setting.on_door))
         self._hand_in(folder)
         marks = {EFFECT_MARK: env[EFFECT_MARK]} if EFFECT_MARK in env else {}
         self._keys.update(marks.values())

@@ -8,11 +8,11 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from bailiwick.fence.doors import Link
+from bailiwick.fence.doors import ListenerChannel
 from bailiwick.fence.port import OnDoor
 
 
-class Meeting:
+class ShimConnection:
     """Waits for one shim, gives it descriptors, then takes listeners from it and holds the link until `close`.
 
     Once the shim has come, all that was in the directory is gone: the program finds neither letter nor socket there.
@@ -23,7 +23,7 @@ class Meeting:
         self._give = give
         self._on_door = on_door or _refuse
         self._loop = asyncio.get_running_loop()
-        self._link: Link | None = None
+        self._link: ListenerChannel | None = None
         self._listener: socket.socket | None = _listen(folder)
         self._loop.add_reader(self._listener.fileno(), self._accept)
 
@@ -40,7 +40,7 @@ class Meeting:
         except OSError:
             near.close()
             return
-        self._link = Link(near, self._on_door)
+        self._link = ListenerChannel(near, self._on_door)
 
     def _stop_listening(self) -> None:
         if self._listener is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from bailiwick.fence import system_view
 from bailiwick.fence.backends import container_guard
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owner_label
-from bailiwick.fence.cage import HOME, Bind, Cage, Limits
+from bailiwick.fence.cage import HOME, Bind, SandboxLimits, SandboxSpec
 from bailiwick.fence.seccomp import build_filter
 from bailiwick.ids import digest
 from bailiwick.runtime.proc import EFFECT_MARK
@@ -77,7 +77,7 @@ def _entry(place: Path, kind: bytes, mode: int) -> tarfile.TarInfo:
     return entry
 
 
-def options(engine: Engine, cage: Cage, who: Identity, room: str) -> Iterator[str]:
+def options(engine: Engine, cage: SandboxSpec, who: Identity, room: str) -> Iterator[str]:
     """Everything that `run` has to be told but mounts, image and program."""
     yield from ("run", "--rm", "--log-driver", "none", "--pull", "never", "--network", "none")
     yield from ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc", "private")
@@ -94,7 +94,7 @@ def options(engine: Engine, cage: Cage, who: Identity, room: str) -> Iterator[st
     yield from bounds(engine, cage.limits)
 
 
-def bounds(engine: Engine, limits: Limits) -> Iterator[str]:
+def bounds(engine: Engine, limits: SandboxLimits) -> Iterator[str]:
     """What a container may use at most, as far as the engine can bound it."""
     if engine.memory:
         yield from ("--memory", str(limits.memory))
@@ -107,7 +107,7 @@ def bounds(engine: Engine, limits: Limits) -> Iterator[str]:
     yield from ("--shm-size", str(limits.tmp))
 
 
-def rlimits(engine: Engine, cage: Cage) -> Iterator[str]:
+def rlimits(engine: Engine, cage: SandboxSpec) -> Iterator[str]:
     """What the shim bounds for each process."""
     limits = cage.limits
     yield from (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")
@@ -117,7 +117,7 @@ def rlimits(engine: Engine, cage: Cage) -> Iterator[str]:
         yield f"nproc={limits.processes}"
 
 
-def mounts(engine: Engine, cage: Cage, who: Identity, files: Path, room: Path) -> Iterator[str]:
+def mounts(engine: Engine, cage: SandboxSpec, who: Identity, files: Path, room: Path) -> Iterator[str]:
     """The machine, what is empty at first, and what the cage shows. `files` and `room` are directories of ours."""
     size = cage.limits.tmp
     for place in _EMPTY:
@@ -154,7 +154,7 @@ def _mount(bind: Bind) -> str:
     return text.getvalue()
 
 
-def shown(cage: Cage) -> tuple[Bind, ...]:
+def shown(cage: SandboxSpec) -> tuple[Bind, ...]:
     """The binds of a cage, its home first."""
     home = () if cage.home is None else (Bind(cage.home, HOME, write=True),)
     return (*home, *cage.binds)
@@ -194,7 +194,7 @@ def _octal(found: re.Match[bytes]) -> bytes:
     return bytes([int(found[1], 8)])
 
 
-def inner_path(cage: Cage, path: Path) -> Path:
+def inner_path(cage: SandboxSpec, path: Path) -> Path:
     """Where a path of the host is inside; raises `ValueError` for what is not shown."""
     real = Path(os.path.realpath(path))
     for bind in sorted(layout(shown(cage)), key=lambda bind: len(bind.source.parts), reverse=True):

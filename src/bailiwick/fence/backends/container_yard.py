@@ -16,13 +16,13 @@ from pathlib import Path
 
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owner_label
 from bailiwick.fence.backends.container_options import bounds
-from bailiwick.fence.cage import GB, MB, Limits
+from bailiwick.fence.cage import GB, MB, SandboxLimits
 from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import plain_line
 
 FAILED = "BW453"
-LIMITS = Limits(memory=2 * GB, processes=512, tmp=256 * MB)
+LIMITS = SandboxLimits(memory=2 * GB, processes=512, tmp=256 * MB)
 """What one container may use at most."""
 PULL_SECONDS = 15 * 60.0
 """How long the fetching of an image may take."""
@@ -35,7 +35,7 @@ _LOG = {
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ContainerState:
     """How a container is: its first process while it runs, and with what it has ended."""
 
     running: bool
@@ -44,7 +44,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Yard:
+class ContainerGroup:
     """An open yard. What the engine refuses is an `EnvironmentFailed` with its words."""
 
     engine: Engine
@@ -92,14 +92,14 @@ class Yard:
             )
         return end.stdout.decode("ascii", "replace").strip()
 
-    async def state(self, container: str) -> State:
+    async def state(self, container: str) -> ContainerState:
         """How a container is; one that is gone does not run."""
         end = await self.engine.ask("inspect", "--format", "{{json .State}}", container)
         try:
             found = json.loads(end.stdout)
-            return State(bool(found["Running"]), int(found["ExitCode"]), int(found["Pid"]))
+            return ContainerState(bool(found["Running"]), int(found["ExitCode"]), int(found["Pid"]))
         except (ValueError, LookupError, TypeError):
-            return State(running=False)
+            return ContainerState(running=False)
 
     def network(self, container: str, pid: int) -> int | None:
         """An open file of a container's network, as long as the yard is open; nothing where `pid` is not of it here.
@@ -136,10 +136,10 @@ class Yard:
 
 
 @asynccontextmanager
-async def open_yard(engine: Engine, cancel: asyncio.Event) -> AsyncIterator[Yard]:
+async def open_yard(engine: Engine, cancel: asyncio.Event) -> AsyncIterator[ContainerGroup]:
     """A yard on an engine, whatever happens in it removed at the end; first what dead processes of ours have left."""
     await engine.sweep()
-    yard = Yard(engine, secrets.token_hex(8), cancel)
+    yard = ContainerGroup(engine, secrets.token_hex(8), cancel)
     try:
         yield yard
     finally:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bailiwick.fence import system_view
-from bailiwick.fence.cage import HOME, Cage, Standing
+from bailiwick.fence.cage import HOME, SandboxSpec, SandboxStatus
 from bailiwick.fence.descriptors import Descriptors
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.shim import pack
@@ -32,7 +32,7 @@ UNPROTECTED = (
 _INSIDE_TMP = "/tmp"  # noqa: S108 - how the other sandboxes call it
 
 
-class NoSandbox:
+class NoSandboxBackend:
     """Runs processes as they are. `scratch` is where homes that last for one room are made."""
 
     name = "none"
@@ -40,8 +40,8 @@ class NoSandbox:
     def __init__(self, scratch: Path | None = None) -> None:
         self._scratch = scratch
 
-    async def check(self) -> Standing:
-        return Standing(
+    async def check(self) -> SandboxStatus:
+        return SandboxStatus(
             ok=True,
             found="no sandbox: a clean environment and a home of its own, nothing more",
             fix="install bubblewrap or docker, and leave sandbox.profile at auto",
@@ -49,9 +49,9 @@ class NoSandbox:
         )
 
     @asynccontextmanager
-    async def enter(self, cage: Cage, on_door: OnDoor | None = None) -> AsyncIterator[OpenRoom]:
+    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[UnprotectedSandbox]:
         place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
-        room = OpenRoom(cage, place)
+        room = UnprotectedSandbox(cage, place)
         try:
             yield room
         finally:
@@ -59,10 +59,10 @@ class NoSandbox:
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
 
-class OpenRoom:
+class UnprotectedSandbox:
     """A cage without walls: `place` holds its home, where it has no other, and its temporary files."""
 
-    def __init__(self, cage: Cage, place: Path) -> None:
+    def __init__(self, cage: SandboxSpec, place: Path) -> None:
         self._cage = cage
         self._home = cage.home or _folder(place / "home")
         self._tmp = _folder(place / "tmp")

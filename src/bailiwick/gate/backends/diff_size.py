@@ -10,7 +10,7 @@ from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.reading import read_all
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import Change
+    from bailiwick.fence.objects import TreeChange
     from bailiwick.gate.port import Bench
     from bailiwick.gate.spec import CheckSpec
 
@@ -53,7 +53,7 @@ class DiffSize:
         )
 
 
-async def _added(changes: list[Change], bench: Bench) -> Size:
+async def _added(changes: list[TreeChange], bench: Bench) -> Size:
     new = await read_all(lambda path: bench.read("proposed", path), (c.path for c in changes if c.status != "D"))
     old = await read_all(lambda path: bench.read("base", path), (c.path for c in changes if c.status != "A"))
     return sum((added_size(path, old.get(path), data) for path, data in new.items()), Size())

@@ -18,7 +18,7 @@ from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import Change
+    from bailiwick.fence.objects import TreeChange
     from bailiwick.gate.port import Bench, Which
     from bailiwick.gate.spec import CheckSpec
 
@@ -30,7 +30,7 @@ _TEST_FOLDERS = {"tests", "test", "testing", "__tests__", "spec"}
 Read = Callable[[str], bytes | None]
 
 
-def find_weakening(changes: Iterable[Change], read_old: Read, read_new: Read) -> tuple[Finding, ...]:
+def find_weakening(changes: Iterable[TreeChange], read_old: Read, read_new: Read) -> tuple[Finding, ...]:
     """What the changes weaken, in the order of their paths; at most some two hundred findings."""
     found: list[Finding] = []
     for change in sorted(changes, key=lambda change: change.path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import INNER, Bind, Cage
+from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.runtime import children
 from bailiwick.runtime.kinds import Exit
 from bailiwick.runtime.proc import EFFECT_MARK
@@ -93,7 +93,7 @@ class Endings(Stage):
         trees = [folder(tmp_path / f"tree-{number}") for number in range(20)]
 
         async def one(number: int, tree: Path) -> Exit:
-            cage = Cage("agent", (Bind(tree, INNER, write=True),))
+            cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),))
             script = f"ls -A; echo {number} > file; cat file; exit {number}"
             return await run(sandbox, cage, ("sh", "-c", script), {"PATH": PATH, EFFECT_MARK: new_mark()})
 

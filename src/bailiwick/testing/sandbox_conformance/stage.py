@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import INNER, Bind, Cage, Limits
-from bailiwick.fence.port import OnDoor, Sandbox
+from bailiwick.fence.cage import INNER, Bind, SandboxLimits, SandboxSpec
+from bailiwick.fence.port import OnDoor, SandboxBackend
 from bailiwick.fence.system_view import find_interpreter
 from bailiwick.runtime.kinds import Command, Exit
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
@@ -49,7 +49,7 @@ class Stage:
     bounds = True
     """Whether processes are bounded for the whole of a sandbox."""
 
-    def sandbox(self, tmp_path: Path) -> Sandbox:
+    def sandbox(self, tmp_path: Path) -> SandboxBackend:
         """A sandbox; what it keeps on the host belongs into `tmp_path / "scratch"`, which is empty."""
         raise NotImplementedError
 
@@ -57,32 +57,32 @@ class Stage:
         if not self.isolates:
             pytest.skip("without a sandbox this is not protected")
 
-    def ready_sandbox(self, tmp_path: Path) -> Sandbox:
+    def ready_sandbox(self, tmp_path: Path) -> SandboxBackend:
         (tmp_path / "scratch").mkdir(exist_ok=True)
         return self.sandbox(tmp_path)
 
     def tree(self, tmp_path: Path) -> Path:
         return folder(tmp_path / "tree")
 
-    def cage(self, tmp_path: Path, limits: Limits | None = None) -> Cage:
-        return Cage("agent", (Bind(self.tree(tmp_path), INNER, write=True),), limits=limits or Limits())
+    def cage(self, tmp_path: Path, limits: SandboxLimits | None = None) -> SandboxSpec:
+        return SandboxSpec("agent", (Bind(self.tree(tmp_path), INNER, write=True),), limits=limits or SandboxLimits())
 
     def play(self, tmp_path: Path, argv: tuple[str, ...], **how: object) -> Exit:
         """Run a program in a sandbox of its own and see how it ends."""
         given = how.pop("sandbox", None)
         sandbox = given if given is not None else self.ready_sandbox(tmp_path)
         limits = how.pop("limits", None)
-        cage = how.pop("cage", None) or self.cage(tmp_path, limits if isinstance(limits, Limits) else None)
+        cage = how.pop("cage", None) or self.cage(tmp_path, limits if isinstance(limits, SandboxLimits) else None)
         env = how.pop("env", None) or {"PATH": PATH}
-        assert isinstance(cage, Cage)
+        assert isinstance(cage, SandboxSpec)
         assert isinstance(env, dict)
         env.setdefault(EFFECT_MARK, new_mark())
         return asyncio.run(run(sandbox, cage, argv, env, **how))  # type: ignore[arg-type]
 
 
 async def run(
-    sandbox: Sandbox,
-    cage: Cage,
+    sandbox: SandboxBackend,
+    cage: SandboxSpec,
     argv: tuple[str, ...],
     env: Mapping[str, str],
     *,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import DOORS, MB, Limits
+from bailiwick.fence.cage import DOORS, MB, SandboxLimits
 from bailiwick.runtime.proc import EFFECT_MARK
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
@@ -82,7 +82,7 @@ class Walls(Stage):
 
     def test_memory_is_bounded(self, tmp_path: Path) -> None:
         """A runaway program must not take the machine with it."""
-        limits = Limits(memory=96 * MB)
+        limits = SandboxLimits(memory=96 * MB)
         end = self.play(tmp_path, python("b = bytearray(300 << 20); print('got it')"), limits=limits)
         assert end.code != 0
         assert b"got it" not in end.stdout
@@ -96,7 +96,7 @@ class Walls(Stage):
             "    if pid == 0: signal.pause()\n    made.append(pid)\n"
             "except OSError: pass\nfor pid in made: os.kill(pid, 9)\nprint(len(made))"
         )
-        end = self.play(tmp_path, python(code), limits=Limits(processes=20))
+        end = self.play(tmp_path, python(code), limits=SandboxLimits(processes=20))
         assert 5 <= int(end.stdout) <= 24, end
 
     def test_files_are_bounded(self, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ class Walls(Stage):
             "try:\n  os.truncate(f, 9 << 20)\nexcept OSError as e: print(e.errno)\n"
             "try:\n  while True: os.open('/dev/null', 0)\nexcept OSError as e: print(e.errno)"
         )
-        end = self.play(tmp_path, python(code), limits=Limits(file_size=4 * MB, open_files=40))
+        end = self.play(tmp_path, python(code), limits=SandboxLimits(file_size=4 * MB, open_files=40))
         assert end.stdout.split()[:2] == [b"27", b"24"], end
 
     def test_the_temporary_directory_is_bounded(self, tmp_path: Path) -> None:
@@ -116,4 +116,4 @@ class Walls(Stage):
             "f = open('/tmp/f', 'wb', 0)\ntry:\n  for _ in range(40): f.write(bytes(1 << 20))\n"
             "except OSError as e: print(e.errno)"
         )
-        assert self.play(tmp_path, python(code), limits=Limits(tmp=8 * MB)).stdout == b"28\n"
+        assert self.play(tmp_path, python(code), limits=SandboxLimits(tmp=8 * MB)).stdout == b"28\n"
