@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bailiwick.agents.asking import Desk
+from bailiwick.agents.asking import TurnRunner
 from bailiwick.agents.kind import AgentKind
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.ids import Json
@@ -71,10 +71,10 @@ def _crowd(bench: Bench) -> list[Figure]:
 
 
 @asynccontextmanager
-async def _state(folder: Path, settings: Settings) -> AsyncIterator[Runtime]:
+async def _state(folder: Path, settings: AgentSettings) -> AsyncIterator[Runtime]:
     clock, around = SystemClock(), Environment()
     store = await SqliteStore.open(folder / "state" / "bailiwick.db", now=clock.now)
-    kinds = KindTable({**KINDS, "agent": lambda: AgentKind(Desk(settings, store, clock))})
+    kinds = KindTable({**KINDS, "agent": lambda: AgentKind(TurnRunner(settings, store, clock))})
     assembly = Runtime(
         store, clock, folder / "state", lambda: around.child_environment({}), kinds=kinds, policy=settings.ladder
     )
@@ -96,7 +96,7 @@ def _body(count: int) -> dict[str, Json]:
 
 def _chain(folder: Path, count: int) -> Reading:
     async def walked() -> float:
-        async with _state(folder, Settings(backend="command", command=ANSWER)) as assembly:
+        async with _state(folder, AgentSettings(backend="command", command=ANSWER)) as assembly:
             for name, length in (("warm", WARM_UP), ("chain", count)):
                 root = write_workflow(folder, name, _body(length))
                 timed = await walk(assembly, await create(assembly, root, "first"))
@@ -124,7 +124,7 @@ def _together(folder: Path, count: int) -> Reading:
     body: dict[str, Json] = {"start": "each", "vars": {"items": list(range(count))}, "nodes": nodes}
 
     async def walked() -> Reading:
-        async with _state(folder, Settings(backend="simulate", script=script)) as assembly:
+        async with _state(folder, AgentSettings(backend="simulate", script=script)) as assembly:
             row = await create(assembly, write_workflow(folder, "crowd", body), "first")
             before = resource.getrusage(resource.RUSAGE_SELF)
             await walk(assembly, row)

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bailiwick.agents.asking import Scene, Told
+from bailiwick.agents.asking import TurnContext, TurnResult
 from bailiwick.agents.port import Answered, Backend, Capabilities, Emit, Turn, TurnIo
-from bailiwick.agents.record import Ledgered
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.record import TurnUsage
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
@@ -82,14 +82,14 @@ class _InstantDesk:
     """Answers every question at once: the verifier with a verdict, everybody else with a result."""
 
     def __init__(self) -> None:
-        self.settings = Settings(endpoints=ENDPOINTS)
+        self.settings = AgentSettings(endpoints=ENDPOINTS)
 
     def backend(self, name: str, script: Json = None) -> Backend:
         return _Instant(name)
 
-    async def ask(self, backend: Backend, turn: Turn, scene: Scene) -> Told:
+    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
         text = VERDICT if turn.model == JUDGE else RESULT
-        return Told(Answered(text), None, Ledgered(100, 10, 0, 0.001))
+        return TurnResult(Answered(text), None, TurnUsage(100, 10, 0, 0.001))
 
 
 @asynccontextmanager
@@ -140,7 +140,7 @@ def _bare(folder: Path, count: int) -> Reading:
         for _ in range(count):
             for model in (SMALL, JUDGE):
                 turn = Turn(key="k", prompt="phase: review", model=model, cwd=folder, env={})
-                scene = Scene(
+                scene = TurnContext(
                     cancel=asyncio.Event(), root="bench", workspace=folder, total=60.0, silence=60.0,
                     show=lambda _text: None,
                 )  # fmt: skip

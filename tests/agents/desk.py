@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from bailiwick.agents import registry
 from bailiwick.agents.classify import Classified, classify
-from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import AgentEvent, Answered, Backend, SessionKnown, Turn, Used
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
@@ -46,7 +46,7 @@ SCHEMA = {
     "required": ["answer", "n"],
     "additionalProperties": False,
 }
-PATIENT = Clocks(silence=60.0, total=90.0)
+PATIENT = TurnTimeouts(silence=60.0, total=90.0)
 RING = UseTool("shell", "exec 7>bell && echo ready >&7 && tail -f /dev/null")
 """A tool call that says when it runs, and then runs for ever."""
 
@@ -135,7 +135,7 @@ class Desk:
     backend: Backend = field(init=False)
 
     def __post_init__(self) -> None:
-        self.backend = registry.find(self.cli, Settings())
+        self.backend = registry.find(self.cli, AgentSettings())
         self.work, self.home = self.folder / "work", self.folder / "home"
         for folder in (self.work, self.home / ".codex", self.folder / "tmp"):
             folder.mkdir(parents=True)
@@ -162,13 +162,18 @@ class Desk:
         return replace(plain, **given)
 
     def ask(
-        self, scenario: Scenario, turn: Turn | None = None, *, clocks: Clocks = PATIENT, bell: Interrupt | None = None
+        self,
+        scenario: Scenario,
+        turn: Turn | None = None,
+        *,
+        clocks: TurnTimeouts = PATIENT,
+        bell: Interrupt | None = None,
     ) -> Told:
         """One turn against a model that plays the scenario. It leaves no process; `bell` hears when a tool rings."""
         become_subreaper()  # as every command that walks runs does
         return asyncio.run(self._ask(scenario, turn or self.turn(), clocks, bell))
 
-    async def _ask(self, scenario: Scenario, turn: Turn, clocks: Clocks, bell: Interrupt | None) -> Told:
+    async def _ask(self, scenario: Scenario, turn: Turn, clocks: TurnTimeouts, bell: Interrupt | None) -> Told:
         events: list[AgentEvent] = []
         cancel = asyncio.Event()
         running = Running(cancel)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bailiwick.agents.backends.claude import session_id
-from bailiwick.agents.launch import Clocks
+from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import LimitSeen, ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
@@ -114,7 +114,7 @@ def test_each_failure_gets_its_class(claude: Desk, scenario: str, kind: FailureK
 @pytest.mark.parametrize("scenario", ["hang", "hang-midway"])
 def test_a_silent_model_ends_with_our_clock(claude: Desk, scenario: str) -> None:
     """By itself it was still waiting after a quarter of an hour."""
-    told = claude.ask(SCENARIOS[scenario], clocks=Clocks(silence=3.0, total=60.0))
+    told = claude.ask(SCENARIOS[scenario], clocks=TurnTimeouts(silence=3.0, total=60.0))
     assert told.kind is FailureKind.TIMEOUT
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].why == "silence"
@@ -123,7 +123,7 @@ def test_a_silent_model_ends_with_our_clock(claude: Desk, scenario: str) -> None
 @pytest.mark.nightly
 def test_a_silent_tool_is_no_silent_model(claude: Desk) -> None:
     """A test suite may run for an hour without a word: only the total clock ends it."""
-    told = claude.ask([RING], clocks=Clocks(silence=4.0, total=10.0))
+    told = claude.ask([RING], clocks=TurnTimeouts(silence=4.0, total=10.0))
     assert told.kind is FailureKind.TIMEOUT
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].why == "total"

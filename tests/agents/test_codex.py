@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bailiwick.agents.launch import Clocks
+from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
@@ -104,7 +104,7 @@ def test_a_cap_names_the_minute_it_ends(codex: Desk, hours: int) -> None:
 @pytest.mark.parametrize("scenario", ["hang", "hang-midway"])
 def test_a_silent_model_ends_with_our_clock(codex: Desk, scenario: str) -> None:
     """By itself it said nothing for seven minutes."""
-    told = codex.ask(SCENARIOS[scenario], clocks=Clocks(silence=2.0, total=60.0))
+    told = codex.ask(SCENARIOS[scenario], clocks=TurnTimeouts(silence=2.0, total=60.0))
     assert told.kind is FailureKind.TIMEOUT
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].why == "silence"
@@ -113,7 +113,7 @@ def test_a_silent_model_ends_with_our_clock(codex: Desk, scenario: str) -> None:
 @pytest.mark.nightly
 def test_a_silent_tool_is_no_silent_model(codex: Desk) -> None:
     """A test suite may run for an hour without a word: only the total clock ends it."""
-    told = codex.ask([RING, Say("It runs.")], clocks=Clocks(silence=2.0, total=4.5))
+    told = codex.ask([RING, Say("It runs.")], clocks=TurnTimeouts(silence=2.0, total=4.5))
     assert isinstance(told.events[-1], ProcessEnded)
     assert told.events[-1].why == "total"
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bailiwick.agents.launch import Clocks
+from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import ProcessEnded, ToolBegan, ToolEnded
 from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import SCENARIOS, Fail, Say
@@ -57,7 +57,7 @@ def test_a_rate_limit_is_told_and_the_own_tries_are_seen(copilot: Desk) -> None:
 
 def test_a_silent_model_ends_with_our_clock(copilot: Desk) -> None:
     """By itself it said nothing for seven minutes."""
-    told = copilot.ask(SCENARIOS["hang"], clocks=Clocks(silence=5.0, total=60.0))
+    told = copilot.ask(SCENARIOS["hang"], clocks=TurnTimeouts(silence=5.0, total=60.0))
     assert told.kind is FailureKind.TIMEOUT
 
 

@@ -11,7 +11,7 @@ from bailiwick.agents.backends.command import CommandBackend
 from bailiwick.agents.backends.copilot import CopilotBackend
 from bailiwick.agents.backends.simulate import SimulateBackend
 from bailiwick.agents.port import Backend, Turn
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.testing.backend_conformance import BackendConformance, Behaviour, Bench
 from tests.conformance.fake_clis import environment, install, write
 
@@ -85,4 +85,4 @@ class TestSimulate(BackendConformance):
     def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
         script = tmp_path / "script.yaml"
         script.write_text(f"nodes: {{'*': [{SIMULATED[behaviour]}]}}\n", encoding="utf-8")
-        return Bench(SimulateBackend.for_settings(Settings(script=script)), _turn(tmp_path))
+        return Bench(SimulateBackend.for_settings(AgentSettings(script=script)), _turn(tmp_path))

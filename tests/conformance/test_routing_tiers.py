@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.agents.asking import Desk
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.asking import TurnRunner
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.endpoints import Endpoints
@@ -61,9 +61,9 @@ def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tupl
                 "PATH": f"{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(home), "TZ": "UTC", "LANG": "C.UTF-8",
                 "ANTHROPIC_BASE_URL": server.url("scene"), "ANTHROPIC_API_KEY": "made-up",
             }  # fmt: skip
-            settings = Settings(endpoints=endpoints)
+            settings = AgentSettings(endpoints=endpoints)
             router = Router(
-                config=World(folder).load(), store=store, clock=clock, desk=Desk(settings, store, clock),
+                config=World(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
                 models=lambda: models, endpoints=Endpoints(endpoints), environment=lambda: env,
             )  # fmt: skip
             outcome = await router.call(REVIEW, None, show=lambda _text: None, cancel=asyncio.Event())

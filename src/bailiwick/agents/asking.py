@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick.agents import registry
-from bailiwick.agents.brokerage import Access, Brokerage
+from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
 from bailiwick.agents.classify import Classified, classify
-from bailiwick.agents.fencing import Fencing, Stay
+from bailiwick.agents.fencing import TurnSandbox, TurnSandboxRequest
 from bailiwick.agents.http import CONNECTION_REFUSED
-from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
-from bailiwick.agents.record import Ledgered, is_unpriced, priced, tally
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.record import TurnUsage, is_unpriced, priced, tally
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.workplaces import Workplaces
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
@@ -34,7 +34,7 @@ SHORT_WAIT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class TurnContext:
     """Around a turn: what ends it, where it works, for how long in seconds, and who is told.
 
     `root` names the run tree or the call; its home is kept under that name. `environment` is the prepared one of a
@@ -53,26 +53,26 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TurnResult:
     """What a turn came to: an answer, or why there is none; what it used, either way."""
 
     answer: Answered | None
     failure: Failure | None
-    spent: Ledgered = field(default_factory=Ledgered)
+    spent: TurnUsage = field(default_factory=TurnUsage)
     events: tuple[AgentEvent, ...] = ()
     session: str | None = None
 
 
 @dataclass(slots=True)
-class Desk:
+class TurnRunner:
     """Asks agents, a turn at a time."""
 
-    settings: Settings
+    settings: AgentSettings
     store: Store
     clock: Clock
     zone: str | None = None
-    brokerage: Brokerage | None = None
-    fencing: Callable[[], Awaitable[Fencing]] | None = None
+    brokerage: BrokerAccess | None = None
+    fencing: Callable[[], Awaitable[TurnSandbox]] | None = None
     places: Workplaces | None = None
     _backends: dict[str, Backend] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class Desk:
             return f"the price of model '{model or 'the default'}' is unknown, and budget.unknown_cost is refuse"
         return ""
 
-    async def ask(self, backend: Backend, turn: Turn, scene: Scene) -> Told:
+    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
         """Ask once. What an agent or a server does wrong is told, not raised.
 
         A turn with an address of its own goes straight there: no agent's program sees its token, and whether its
@@ -108,7 +108,7 @@ class Desk:
         except NotReady as error:
             return _not_asked(FailureKind.AUTH, error.what, Detail(evidence=f"{error.what}; {error.hint}"))
 
-    async def _asked(self, backend: Backend, credential: str, turn: Turn, scene: Scene) -> Told:
+    async def _asked(self, backend: Backend, credential: str, turn: Turn, scene: TurnContext) -> TurnResult:
         reserved = self.brokerage.kept_free(credential) if self.brokerage else 0.0
         wait = reserved or await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
@@ -118,15 +118,15 @@ class Desk:
             return await self._made(backend, credential, turn, scene)
         async with self.places.taken(scene.cancel, scene.show) as there:
             if not there:
-                return Told(None, Failure("cancelled", "it was to end before there was a place to work"))
+                return TurnResult(None, Failure("cancelled", "it was to end before there was a place to work"))
             return await self._made(backend, credential, turn, scene)
 
-    async def _made(self, backend: Backend, credential: str, turn: Turn, scene: Scene) -> Told:
+    async def _made(self, backend: Backend, credential: str, turn: Turn, scene: TurnContext) -> TurnResult:
         told = self._told(await self._events(backend, turn, scene), backend, turn, expects=scene.expects)
         await self._report(credential, told.failure)
         return told
 
-    def _credential(self, name: str, turn: Turn, scene: Scene) -> str:
+    def _credential(self, name: str, turn: Turn, scene: TurnContext) -> str:
         """The unit of limits: a credential; each run for itself where nothing is shared."""
         if name == "simulate":
             return f"simulate:{scene.root}"
@@ -134,7 +134,7 @@ class Desk:
             return f"{name}:{turn.base_url}"
         return self.brokerage.credential(name, turn.model).name if self.brokerage else name
 
-    async def _events(self, backend: Backend, turn: Turn, scene: Scene) -> list[AgentEvent]:
+    async def _events(self, backend: Backend, turn: Turn, scene: TurnContext) -> list[AgentEvent]:
         events: list[AgentEvent] = []
 
         def emit(event: AgentEvent) -> None:
@@ -147,7 +147,7 @@ class Desk:
                 case _:
                     pass
 
-        with Launcher(Clocks(scene.silence, scene.total), scene.cancel, marks=_marks(turn)) as launcher:
+        with Launcher(TurnTimeouts(scene.silence, scene.total), scene.cancel, marks=_marks(turn)) as launcher:
             watched = launcher.watching(emit)
             access = await self._access(backend, turn, launcher)
             try:
@@ -162,13 +162,15 @@ class Desk:
             self.brokerage.remember(access.credential, told)
         return told
 
-    async def _access(self, backend: Backend, turn: Turn, launcher: Launcher) -> Access:
+    async def _access(self, backend: Backend, turn: Turn, launcher: Launcher) -> TurnAccess:
         if self.brokerage is None or turn.base_url:
-            return Access(turn, backend.name)
+            return TurnAccess(turn, backend.name)
         return await self.brokerage.open(backend, turn, lambda: launcher.end("budget"))
 
     @asynccontextmanager
-    async def _fenced(self, backend: Backend, access: Access, scene: Scene, launcher: Launcher) -> AsyncIterator[Turn]:
+    async def _fenced(
+        self, backend: Backend, access: TurnAccess, scene: TurnContext, launcher: Launcher
+    ) -> AsyncIterator[Turn]:
         """The turn as it is made behind the fence; a backend that only talks to a server starts no program."""
         if self.fencing is None or backend.name in registry.SERVERS:
             yield access.turn
@@ -176,7 +178,9 @@ class Desk:
         if not access.turn.cwd.is_dir():
             raise NotReady(f"the directory {access.turn.cwd} does not exist", hint="make it, or change the node's cwd")
         fencing = await self.fencing()
-        stay = Stay(scene.root, scene.workspace, scene.environment, scene.show, lambda why: launcher.end("disk", why))
+        stay = TurnSandboxRequest(
+            scene.root, scene.workspace, scene.environment, scene.show, lambda why: launcher.end("disk", why)
+        )
         program, files = registry.program_files(backend.name, access.turn, self.settings)
         options = {**access.turn.options, **fencing.options(backend.name), "program": fencing.inside(program)}
         dressed = fencing.dress(replace(access, turn=replace(access.turn, options=options)), backend.name, stay)
@@ -184,15 +188,15 @@ class Desk:
             launcher.enter(room)
             yield seen
 
-    def _told(self, events: list[AgentEvent], backend: Backend, turn: Turn, *, expects: bool) -> Told:
+    def _told(self, events: list[AgentEvent], backend: Backend, turn: Turn, *, expects: bool) -> TurnResult:
         session = next((e.id for e in reversed(events) if isinstance(e, SessionKnown)), turn.session)
         spent = priced(tally(events), backend.name, turn.model, self.settings.endpoints)
         found = classify(events, expects_answer=expects, now=self.clock.now(), zone=self.zone)
         if found is not None:
             failure = failure_of(found, backend, session, turn, spent)
-            return Told(None, failure, spent, tuple(events), session)
+            return TurnResult(None, failure, spent, tuple(events), session)
         answer = next((e for e in reversed(events) if isinstance(e, Answered)), Answered(""))
-        return Told(answer, None, spent, tuple(events), session)
+        return TurnResult(answer, None, spent, tuple(events), session)
 
     async def _report(self, credential: str, failure: Failure | None) -> None:
         """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it.
@@ -214,7 +218,7 @@ def is_refused(failure: Failure) -> bool:
     return failure.kind == FailureKind.UNREACHABLE and failure.message.endswith(CONNECTION_REFUSED)
 
 
-def failure_of(found: Classified, backend: Backend, session: str | None, turn: Turn, spent: Ledgered) -> Failure:
+def failure_of(found: Classified, backend: Backend, session: str | None, turn: Turn, spent: TurnUsage) -> Failure:
     """A failed turn in the ladder's words, with what the next rung can build on."""
     can = backend.capabilities
     detail = replace(
@@ -228,8 +232,8 @@ def _in_one(turn: Turn) -> Turn:
     return replace(turn, prompt=f"{turn.system}\n\n{turn.prompt}", system="") if turn.system else turn
 
 
-def _not_asked(kind: FailureKind, message: str, detail: Detail) -> Told:
-    return Told(None, Failure(str(kind), message, detail.to_json()))
+def _not_asked(kind: FailureKind, message: str, detail: Detail) -> TurnResult:
+    return TurnResult(None, Failure(str(kind), message, detail.to_json()))
 
 
 async def _play(backend: Backend, turn: Turn, launcher: Launcher, emit: Emit, events: list[AgentEvent]) -> None:

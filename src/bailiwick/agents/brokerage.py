@@ -25,7 +25,7 @@ from bailiwick.config.service import Config
 from bailiwick.errors import NotReady, UsageError
 
 if TYPE_CHECKING:
-    from bailiwick.agents.broker.grants import Grant, Rules, Upstream
+    from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
     from bailiwick.agents.broker.server import Broker
     from bailiwick.agents.profiles import Provider
 
@@ -35,7 +35,7 @@ ENDPOINTS = {"openai": ("openai", "litellm", "llama-swap"), "ollama": ("ollama",
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class TurnAccess:
     """How one turn reaches its model: the turn as it is to be made, and the broker's grant, if it goes through one.
 
     `exposed`: the program holds a credential itself and has to reach the vendor's hosts with it.
@@ -54,7 +54,7 @@ class Access:
 
 
 @dataclass(slots=True)
-class Brokerage:
+class BrokerAccess:
     """The broker of a process, started with the first turn that goes through it."""
 
     config: Config
@@ -133,7 +133,7 @@ class Brokerage:
             if isinstance(event, LimitSeen):
                 remember_limits(self.config.paths.state, credential, event, self.clock.now())
 
-    async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> Access:
+    async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> TurnAccess:
         """Make a turn ready to reach its model."""
         from bailiwick.agents.broker.upstreams import upstream_for, upstream_of
         from bailiwick.agents.usable import require_credential
@@ -146,15 +146,15 @@ class Brokerage:
             return await self._brokered(backend, turn, credential, upstream_of(provider, self.config), on_budget)
         require_credential(backend.name, credential, self.config, turn.env)
         if backend.capabilities.credential == "none" and credential.token is not None:
-            return Access(replace(turn, token=credential.token), credential.name)
+            return TurnAccess(replace(turn, token=credential.token), credential.name)
         if credential.kind == "login":
             env = {**turn.env, **login_environment(self.config.paths, backend.name)}
-            return Access(replace(turn, env=env), credential.name, exposed=True)
+            return TurnAccess(replace(turn, env=env), credential.name, exposed=True)
         if backend.capabilities.credential != "brokered":
-            return Access(turn, credential.name)
+            return TurnAccess(turn, credential.name)
         upstream = upstream_for(credential, self.config, self._endpoint(backend.name)[0])
         if upstream is None:
-            return Access(self._without_key(backend.name, turn), credential.name, exposed=True)
+            return TurnAccess(self._without_key(backend.name, turn), credential.name, exposed=True)
         return await self._brokered(backend, turn, credential, upstream, on_budget)
 
     def _without_key(self, backend: str, turn: Turn) -> Turn:
@@ -164,7 +164,7 @@ class Brokerage:
 
     async def _brokered(
         self, backend: Backend, turn: Turn, credential: Credential, upstream: Upstream, on_budget: Callable[[], None]
-    ) -> Access:
+    ) -> TurnAccess:
         broker = await self._started()
         price = prices.price_for(backend.name, self.config.get("endpoints") or {}, upstream.base_url)
         rules = self._rules(backend, turn)
@@ -172,18 +172,18 @@ class Brokerage:
         hidden = (None, credential.token)
         env = {k: v for k, v in turn.env.items() if k not in SECRET_VARIABLES and v not in hidden}
         asked = replace(turn, env=env, base_url=grant.base_url, token=grant.token)
-        return Access(asked, credential.name, grant)
+        return TurnAccess(asked, credential.name, grant)
 
-    def _rules(self, backend: Backend, turn: Turn) -> Rules:
+    def _rules(self, backend: Backend, turn: Turn) -> GrantRules:
         """Which models a turn may ask, and what holds where a price is unknown."""
-        from bailiwick.agents.broker.grants import Rules
+        from bailiwick.agents.broker.grants import GrantRules
         from bailiwick.agents.broker.models import models_for
 
         listed = (self.config.get("agents.models") or {}).get(backend.name) or {}
         model = turn.model or backend.capabilities.default_model
         models = models_for(backend.name, model, turn.env, tuple(listed.get("also") or ()))
         unpriced = self.config.get("budget.unknown_cost") == "allow"
-        return Rules(models, unpriced, int(self.config.get("agents.answer_tokens")))
+        return GrantRules(models, unpriced, int(self.config.get("agents.answer_tokens")))
 
     async def _started(self) -> Broker:
         from bailiwick.agents.broker.server import Broker
@@ -203,7 +203,7 @@ class Brokerage:
         if self._broker is not None:
             self._broker.hang_up(listening)
 
-    def revoke(self, access: Access) -> None:
+    def revoke(self, access: TurnAccess) -> None:
         """The turn is over: its token opens nothing any more."""
         if self._broker is not None and access.grant is not None:
             self._broker.revoke(access.grant)

@@ -25,7 +25,7 @@ from bailiwick.agents.port import (
     Trouble,
 )
 from bailiwick.agents.resets import next_month, parse_reset, parse_retry_after, parse_wait
-from bailiwick.agents.rules import Rule, Where, rules
+from bailiwick.agents.rules import FailureRule, Where, rules
 from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.fence.cage import OURS
 from bailiwick.ids import Json
@@ -289,7 +289,7 @@ def _lowered(data: dict[str, Json]) -> dict[str, Json]:
     return {name.lower(): value for name, value in data.items()}
 
 
-def _evidence(rule: Rule, text: str) -> _Evidence:
+def _evidence(rule: FailureRule, text: str) -> _Evidence:
     return _Evidence(rule.kind, rule.name, text, rule.weak, rule.transient, rule.monthly)
 
 

@@ -27,7 +27,7 @@ from bailiwick.errors import BailiwickError, NotReady, UsageError
 
 if TYPE_CHECKING:
     from bailiwick.agents.port import Backend
-    from bailiwick.agents.settings import Settings
+    from bailiwick.agents.settings import AgentSettings
 
 CHECK_SECONDS = 20.0
 NO_LOGIN = "BW265"
@@ -44,7 +44,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BackendStatus:
     """What is known of a backend without spending anything. `credential` and `access` are words, never a token."""
 
     name: str
@@ -75,7 +75,7 @@ def agents(*, as_json: bool) -> None:
     settings = read_settings(config)
     environment = Environment()
 
-    async def look() -> list[Found]:
+    async def look() -> list[BackendStatus]:
         names = registry.names()
         return list(await asyncio.gather(*(_examine(name, config, settings, environment) for name in names)))
 
@@ -90,11 +90,11 @@ def agents(*, as_json: bool) -> None:
     click.echo("\n* is used where a node names none; change it with: bailiwick config set backend NAME")
 
 
-async def _examine(name: str, config: Config, settings: Settings, environment: Environment) -> Found:
+async def _examine(name: str, config: Config, settings: AgentSettings, environment: Environment) -> BackendStatus:
     import asyncio
 
     from bailiwick.agents import registry
-    from bailiwick.agents.launch import Clocks, Launcher
+    from bailiwick.agents.launch import Launcher, TurnTimeouts
     from bailiwick.agents.usable import credential_problem
 
     chosen = name == settings.backend
@@ -102,22 +102,22 @@ async def _examine(name: str, config: Config, settings: Settings, environment: E
         backend = registry.find(name, settings)
         credential = resolve_credential(name, config, environment)
     except BailiwickError as error:
-        return Found(name, ok=False, said=f"{error.what}; {error.hint}", chosen=chosen)
+        return BackendStatus(name, ok=False, said=f"{error.what}; {error.hint}", chosen=chosen)
     except (ImportError, AttributeError) as error:
-        return Found(name, ok=False, said=f"it can't be loaded: {error}", chosen=chosen)
+        return BackendStatus(name, ok=False, said=f"it can't be loaded: {error}", chosen=chosen)
     env = environment.child_environment({}, SECRET_VARIABLES)
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            with Launcher(Clocks(CHECK_SECONDS, CHECK_SECONDS), asyncio.Event()) as launcher:
+            with Launcher(TurnTimeouts(CHECK_SECONDS, CHECK_SECONDS), asyncio.Event()) as launcher:
                 ok, said = await backend.check(env, launcher)
     except TimeoutError:
         ok, said = False, f"no answer within {CHECK_SECONDS:.0f} s"
     lacks = credential_problem(name, credential, config, environment)
-    found = Found(name, ok and not lacks, f"{said}; {lacks}" if ok and lacks else said, chosen)
+    found = BackendStatus(name, ok and not lacks, f"{said}; {lacks}" if ok and lacks else said, chosen)
     return _described(backend, credential, found)
 
 
-def _described(backend: Backend, credential: Credential, found: Found) -> Found:
+def _described(backend: Backend, credential: Credential, found: BackendStatus) -> BackendStatus:
     can = backend.capabilities
     if credential.kind == "none":
         return replace(found, model=can.default_model)
@@ -131,7 +131,7 @@ def _described(backend: Backend, credential: Credential, found: Found) -> Found:
     )
 
 
-def _paid(found: Found) -> str:
+def _paid(found: BackendStatus) -> str:
     model = f"model {_clean(found.model)}" if found.model else "its own default model"
     if found.kind == "none":
         return f"{model} · no credential"

@@ -53,7 +53,7 @@ SECRET_VARIABLES = frozenset({"LITELLM_API_KEY", *(name for names in _VARIABLES.
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class CliLogin:
     """How a program logs in, where it keeps that below its home, and the variables that point it there."""
 
     arguments: tuple[str, ...]
@@ -61,10 +61,10 @@ class Login:
     folders: Mapping[str, str]
 
 
-LOGINS: Mapping[str, Login] = {
-    "claude": Login(("auth", "login"), ".claude/.credentials.json", {"CLAUDE_CONFIG_DIR": ".claude"}),
-    "codex": Login(("login",), ".codex/auth.json", {"CODEX_HOME": ".codex"}),
-    "copilot": Login(("login",), ".copilot/config.json", {"COPILOT_HOME": ".copilot"}),
+LOGINS: Mapping[str, CliLogin] = {
+    "claude": CliLogin(("auth", "login"), ".claude/.credentials.json", {"CLAUDE_CONFIG_DIR": ".claude"}),
+    "codex": CliLogin(("login",), ".codex/auth.json", {"CODEX_HOME": ".codex"}),
+    "copilot": CliLogin(("login",), ".copilot/config.json", {"COPILOT_HOME": ".copilot"}),
 }
 """The backends whose programs have a login of their own."""
 

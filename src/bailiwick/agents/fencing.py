@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bailiwick.agents.brokerage import Access, Brokerage
+from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
 from bailiwick.agents.clouds import SWITCHES, Cloud, cloud_of, copy_small
 from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES
 from bailiwick.agents.port import Turn
@@ -51,7 +51,7 @@ VENDOR_HOSTS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class TurnSandboxRequest:
     """Whose turn it is: the run tree it belongs to, and the prepared environment of its worktree, if it has one.
 
     `show` tells whoever watches what was refused; `over` ends the turn when it has written too much.
@@ -65,7 +65,7 @@ class Stay:
 
 
 @dataclass(slots=True)
-class Fencing:
+class TurnSandbox:
     """Puts turns behind the fence."""
 
     fence: Sandboxes
@@ -93,7 +93,7 @@ class Fencing:
         chosen = resolve_program(path.name, self.fence.toolchains) if path.parent.name == "shims" else None
         return str(inner_program(chosen or path))
 
-    def dress(self, access: Access, backend: str, stay: Stay) -> Access:
+    def dress(self, access: TurnAccess, backend: str, stay: TurnSandboxRequest) -> TurnAccess:
         """The turn with a clean environment, a home and a temporary directory of its own."""
         turn = access.turn
         own_home = self.isolates or not access.exposed
@@ -135,7 +135,7 @@ class Fencing:
 
     @asynccontextmanager
     async def around(
-        self, access: Access, stay: Stay, files: tuple[Path, ...], brokerage: Brokerage | None
+        self, access: TurnAccess, stay: TurnSandboxRequest, files: tuple[Path, ...], brokerage: BrokerAccess | None
     ) -> AsyncIterator[tuple[Turn, Sandbox]]:
         """A room for the programs of a turn that was dressed, and the turn as it is seen from inside."""
         turn = access.turn
@@ -161,7 +161,9 @@ class Fencing:
         if os.geteuid() == 0 and self.isolates and not folder.is_relative_to(self.state):
             give_back(folder, uid_of(cage), owner)
 
-    def _cage(self, turn: Turn, stay: Stay, files: tuple[Path, ...], doors: tuple[str, ...]) -> SandboxSpec:
+    def _cage(
+        self, turn: Turn, stay: TurnSandboxRequest, files: tuple[Path, ...], doors: tuple[str, ...]
+    ) -> SandboxSpec:
         """A worktree lies where its environment was prepared for; any other directory where it is on the host."""
         own = (Path(turn.env["HOME"]), Path(turn.env["TMPDIR"]))
         logins = [Path(value) for name, value in turn.env.items() if name in _LOGIN_FOLDERS and Path(value).is_dir()]
@@ -174,7 +176,7 @@ class Fencing:
         reads += [Bind(path, path, write=True) for path in places]
         return replace(self.fence.cage("agent", None, doors=doors, reads=tuple(reads)), cwd=turn.cwd)
 
-    def _seen(self, access: Access, stay: Stay) -> Turn:
+    def _seen(self, access: TurnAccess, stay: TurnSandboxRequest) -> Turn:
         turn = access.turn
         if not self.isolates:
             return turn
@@ -206,10 +208,10 @@ class Fencing:
 class _Doorman:
     """Gives the listeners that were made inside to those who answer there."""
 
-    fencing: Fencing
+    fencing: TurnSandbox
     stack: AsyncExitStack
     hosts: tuple[str, ...]
-    brokerage: Brokerage | None
+    brokerage: BrokerAccess | None
     show: Callable[[str], None]
 
     def __call__(self, name: str, listening: socket.socket) -> None:
@@ -247,7 +249,7 @@ class _Filled:
 
     paths: tuple[Path, ...]
     limits: SandboxLimits
-    stay: Stay
+    stay: TurnSandboxRequest
     state: Path
     why: str = ""
     since: float = field(default_factory=lambda: SystemClock().now())

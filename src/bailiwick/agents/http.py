@@ -64,28 +64,28 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Clocks:
+class HttpTimeouts:
     """Seconds until a call is given up: without anything said, and in all."""
 
     silence: float = SILENCE
     total: float = TOTAL
 
     @classmethod
-    def of(cls, options: Mapping[str, Json]) -> Clocks:
+    def of(cls, options: Mapping[str, Json]) -> HttpTimeouts:
         """The clocks of a turn."""
         silence, total = (options.get(name) for name in ("silence", "total"))
         return cls(SILENCE if silence is None else float(silence), TOTAL if total is None else float(total))
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiRequest:
     """One request; with a body it is a POST."""
 
     endpoint: Endpoint
     url: str
     body: Json = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    clocks: Clocks = field(default_factory=Clocks)
+    clocks: HttpTimeouts = field(default_factory=HttpTimeouts)
 
 
 class CallFailed(Exception):
@@ -96,10 +96,10 @@ class CallFailed(Exception):
         self.event = event
 
 
-class Reply:
+class ApiResponse:
     """What a server answers, read within bounds. A line that says something has to be acknowledged with `heard`."""
 
-    def __init__(self, response: httpx2.Response, quiet: asyncio.Timeout, clocks: Clocks) -> None:
+    def __init__(self, response: httpx2.Response, quiet: asyncio.Timeout, clocks: HttpTimeouts) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._response = response
@@ -152,7 +152,7 @@ class Reply:
 
 
 @asynccontextmanager
-async def calling(call: Call) -> AsyncIterator[Reply]:
+async def calling(call: ApiRequest) -> AsyncIterator[ApiResponse]:
     """Send a request and give its reply; whatever goes wrong is raised as `CallFailed`, cancellation passes through."""
     import httpx2
 
@@ -166,7 +166,7 @@ async def calling(call: Call) -> AsyncIterator[Reply]:
             try:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise CallFailed(malformed("it is compressed, which was not asked for"))
-                yield Reply(response, quiet, clocks)
+                yield ApiResponse(response, quiet, clocks)
             finally:
                 await response.aclose()
     except TimeoutError:
@@ -222,7 +222,7 @@ def whole_number(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _check(call: Call) -> None:
+def _check(call: ApiRequest) -> None:
     """Refuse an address or a token that can't be sent, without showing the token."""
     try:
         parts = urlsplit(call.url)
@@ -241,7 +241,7 @@ def _no_address(url: str) -> Trouble:
     return Trouble(what, type=NOT_THERE)
 
 
-def _content(call: Call) -> dict[str, Any]:
+def _content(call: ApiRequest) -> dict[str, Any]:
     headers = {"accept-encoding": "identity", "user-agent": "bailiwick", **call.headers}
     if call.endpoint.token:
         headers["authorization"] = f"Bearer {call.endpoint.token}"
@@ -274,7 +274,7 @@ def _certificates(endpoint: Endpoint) -> ssl.SSLContext | bool:
         raise CallFailed(Trouble(what, type=NOT_THERE)) from None
 
 
-def _gave_up(clock: Literal["silence", "total"], clocks: Clocks) -> ProcessEnded:
+def _gave_up(clock: Literal["silence", "total"], clocks: HttpTimeouts) -> ProcessEnded:
     seconds = clocks.silence if clock == "silence" else clocks.total
     what = f"nothing was said for {seconds:g} s" if clock == "silence" else f"the answer took longer than {seconds:g} s"
     return ProcessEnded(-1, what, clock)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.agents.asking import Desk, Scene, Told, failure_of
+from bailiwick.agents.asking import TurnContext, TurnResult, TurnRunner, failure_of
 from bailiwick.agents.classify import Classified
 from bailiwick.agents.extract import Bad, Extracted, answers_in_json, extract
 from bailiwick.agents.port import Backend, Turn
@@ -35,7 +35,7 @@ class AgentKind:
     `routed` gives the kind for nodes that name a skill or a chain of models: it is loaded with the first of them.
     """
 
-    desk: Desk
+    desk: TurnRunner
     routed: Callable[[], NodeKind] | None = None
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
@@ -91,7 +91,7 @@ class AgentKind:
         asked: dict[str, Json] = request.prepared
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
         expects = bool(outputs) and _without_json(request.node, backend) is None
-        scene = Scene(
+        scene = TurnContext(
             io.cancel, request.root, request.workspace, self._total(request), self._silence(request),
             str(asked.get("environment") or ""), expects, io.show, io.observe,
         )  # fmt: skip
@@ -139,7 +139,7 @@ class AgentKind:
     def _silence(self, request: AttemptRequest) -> float:
         return float(request.prepared.get("silence") or self.desk.settings.silence)
 
-    def _judge(self, told: Told, request: AttemptRequest, backend: Backend, turn: Turn) -> Done | Failed:
+    def _judge(self, told: TurnResult, request: AttemptRequest, backend: Backend, turn: Turn) -> Done | Failed:
         node, plan = request.node, request.plan or AttemptPlan()
         outputs = node.outputs if isinstance(node, Work) else ()
         if not told.events and told.failure is not None:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from bailiwick.agents.port import AgentEvent, Emit, ToolBegan, ToolEnded
-from bailiwick.agents.streams import Bounds, Lines
+from bailiwick.agents.streams import LineSplitter, OutputBounds
 from bailiwick.fence.cage import OURS
 from bailiwick.fence.port import Sandbox
 from bailiwick.runtime.kinds import Command, Exit, Why
@@ -26,7 +26,7 @@ SPAWN_PAUSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Clocks:
+class TurnTimeouts:
     """When a turn is ended, in seconds: without a line while no tool runs, and in all. None: never."""
 
     silence: float | None = 600.0
@@ -42,11 +42,11 @@ class Launcher:
 
     def __init__(
         self,
-        clocks: Clocks,
+        clocks: TurnTimeouts,
         cancel: asyncio.Event,
         *,
         marks: Mapping[str, str] | None = None,
-        bounds: Bounds | None = None,
+        bounds: OutputBounds | None = None,
         on_pid: Callable[[int], None] | None = None,
         room: Sandbox | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class Launcher:
         self._clocks = clocks
         self._cancel = cancel
         self._marks = dict(marks or {})
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or OutputBounds()
         self._on_pid = on_pid
         self._loop = asyncio.get_running_loop()
         self._deadline = None if clocks.total is None else self._loop.time() + clocks.total
@@ -133,7 +133,7 @@ class Launcher:
         self._room = room
 
     def _watch(self, on_line: Callable[[bytes], None]) -> _Watched:
-        return _Watched(self._loop, Lines(on_line, self._bounds), self._clocks.silence, self._tools)
+        return _Watched(self._loop, LineSplitter(on_line, self._bounds), self._clocks.silence, self._tools)
 
     async def _run(self, command: Command, watched: _Watched) -> Exit:
         if self._ended is not None:
@@ -179,7 +179,9 @@ class Launcher:
 class _Watched:
     """One running program: its lines, and the clock that runs while it is silent."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, lines: Lines, silence: float | None, tools: set[str]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, lines: LineSplitter, silence: float | None, tools: set[str]
+    ) -> None:
         self.alarm: asyncio.Future[Why] = loop.create_future()
         self.pid = 0
         self._loop = loop

@@ -14,7 +14,7 @@ LOCAL = frozenset({"ollama", "simulate"})
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenCount:
     """Tokens of an answer. `input` is the whole prompt: what came from the cache and what was written to it included.
 
     `written_hour` is the part of `written` that is kept for an hour, which is dearer.
@@ -27,18 +27,18 @@ class Tokens:
     written_hour: int = 0
 
     @classmethod
-    def of(cls, used: Used) -> Tokens | None:
+    def of(cls, used: Used) -> TokenCount | None:
         """The tokens of a backend's count; None where prompt or answer are unknown."""
         if used.input is None or used.output is None:
             return None
         return cls(used.input, used.output, min(used.cached or 0, used.input))
 
-    def at_least(self, output: int) -> Tokens:
+    def at_least(self, output: int) -> TokenCount:
         """The same with an answer of that many tokens, if it was counted shorter."""
         return replace(self, output=max(self.output, output))
 
-    def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
+    def __add__(self, other: TokenCount) -> TokenCount:
+        return TokenCount(
             self.input + other.input, self.output + other.output, self.cached + other.cached,
             self.written + other.written, self.written_hour + other.written_hour,
         )  # fmt: skip
@@ -47,11 +47,11 @@ class Tokens:
         return bool(self.input or self.output)
 
 
-Price = Callable[[str, Tokens], float | None]
+Price = Callable[[str, TokenCount], float | None]
 """Dollars of some tokens of a model; None is unknown."""
 
 
-def price(model: str, usage: Tokens) -> float | None:
+def price(model: str, usage: TokenCount) -> float | None:
     """Dollars by the table; None for a model that it does not know, or knows without a price."""
     found = _look_up(model, usage)
     return None if found == 0 and usage else found
@@ -69,7 +69,7 @@ def context_window(model: str) -> int | None:
     return None
 
 
-def free(_model: str, _usage: Tokens) -> float | None:
+def free(_model: str, _usage: TokenCount) -> float | None:
     """The price of a model on the person's own machine."""
     return 0.0
 
@@ -92,14 +92,14 @@ def is_free(endpoints: Mapping[str, Json], base_url: str | None) -> bool:
 
 def warm() -> None:
     """Load the table. It takes half a second: call it in a thread before the first answer is priced."""
-    price("", Tokens())
+    price("", TokenCount())
 
 
 def _origin(url: str) -> str:
     return urlsplit(url if "://" in url else f"http://{url}").netloc.rpartition("@")[2].lower()
 
 
-def _look_up(model: str, usage: Tokens) -> float | None:
+def _look_up(model: str, usage: TokenCount) -> float | None:
     from genai_prices import Usage, calc_price
 
     counted = Usage(

@@ -36,17 +36,17 @@ _KNOWN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CodexProfile:
     """A profile of the operator's, a model of it; empty means codex's own default."""
 
     profile: str = ""
     slug: str = ""
 
 
-def choose_model(model: str | None, default_profile: str = "") -> Choice:
+def choose_model(model: str | None, default_profile: str = "") -> CodexProfile:
     """Read `<profile>[@<slug>]`. A profile that is named wins over the default one."""
     profile, _, slug = (model or "").partition("@")
-    return Choice(profile or default_profile, slug)
+    return CodexProfile(profile or default_profile, slug)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Profiles:
     named: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
 
-    def choose(self, model: str | None, default: str = "") -> Choice:
+    def choose(self, model: str | None, default: str = "") -> CodexProfile:
         """The profile and the model that are meant. Raises `UsageError` where there is no such profile."""
         choice = choose_model(model, default or _text(self.base, "profile"))
         profile = choice.profile

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from bailiwick.agents.brokerage import ENDPOINTS
 from bailiwick.agents.registry import SERVERS, require
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.config.environment import Environment
 from bailiwick.engine.graph import Graph, Work
 from bailiwick.errors import UsageError
@@ -21,7 +21,7 @@ def agents_of(graph: Graph) -> list[Work]:
 
 
 def require_agents(
-    nodes: Iterable[Work], settings: Settings, backends: Callable[[Work], tuple[str, ...]]
+    nodes: Iterable[Work], settings: AgentSettings, backends: Callable[[Work], tuple[str, ...]]
 ) -> frozenset[str]:
     """Refuse what can't be asked, with what to set; gives the backends that the nodes may ask.
 
@@ -40,7 +40,7 @@ def require_agents(
     return frozenset(names)
 
 
-def cost_words(backends: Iterable[str], settings: Settings) -> tuple[str, ...]:
+def cost_words(backends: Iterable[str], settings: AgentSettings) -> tuple[str, ...]:
     """What to say of calls whose price nobody will ever tell: they count as what is set aside for them, not as zero."""
     if "command" not in backends or settings.unknown_cost == "refuse":
         return ()
@@ -51,7 +51,9 @@ def cost_words(backends: Iterable[str], settings: Settings) -> tuple[str, ...]:
     return (f"what a call of the command costs is unknown: {each}; {free}",)
 
 
-def require_model(backend: str, model: str | None, settings: Settings, environment: Environment | None = None) -> None:
+def require_model(
+    backend: str, model: str | None, settings: AgentSettings, environment: Environment | None = None
+) -> None:
     """Refuse a model that this backend can't be asked for: a profile that is not there, no address, no name."""
     env = environment or Environment()
     if backend == "codex":
@@ -75,7 +77,7 @@ def require_model(backend: str, model: str | None, settings: Settings, environme
         )
 
 
-def _has_address(settings: Settings, env: Environment) -> bool:
+def _has_address(settings: AgentSettings, env: Environment) -> bool:
     """Whether an endpoint is configured, or the environment names one, or a key for the vendor's own host."""
     given = (settings.endpoints.get(name) for name in ENDPOINTS["openai"])
     if any(isinstance(entry, dict) and entry.get("url") for entry in given):

@@ -16,7 +16,7 @@ TEXT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ledgered:
+class TurnUsage:
     """Tokens and money of one turn; None is unknown."""
 
     input: int | None = None
@@ -31,15 +31,15 @@ class Ledgered:
         return {name: value for name, value in asdict(self).items() if value is not None and name != "cancelled"}
 
 
-def priced(spent: Ledgered, backend: str, model: str | None, endpoints: Mapping[str, Json]) -> Ledgered:
+def priced(spent: TurnUsage, backend: str, model: str | None, endpoints: Mapping[str, Json]) -> TurnUsage:
     """With a price where the backend named none: nothing for local models, the table's for known ones, else unknown."""
     if spent.usd is not None or (spent.input is None and spent.output is None and backend not in FREE):
         return spent
     if backend in FREE:
         return replace(spent, usd=0.0)
-    from bailiwick.agents.prices import Tokens, price_for
+    from bailiwick.agents.prices import TokenCount, price_for
 
-    tokens = Tokens(input=spent.input or 0, output=spent.output or 0, cached=spent.cached or 0)
+    tokens = TokenCount(input=spent.input or 0, output=spent.output or 0, cached=spent.cached or 0)
     return replace(spent, usd=price_for(backend, endpoints)(model or "", tokens))
 
 
@@ -47,21 +47,21 @@ def is_unpriced(backend: str, model: Json, endpoints: Mapping[str, Json]) -> boo
     """Whether nobody could say what a turn of this model costs before it is asked."""
     if backend in FREE:
         return False
-    from bailiwick.agents.prices import Tokens, price_for
+    from bailiwick.agents.prices import TokenCount, price_for
 
-    return price_for(backend, endpoints)(str(model or ""), Tokens(input=1, output=1)) is None
+    return price_for(backend, endpoints)(str(model or ""), TokenCount(input=1, output=1)) is None
 
 
-def tally(events: Sequence[AgentEvent]) -> Ledgered:
+def tally(events: Sequence[AgentEvent]) -> TurnUsage:
     """The last totals that a backend gave, or the sum of what it streamed."""
     used = [e for e in events if isinstance(e, Used)]
     cancelled = any(isinstance(e, ProcessEnded) and e.why == "cancelled" for e in events)
     if not used:
-        return Ledgered(cancelled=cancelled)
+        return TurnUsage(cancelled=cancelled)
     last = used[-1]
     if last.cumulative:
-        return Ledgered(last.input, last.output, last.cached, last.usd, cumulative=True, cancelled=cancelled)
-    return Ledgered(
+        return TurnUsage(last.input, last.output, last.cached, last.usd, cumulative=True, cancelled=cancelled)
+    return TurnUsage(
         _sum([u.input for u in used]), _sum([u.output for u in used]), _sum([u.cached for u in used]),
         _sum([u.usd for u in used]), cancelled=cancelled,
     )  # fmt: skip

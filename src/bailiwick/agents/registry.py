@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bailiwick.agents.port import Backend, Turn
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.errors import UsageError
 
 TABLE: dict[str, str] = {
@@ -35,7 +35,7 @@ def names() -> list[str]:
     return sorted({*TABLE, *(point.name for point in entry_points(group=GROUP))})
 
 
-def find(name: str, settings: Settings) -> Backend:
+def find(name: str, settings: AgentSettings) -> Backend:
     """A backend, made for these settings. Raises `UsageError` that names the known ones."""
     if settings.allowed is not None and name not in settings.allowed:
         raise UsageError(
@@ -46,7 +46,7 @@ def find(name: str, settings: Settings) -> Backend:
     return _maker(name)(settings)
 
 
-def require(name: str, settings: Settings) -> None:
+def require(name: str, settings: AgentSettings) -> None:
     """Refuse a backend that can't be used here, before anything starts and anything is spent."""
     find(name, settings)
     program = PROGRAMS.get(name)
@@ -58,7 +58,7 @@ def require(name: str, settings: Settings) -> None:
         )
 
 
-def program_files(name: str, turn: Turn, settings: Settings) -> tuple[str, tuple[Path, ...]]:
+def program_files(name: str, turn: Turn, settings: AgentSettings) -> tuple[str, tuple[Path, ...]]:
     """The program that a turn will start, and the files of this machine that it needs to see."""
     search = turn.env.get("PATH", "")
     if name in PROGRAMS:
@@ -77,15 +77,15 @@ def program_files(name: str, turn: Turn, settings: Settings) -> tuple[str, tuple
     return found or first, tuple(path for path in (Path(found or first), *given) if path.exists())
 
 
-def _maker(name: str) -> Callable[[Settings], Backend]:
+def _maker(name: str) -> Callable[[AgentSettings], Backend]:
     if name in TABLE:
         module, attribute = TABLE[name].split(":")
-        ours: Callable[[Settings], Backend] = getattr(import_module(module), attribute).for_settings
+        ours: Callable[[AgentSettings], Backend] = getattr(import_module(module), attribute).for_settings
         return ours
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP, name=name):
-        theirs: Callable[[Settings], Backend] = point.load().for_settings
+        theirs: Callable[[AgentSettings], Backend] = point.load().for_settings
         return theirs
     near = difflib.get_close_matches(name, names(), 1)
     guess = f"did you mean '{near[0]}'? " if near else ""

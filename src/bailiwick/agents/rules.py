@@ -27,7 +27,7 @@ class Where(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FailureRule:
     """One way to tell a class. `weak` holds only where no other rule fits; `monthly` resets with the month (UTC)."""
 
     name: str
@@ -382,17 +382,17 @@ crash exit ended-by-others | claude/sig.SIGTERM.tool | weak transient
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[FailureRule, ...]:
     """All rules, read from the table once."""
     lines = [line for line in _TABLE.splitlines() if line]
     return tuple(_read(*lines[at : at + 3]) for at in range(0, len(lines), 3))
 
 
-def _read(head: str, pattern: str, quote: str) -> Rule:
+def _read(head: str, pattern: str, quote: str) -> FailureRule:
     what, source, *flags = head.split(" | ")
     kind, where, name = what.split()
     said = flags[0].split() if flags else []
-    return Rule(
+    return FailureRule(
         name,
         FailureKind(kind),
         Where(where),

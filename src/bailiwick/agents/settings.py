@@ -15,7 +15,7 @@ SIMULATED = "simulate"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """The backend and the chain of models for one node; None is the backend's own default."""
 
     backend: str
@@ -23,7 +23,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AgentSettings:
     """The settings of a process. `script` is the simulated agent's; `power` maps a backend to its model per tier."""
 
     backend: str = "claude"
@@ -39,7 +39,7 @@ class Settings:
     allowed_models: tuple[str, ...] | None = None
     unknown_cost: str = "estimate"
 
-    def for_run(self, chosen: Json) -> Settings:
+    def for_run(self, chosen: Json) -> AgentSettings:
         """The settings with what the run was started with on top."""
         if not isinstance(chosen, dict) or not chosen:
             return self
@@ -51,7 +51,7 @@ class Settings:
             script=Path(script) if script else self.script,
         )
 
-    def choose(self, node: Work) -> Choice:
+    def choose(self, node: Work) -> ModelChoice:
         """The node's pin, else the person's choice; a chain of `models`, a `model`, a power tier, or the default."""
         spec = node.spec
         pinned = (
@@ -60,9 +60,9 @@ class Settings:
         backend = str(pinned or self.backend)
         chain = spec.get("models")
         if isinstance(chain, list) and chain:
-            return Choice(backend, tuple(str(m) for m in chain))
+            return ModelChoice(backend, tuple(str(m) for m in chain))
         model = spec.get("model") or self.model or self._tier(spec.get("power"), backend)
-        return Choice(backend, (str(model) if model else None,))
+        return ModelChoice(backend, (str(model) if model else None,))
 
     def _tier(self, tier: Json, backend: str) -> Json:
         models = self.power.get(backend) if tier else None
@@ -76,7 +76,7 @@ class Settings:
         return replace(self.policy, models=len(self.choose(node).models), on_cap=on_cap, reserve_usd=reserve)
 
 
-def read_settings(config: Config, simulate: Path | bool | None = None) -> Settings:
+def read_settings(config: Config, simulate: Path | bool | None = None) -> AgentSettings:
     """The settings of this configuration; `simulate` is the flag: True, or the script of the simulated agent."""
     command = config.get("agents.command")
     named = config.get("backend")
@@ -98,7 +98,7 @@ def read_settings(config: Config, simulate: Path | bool | None = None) -> Settin
         reserve_usd=config.get("budget.call.usd"),
     )
     allowed, models = config.get("agents.allowed_backends"), config.get("agents.allowed_models")
-    return Settings(
+    return AgentSettings(
         backend=backend, model=config.get("model"), script=simulate if isinstance(simulate, Path) else None,
         command=command, policy=policy, total=config.get("agents.result_timeout"),
         silence=config.get("agents.silence_timeout"), power=config.get("power") or {},

@@ -111,14 +111,14 @@ class Behaviour:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScriptedAttempt:
     """A place in a list of attempts: one of several behaviours by weight, for so many attempts."""
 
     choices: tuple[tuple[float, Behaviour], ...]
     repeat: int = 1
 
 
-Attempts = tuple[Step, ...]
+Attempts = tuple[ScriptedAttempt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Script:
         return _drawn(step, f"{self.seed}\0{key}\0{node}\0{visit}\0{attempt}")
 
 
-def _drawn(step: Step, place: str) -> Behaviour:
+def _drawn(step: ScriptedAttempt, place: str) -> Behaviour:
     """One of the choices, by weight; the dice are the digest of the place."""
     dice = int(digest(f"dice\0{place}")[:12], 16) / 16**12 * sum(weight for weight, _ in step.choices)
     for weight, behaviour in step.choices:
@@ -300,13 +300,15 @@ def _visits(listed: Sequence[Json]) -> tuple[Attempts, ...]:
     return (tuple(_step(given) for given in listed),)
 
 
-def _step(given: dict[str, Json]) -> Step:
+def _step(given: dict[str, Json]) -> ScriptedAttempt:
     repeat = int(given.get("repeat", 1))
     chosen = given.get("choose")
     if not chosen:
-        return Step(((1.0, _behaviour(given)),), repeat)
+        return ScriptedAttempt(((1.0, _behaviour(given)),), repeat)
     shared = {name: value for name, value in given.items() if name not in ("choose", "repeat")}
-    return Step(tuple((float(part.get("weight", 1)), _behaviour({**shared, **part})) for part in chosen), repeat)
+    return ScriptedAttempt(
+        tuple((float(part.get("weight", 1)), _behaviour({**shared, **part})) for part in chosen), repeat
+    )
 
 
 def _behaviour(given: dict[str, Json]) -> Behaviour:

@@ -19,7 +19,7 @@ CUT = "… [cut: the line is too long]".encode()
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class OutputBounds:
     """How much output is looked at: bytes of one line, bytes and lines in all, and then how many lines of the end."""
 
     line: int = 16 << 20
@@ -28,15 +28,15 @@ class Bounds:
     last: int = 64
 
 
-class Lines:
+class LineSplitter:
     """Splits a stream of bytes into lines and passes them on.
 
     A line over the bound is cut and marked. When the total is reached, lines are only kept, as many of the newest as
     fit one line's bound, and passed on at the end.
     """
 
-    def __init__(self, on_line: Callable[[bytes], None], bounds: Bounds | None = None) -> None:
-        self.bounds = bounds or Bounds()
+    def __init__(self, on_line: Callable[[bytes], None], bounds: OutputBounds | None = None) -> None:
+        self.bounds = bounds or OutputBounds()
         self._on_line = on_line
         self._partial = bytearray()
         self._is_cut = False

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from bailiwick.agents.http import Call, CallFailed, Clocks, Endpoint, calling, with_scheme
+from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, HttpTimeouts, calling, with_scheme
 from bailiwick.agents.port import Trouble
 from bailiwick.brain.model import Note, one_line
 from bailiwick.clock import iso
 from bailiwick.ids import Json
 
 SECONDS = 5.0
-_CLOCKS = Clocks(SECONDS, SECONDS)
+_CLOCKS = HttpTimeouts(SECONDS, SECONDS)
 
 
 async def post_note(url: str, note: Note) -> str:
     """Send a note as JSON; gives why it could not be sent, empty where it was taken."""
     endpoint = Endpoint(with_scheme(url))
     try:
-        async with calling(Call(endpoint, endpoint.base_url, _body(note), clocks=_CLOCKS)) as reply:
+        async with calling(ApiRequest(endpoint, endpoint.base_url, _body(note), clocks=_CLOCKS)) as reply:
             return "" if 200 <= reply.status < 300 else f"{endpoint.host} answered with status {reply.status}"
     except CallFailed as failed:
         event = failed.event

@@ -13,7 +13,7 @@ from bailiwick.config.service import Config
 from bailiwick.journal.port import Store
 
 if TYPE_CHECKING:
-    from bailiwick.agents.asking import Desk
+    from bailiwick.agents.asking import TurnRunner
     from bailiwick.cli.kinds import Household
     from bailiwick.gate.port import Judge
     from bailiwick.ids import Json
@@ -33,7 +33,7 @@ class Routed:
     config: Config
     store: Store
     clock: Clock
-    desk: Callable[[], Desk]
+    desk: Callable[[], TurnRunner]
     purse: Callable[[str], tuple[str, Mapping[str, float | None]]]
     clean: Callable[[Json], Json]
     models_file: Path | None = None

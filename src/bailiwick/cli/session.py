@@ -28,10 +28,10 @@ from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import NodeKind
 
 if TYPE_CHECKING:
-    from bailiwick.agents.asking import Desk
-    from bailiwick.agents.brokerage import Brokerage
-    from bailiwick.agents.fencing import Fencing
-    from bailiwick.agents.settings import Settings
+    from bailiwick.agents.asking import TurnRunner
+    from bailiwick.agents.brokerage import BrokerAccess
+    from bailiwick.agents.fencing import TurnSandbox
+    from bailiwick.agents.settings import AgentSettings
     from bailiwick.cli.routed import Routed
     from bailiwick.gate.port import Judge
     from bailiwick.journal.marks import Loss
@@ -142,14 +142,14 @@ class Agents:
     zone: str | None
     simulate: Path | bool | None = None
     household: Household | None = None
-    _settings: Settings | None = None
-    _brokerage: Brokerage | None = None
-    _fencing: Fencing | None = None
-    _desk: Desk | None = None
+    _settings: AgentSettings | None = None
+    _brokerage: BrokerAccess | None = None
+    _fencing: TurnSandbox | None = None
+    _desk: TurnRunner | None = None
     _routed: Routed | None = None
     _routed_kind: NodeKind | None = None
 
-    def settings(self) -> Settings:
+    def settings(self) -> AgentSettings:
         """What the person chose."""
         from bailiwick.agents.settings import read_settings
 
@@ -179,7 +179,7 @@ class Agents:
             self._routed = Routed(self.config, self.store, self.clock, self.desk, self.daily, clean)
         return self._routed
 
-    def backends(self, node: Work, chosen: dict[str, Json], settings: Settings) -> tuple[str, ...]:
+    def backends(self, node: Work, chosen: dict[str, Json], settings: AgentSettings) -> tuple[str, ...]:
         """Every backend that a node may ask. Raises `UsageError` where its chain can't be made."""
         routed = bool(node.spec.get("skill") or node.spec.get("models"))
         chain = self.routed().leads().chain(node, settings, chosen.get("model")) if routed else None
@@ -188,33 +188,35 @@ class Agents:
         asked = (*chain.candidates, *([chain.verifier] if chain.verifier else []))
         return tuple(dict.fromkeys(one.backend for one in asked))
 
-    def desk(self) -> Desk:
+    def desk(self) -> TurnRunner:
         """Where agents are asked, one for the process."""
-        from bailiwick.agents.asking import Desk
+        from bailiwick.agents.asking import TurnRunner
         from bailiwick.agents.workplaces import Workplaces
 
         if self._desk is None:
             fencing = self.fencing if self.household is not None else None
             places = Workplaces.of(self.config)
-            self._desk = Desk(self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing, places)
+            self._desk = TurnRunner(
+                self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing, places
+            )
         return self._desk
 
-    def brokerage(self) -> Brokerage:
+    def brokerage(self) -> BrokerAccess:
         """The way to credentials and models, one for the process."""
-        from bailiwick.agents.brokerage import Brokerage
+        from bailiwick.agents.brokerage import BrokerAccess
 
-        self._brokerage = self._brokerage or Brokerage(self.config, self.clock)
+        self._brokerage = self._brokerage or BrokerAccess(self.config, self.clock)
         return self._brokerage
 
-    async def fencing(self) -> Fencing:
+    async def fencing(self) -> TurnSandbox:
         """The fence around turns."""
-        from bailiwick.agents.fencing import Fencing
+        from bailiwick.agents.fencing import TurnSandbox
 
         if self._fencing is None:
             if self.household is None:
                 raise InternalBug("agents were asked for without a household")
             paths, config = self.config.paths, self.config
-            self._fencing = Fencing(
+            self._fencing = TurnSandbox(
                 await self.household.fence(), paths.state, paths.cache, tuple(config.get("sandbox.allow") or ()),
                 str(config.get("network.proxy") or ""), str(config.get("network.no_proxy") or ""),
             )  # fmt: skip

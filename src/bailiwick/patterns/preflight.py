@@ -66,7 +66,7 @@ class Preflight:
 
     def agent(self, graph: Graph, chosen: dict[str, Json], simulate: Path | bool | None) -> None:
         """Every agent of the workflow can be used, and has its credential."""
-        from bailiwick.agents.brokerage import Brokerage
+        from bailiwick.agents.brokerage import BrokerAccess
         from bailiwick.agents.ready import cost_words, require_model
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
@@ -86,7 +86,9 @@ class Preflight:
                     continue
                 for model in choice.models:
                     require_model(choice.backend, model, settings)
-                credential = Brokerage(config, self.session.assembly.clock).credential(choice.backend, choice.models[0])
+                credential = BrokerAccess(config, self.session.assembly.clock).credential(
+                    choice.backend, choice.models[0]
+                )
                 require_credential(choice.backend, credential, config, Environment().child_environment({}))
                 self.note("agent", f"{choice.backend}, {models}; credential {credential.name} ({credential.kind})")
                 for words in cost_words([choice.backend], settings):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bailiwick.agents.record import is_unpriced
 from bailiwick.agents.registry import PROGRAMS
-from bailiwick.agents.settings import SIMULATED, Settings
+from bailiwick.agents.settings import SIMULATED, AgentSettings
 from bailiwick.errors import Place, UsageError
 from bailiwick.routing.endpoints import Endpoints, bare_name
 from bailiwick.routing.model import Candidate, Chain
@@ -32,7 +32,7 @@ _CLAIMS = (
 """Names that agent CLIs know as their own. `gpt-oss` and the like are open models, which run anywhere."""
 
 
-def candidate_of(model: str, settings: Settings) -> Candidate:
+def candidate_of(model: str, settings: AgentSettings) -> Candidate:
     """On which tier a model runs: `claude-*` and the like by their CLI, `copilot/NAME` by the CLI named, others local.
 
     Where agents are simulated, so are all models.
@@ -58,7 +58,7 @@ def compose(
     model: str | None,
     *,
     local_only: bool = False,
-    settings: Settings,
+    settings: AgentSettings,
     given: Sequence[str] = (),
 ) -> Chain:
     """The chain of one call. `model` is the caller's own, `given` a node's chain; both go before the file's.
@@ -107,7 +107,7 @@ class _Rules:
 
     skill: str
     models: Models
-    settings: Settings
+    settings: AgentSettings
     local: bool
 
     def require(self, only: Candidate) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from bailiwick.agents.asking import is_refused
-from bailiwick.agents.record import Ledgered
+from bailiwick.agents.record import TurnUsage
 from bailiwick.clock import Clock
 from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.errors import BailiwickError
@@ -97,7 +97,7 @@ class Course:
     _best: Result | None = None
     _now: Trying | None = None
     _tree: Path | None = None
-    _totals: dict[str, Ledgered] = field(default_factory=dict)
+    _totals: dict[str, TurnUsage] = field(default_factory=dict)
 
     @property
     def _count(self) -> int:
@@ -330,7 +330,7 @@ class Course:
         now, self._now = self._now, None
         if now is None:
             return
-        generated = now.generated or Generated(None, None, 0, Ledgered(usd=0.0))
+        generated = now.generated or Generated(None, None, 0, TurnUsage(usd=0.0))
         spent, judging = generated.spent, now.judging
         costs = [spent.usd, *([judging.cost] if judging else [])]
         if self._best is not None and now.result is not None:
@@ -374,7 +374,7 @@ class Course:
         kind = generated.failure.kind if generated.failure else ""
         spent = generated.spent
         if spent.cumulative and generated.session:
-            before = self._totals.get(generated.session, Ledgered(0, 0, 0, 0.0))
+            before = self._totals.get(generated.session, TurnUsage(0, 0, 0, 0.0))
             self._totals[generated.session] = spent
             spent = _difference(spent, before)
         if spent.usd is None and kind in UNCALLED | TURNED_AWAY | {"no_tier"}:
@@ -398,7 +398,7 @@ def _is_warm(warm: asyncio.Future[bool] | None) -> bool:
     return not warm.cancelled() and warm.exception() is None and warm.result()
 
 
-def _difference(now: Ledgered, before: Ledgered) -> Ledgered:
+def _difference(now: TurnUsage, before: TurnUsage) -> TurnUsage:
     return replace(
         now,
         input=None if now.input is None else max(0, now.input - (before.input or 0)),

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from bailiwick.agents.asking import Scene, Told
+from bailiwick.agents.asking import TurnContext, TurnResult
 from bailiwick.agents.backends.openai import OpenaiBackend
 from bailiwick.agents.port import Backend, Turn, Used
 from bailiwick.agents.prompts import compose
-from bailiwick.agents.record import Ledgered
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.record import TurnUsage
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail, FailureKind
@@ -48,13 +48,13 @@ class Asker(Protocol):
     """Asks agents, a turn at a time: the desk, as far as it is needed here."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> AgentSettings:
         """What the person chose about agents."""
 
     def backend(self, name: str, script: Json = None) -> Backend:
         """A backend by name. Raises `UsageError` where there is none, or it is not allowed."""
 
-    async def ask(self, backend: Backend, turn: Turn, scene: Scene) -> Told:
+    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
         """Ask once; what goes wrong is told, not raised."""
 
 
@@ -130,7 +130,7 @@ class Question:
 class Reply:
     """What came back, how long it took in milliseconds, and whether a session of it can be gone on with."""
 
-    told: Told
+    told: TurnResult
     duration_ms: int = 0
     can_resume: bool = False
 
@@ -142,7 +142,7 @@ class Generated:
     result: Result | None
     failure: Failure | None
     duration_ms: int
-    spent: Ledgered
+    spent: TurnUsage
     session: str | None = None
 
 
@@ -190,7 +190,7 @@ class Tiers:
 
     async def _told(self, backend: Backend, turn: Turn, question: Question) -> Reply:
         silence = min(self.desk.settings.silence, question.seconds)
-        scene = Scene(
+        scene = TurnContext(
             cancel=self.stop.event, root=self.root, workspace=turn.cwd, total=question.seconds, silence=silence,
             show=self.show,
         )  # fmt: skip
@@ -233,7 +233,7 @@ async def generate(tiers: Tiers, candidate: Candidate, job: Job, question: Quest
     return Generated(None, failure, reply.duration_ms, spent, told.session)
 
 
-def _priced(told: Told, candidate: Candidate) -> Told:
+def _priced(told: TurnResult, candidate: Candidate) -> TurnResult:
     """A model in the house costs nothing unless its server says otherwise: a price list knows only vendors."""
     if candidate.cloud or any(isinstance(event, Used) and event.usd is not None for event in told.events):
         return told
@@ -241,4 +241,4 @@ def _priced(told: Told, candidate: Candidate) -> Told:
 
 
 def _not_asked(kind: str, message: str) -> Reply:
-    return Reply(Told(None, Failure(kind, message, Detail(evidence=message).to_json())))
+    return Reply(TurnResult(None, Failure(kind, message, Detail(evidence=message).to_json())))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bailiwick.agents.registry import PROGRAMS, TABLE
-from bailiwick.agents.settings import SIMULATED, Settings
+from bailiwick.agents.settings import SIMULATED, AgentSettings
 from bailiwick.clock import Clock
 from bailiwick.engine.graph import Work
 from bailiwick.ids import Json
@@ -44,7 +44,7 @@ class Leads:
     _read: Models | None = field(default=None)
 
     def chain(
-        self, node: Work, settings: Settings, asked: Json = None, discipline: Discipline | None = None
+        self, node: Work, settings: AgentSettings, asked: Json = None, discipline: Discipline | None = None
     ) -> Chain | None:
         """The chain of a node; None where its models are all of one backend that it, or the person, names.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bailiwick.agents import registry
 from bailiwick.agents.http import CallFailed
 from bailiwick.agents.port import Trouble
-from bailiwick.agents.settings import SIMULATED, Settings
+from bailiwick.agents.settings import SIMULATED, AgentSettings
 from bailiwick.clock import iso
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
@@ -63,7 +63,7 @@ class Survey:
     """What is looked at: the endpoints and programs of a configuration, and the chains that use them."""
 
     config: Config
-    settings: Settings
+    settings: AgentSettings
     models: Models
     cooldowns: Cooldowns
     environment: Environment = field(default_factory=Environment)
@@ -131,7 +131,7 @@ async def _program(name: str, wanted: list[Candidate], survey: Survey) -> TierSt
 async def _version(name: str, survey: Survey) -> tuple[bool, str]:
     """Whether a program is there, in words; its credential is looked for too, for without it nothing is answered."""
     from bailiwick.agents.credentials import SECRET_VARIABLES, resolve_credential
-    from bailiwick.agents.launch import Clocks, Launcher
+    from bailiwick.agents.launch import Launcher, TurnTimeouts
     from bailiwick.agents.usable import credential_problem
 
     env = survey.environment.child_environment({}, SECRET_VARIABLES)
@@ -140,7 +140,7 @@ async def _version(name: str, survey: Survey) -> tuple[bool, str]:
         credential = resolve_credential(name, survey.config, survey.environment)
         lacks = credential_problem(name, credential, survey.config, survey.environment)
         async with asyncio.timeout(PROGRAM_SECONDS):
-            with Launcher(Clocks(PROGRAM_SECONDS, PROGRAM_SECONDS), asyncio.Event()) as launcher:
+            with Launcher(TurnTimeouts(PROGRAM_SECONDS, PROGRAM_SECONDS), asyncio.Event()) as launcher:
                 ok, said = await backend.check(env, launcher)
     except BailiwickError as error:
         return False, error.sentence
@@ -153,7 +153,7 @@ def _backend(candidate: Candidate) -> str:
     """The program of a subagent, also where agents are simulated."""
     if candidate.backend != SIMULATED:
         return candidate.backend
-    return candidate_of(candidate.model, Settings()).backend
+    return candidate_of(candidate.model, AgentSettings()).backend
 
 
 async def _cooling(key: str, credential: str, models: tuple[str, ...], survey: Survey) -> tuple[float | None, str]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bailiwick.agents.http import Call, CallFailed, Clocks, Endpoint, calling, object_of, with_scheme
+from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, HttpTimeouts, calling, object_of, with_scheme
 from bailiwick.ids import Json
 from bailiwick.routing.endpoints import LLAMA_SWAP, Place, bare_name
 
@@ -69,7 +69,10 @@ async def _told(place: Place, llama_swap_url: str, seconds: float) -> list[str]:
 
 async def look(endpoint: Endpoint, url: str, seconds: float) -> dict[str, Json]:
     """The JSON object at an address; whatever goes wrong is `CallFailed`, `TimeoutError`, `OSError` or `ValueError`."""
-    async with asyncio.timeout(seconds), calling(Call(endpoint, url, clocks=Clocks(seconds, seconds))) as reply:
+    async with (
+        asyncio.timeout(seconds),
+        calling(ApiRequest(endpoint, url, clocks=HttpTimeouts(seconds, seconds))) as reply,
+    ):
         if reply.status != 200:
             raise ValueError(f"the server answered with status {reply.status}")
         found = object_of(await reply.body(MOST))

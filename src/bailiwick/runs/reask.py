@@ -22,7 +22,7 @@ from bailiwick.runs.find import name_of
 from bailiwick.runs.visits import Entry
 
 if TYPE_CHECKING:
-    from bailiwick.agents.asking import Told
+    from bailiwick.agents.asking import TurnResult
     from bailiwick.cli.session import Session
 
 UNITS = ("usd", "tokens", "agent_calls")
@@ -102,7 +102,7 @@ async def reask(session: Session, row: RunRow, node: str, model: str | None, pro
         chain=(wanted.model or wanted.backend,),
     )  # fmt: skip
     await store.begin_call(record, _reservations(session, call, wanted.backend))
-    told: Told | None = None
+    told: TurnResult | None = None
     try:
         told = await _turn(session, call, wanted, scratch, state)
     finally:
@@ -113,12 +113,12 @@ async def reask(session: Session, row: RunRow, node: str, model: str | None, pro
     return Asked(turn, wanted.backend, wanted.model, answer, told.answer is not None, told.spent.usd)
 
 
-def _ended(record: CallRow, told: Told | None, now: float) -> CallRow:
+def _ended(record: CallRow, told: TurnResult | None, now: float) -> CallRow:
     good = told is not None and told.answer is not None
     return replace(record, status="pass" if good else "error", finished_at=now, model_used=record.model)
 
 
-def _spent(told: Told | None) -> dict[str, float | None]:
+def _spent(told: TurnResult | None) -> dict[str, float | None]:
     """What it used; unknown where it was cut off."""
     if told is None:
         return {"usd": None, "agent_calls": 1.0}
@@ -147,8 +147,8 @@ def _reservations(session: Session, call: str, backend: str) -> list[Reservation
     ]
 
 
-async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, state: State) -> Told:
-    from bailiwick.agents.asking import Scene
+async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, state: State) -> TurnResult:
+    from bailiwick.agents.asking import TurnContext
     from bailiwick.agents.kind import answer_schema
     from bailiwick.agents.port import Turn
 
@@ -162,5 +162,5 @@ async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, st
         max_usd=float(session.config.get("budget.call.usd")), node=name, schema=schema,
         options={"silence": desk.settings.silence, "total": desk.settings.total},
     )  # fmt: skip
-    scene = Scene(asyncio.Event(), call, scratch, desk.settings.total, desk.settings.silence)
+    scene = TurnContext(asyncio.Event(), call, scratch, desk.settings.total, desk.settings.silence)
     return await desk.ask(backend, turn, scene)

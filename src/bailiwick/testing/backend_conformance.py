@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import (
     AgentEvent,
     Answered,
@@ -31,7 +31,7 @@ from bailiwick.runtime.children import find_children
 from bailiwick.runtime.proc import EFFECT_MARK
 
 Behaviour = Literal["answers", "fails", "hangs", "garbage"]
-PATIENT = Clocks(60.0, 60.0)
+PATIENT = TurnTimeouts(60.0, 60.0)
 PROMPTS = {
     "templates": "{prompt} {{ x }} {% raw %} {0} %s $HOME `id` $(id)",
     "quotes": 'it\'s "quoted" \\ and \\n escaped; & | > < * ? # !',
@@ -94,7 +94,7 @@ class BackendConformance:
         """And says that it was it."""
         if not self.spawns:
             pytest.skip("the launcher's clocks watch programs only")
-        events = self._play(self.bench(tmp_path, "hangs"), Clocks(0.5, 60.0))
+        events = self._play(self.bench(tmp_path, "hangs"), TurnTimeouts(0.5, 60.0))
         assert isinstance(events[-1], ProcessEnded)
         assert events[-1].why == "silence"
 
@@ -181,11 +181,11 @@ class BackendConformance:
                 amounts = (event.input, event.output, event.cached, event.usd)
                 assert all(amount is None or amount >= 0 for amount in amounts)
 
-    def _play(self, bench: Bench, clocks: Clocks = PATIENT, *, cancel: bool = False) -> list[AgentEvent]:
+    def _play(self, bench: Bench, clocks: TurnTimeouts = PATIENT, *, cancel: bool = False) -> list[AgentEvent]:
         return asyncio.run(_ask(bench, clocks, cancel=cancel))
 
 
-async def _ask(bench: Bench, clocks: Clocks, *, cancel: bool) -> list[AgentEvent]:
+async def _ask(bench: Bench, clocks: TurnTimeouts, *, cancel: bool) -> list[AgentEvent]:
     """The events of a turn; with `cancel` it is cancelled half a second after it began."""
     stop = asyncio.Event()
     events: list[AgentEvent] = []

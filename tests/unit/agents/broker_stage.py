@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bailiwick.agents.broker.grants import Grant, Rules, Upstream
+from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
 from bailiwick.agents.broker.server import Broker
 from bailiwick.clock import ManualClock
 
 if TYPE_CHECKING:
     from bailiwick.agents.broker.forward import Patience
-    from bailiwick.agents.prices import Tokens
+    from bailiwick.agents.prices import TokenCount
     from bailiwick.ids import Json
 
 SECRET = "sk-the-real-one"
@@ -24,7 +24,7 @@ BODY = b'{"model":"m-1","max_tokens":100,"messages":[]}'
 Answering = Callable[["Vendor", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def per_million(model: str, tokens: Tokens) -> float | None:
+def per_million(model: str, tokens: TokenCount) -> float | None:
     """A price that is easy to reckon with: a dollar per million tokens in, ten per million out; models in m- only."""
     return (tokens.input + 10 * tokens.output) / 1e6 if model.startswith("m-") else None
 
@@ -150,7 +150,7 @@ async def staged(
     limit_usd: float | None = None,
     patience: Patience | None = None,
     on_budget: Callable[[], None] | None = None,
-    rules: Rules | None = None,
+    rules: GrantRules | None = None,
 ) -> AsyncIterator[Stage]:
     """Everything up and running; at the end all of it is gone."""
     vendor = Vendor(answering)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bailiwick.agents.asking import Desk
+from bailiwick.agents.asking import TurnRunner
 from bailiwick.agents.kind import AgentKind
 from bailiwick.agents.port import (
     AgentEvent,
@@ -18,7 +18,7 @@ from bailiwick.agents.port import (
     Turn,
     TurnIo,
 )
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.engine import graph as g
 from bailiwick.engine.rungs import RetryPolicy
 from tests.unit.runtime.stage import Scripted, Stage, at_once
@@ -73,11 +73,11 @@ def stage_of(
     tmp_path: Path, backend: Played, policy: RetryPolicy = QUICK, clock: ManualClock | None = None, **settings: Json
 ) -> Stage:
     """A stage whose agent nodes are played by this backend."""
-    chosen = Settings(backend="played", policy=policy, **settings)
+    chosen = AgentSettings(backend="played", policy=policy, **settings)
     tmp_path.mkdir(exist_ok=True)
 
     def make(assembly: Runtime) -> AgentKind:
-        kind = AgentKind(Desk(chosen, assembly.store, assembly.clock, "UTC"))
+        kind = AgentKind(TurnRunner(chosen, assembly.store, assembly.clock, "UTC"))
         kind.desk._backends["played\0"] = backend
         return kind
 

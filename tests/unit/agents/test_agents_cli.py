@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from bailiwick.agents import cli
 from bailiwick.agents.backends.claude import ClaudeBackend
 from bailiwick.agents.broker.windows import limits_file, remember_limits, remembered_limits
-from bailiwick.agents.brokerage import Brokerage
+from bailiwick.agents.brokerage import BrokerAccess
 from bailiwick.agents.port import LimitSeen, Turn
 from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
@@ -94,7 +94,7 @@ def test_a_backend_whose_turn_would_be_refused_has_no_check_mark(home: Path, mon
         return next(each for each in listed if each["name"] == "claude")
 
     def refused() -> str:
-        brokerage = Brokerage(load_config(Path.cwd(), {}), ManualClock())
+        brokerage = BrokerAccess(load_config(Path.cwd(), {}), ManualClock())
         turn = Turn("k", "p", None, home, dict(os.environ))
         try:
             asyncio.run(_opened(brokerage, turn))
@@ -113,7 +113,7 @@ def test_a_backend_whose_turn_would_be_refused_has_no_check_mark(home: Path, mon
             assert why in claude()["said"]
 
 
-async def _opened(brokerage: Brokerage, turn: Turn) -> None:
+async def _opened(brokerage: BrokerAccess, turn: Turn) -> None:
     try:
         brokerage.revoke(await brokerage.open(ClaudeBackend(), turn, lambda: None))
     finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bailiwick.agents.broker.grants import Rules, Upstream
+from bailiwick.agents.broker.grants import GrantRules, Upstream
 from bailiwick.agents.classify import classify
 from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Answered, LimitSeen, ProcessEnded, Trouble, Used
@@ -260,7 +260,7 @@ def test_an_unknown_price_is_not_zero() -> None:
     """Where the person lets such a model be asked, tokens are told and dollars are not made up."""
 
     async def story() -> None:
-        async with staged(said({**MESSAGE, "model": "other"}), 1.0, rules=Rules(unpriced=True)) as stage:
+        async with staged(said({**MESSAGE, "model": "other"}), 1.0, rules=GrantRules(unpriced=True)) as stage:
             await stage.ask(body=b'{"model":"other","max_tokens":5}')
             assert stage.grant.facts() == [Used(1000, 20, 0, None, model="other")]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bailiwick.agents.broker import admission
-from bailiwick.agents.broker.grants import Grant, Rules, Upstream
+from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
 from bailiwick.agents.broker.models import ModelList
 from bailiwick.agents.broker.purse import Purse
 from bailiwick.agents.classify import classify
@@ -153,7 +153,7 @@ def test_only_models_of_the_turn_are_asked() -> None:
     """An agent that was talked into it must not use the dearest model of the house."""
 
     async def story() -> None:
-        rules = Rules(ModelList(("m-1", "m-mini")))
+        rules = GrantRules(ModelList(("m-1", "m-mini")))
         async with staged(said(usage(1, 1)), 1.0, rules=rules) as stage:
             assert (await stage.ask(body=request(model="m-1-20260101")))[0] == 200
             assert (await stage.ask(body=request(model="m-mini")))[0] == 200
@@ -177,7 +177,7 @@ def test_a_model_without_a_price_is_asked_only_where_that_is_allowed() -> None:
             status, _, got = await stage.ask(body=request(model="other"))
             assert (status, stage.vendor.heads) == (403, [])
             assert "budget.unknown_cost allow" in json.loads(got)["error"]["message"]
-        async with staged(said(usage(1, 1)), 1.0, rules=Rules(unpriced=True)) as stage:
+        async with staged(said(usage(1, 1)), 1.0, rules=GrantRules(unpriced=True)) as stage:
             body = request(model="other")
             assert (await stage.ask(body=body))[0] == 200
             assert stage.vendor.bodies == [body]

@@ -10,7 +10,7 @@ import pytest
 
 from bailiwick.agents.broker import admission
 from bailiwick.agents.broker.forward import Patience
-from bailiwick.agents.broker.grants import Grant, Rules, Upstream
+from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
 from bailiwick.agents.port import Trouble, Used
 from bailiwick.testing.model_server import ModelServer, Say, Tokens
 from tests.unit.agents.broker_stage import (
@@ -175,7 +175,7 @@ def test_an_answer_without_a_limit_is_given_one(path: str, name: str) -> None:
         async with staged(said(usage(50, 1)), 1.0) as stage:
             assert (await stage.ask(path, b'{"model":"m-1"}'))[0] == 200
             assert json.loads(stage.vendor.bodies[0])[name] == 16_000
-        async with staged(said(usage(50, 1)), 0.2, rules=Rules(answer_tokens=2000)) as stage:
+        async with staged(said(usage(50, 1)), 0.2, rules=GrantRules(answer_tokens=2000)) as stage:
             assert (await stage.ask(path, b'{"model":"m-1","n":9}'))[0] == 200
             assert (await stage.ask(path, b'{"model":"m-1","n":99}'))[0] == 400
             assert len(stage.vendor.heads) == 1

@@ -7,7 +7,7 @@ import pytest
 from bailiwick.agents.broker.events import Events, data_of
 from bailiwick.agents.broker.grants import Upstream
 from bailiwick.agents.broker.limits import limits_of
-from bailiwick.agents.broker.wire import Fields
+from bailiwick.agents.broker.wire import HeaderFields
 from bailiwick.agents.port import LimitSeen
 from bailiwick.errors import UsageError
 
@@ -48,7 +48,7 @@ def test_an_event_that_is_too_large_goes_through_in_parts_that_are_marked() -> N
 
 def test_rates_and_other_windows_are_read_from_headers() -> None:
     """A rate is no cap: only a window that refuses is told as hit."""
-    fields = Fields((
+    fields = HeaderFields((
         ("anthropic-ratelimit-input-tokens-limit", "1000"),
         ("anthropic-ratelimit-input-tokens-remaining", "250"),
         ("anthropic-ratelimit-input-tokens-reset", "2023-11-14T22:14:20Z"),

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from bailiwick.agents.broker.purse import Hold, Purse, Wait
+from bailiwick.agents.broker.purse import BudgetHeld, Hold, Purse
 
 LIMIT = 100.0
 ROUNDING = 1e-6
@@ -127,7 +127,7 @@ def test_who_waited_long_enough_gets_what_is_left_or_is_told() -> None:
         purse = Purse(10.0)
         held = await purse.take(8.0, 8.0, 1.0)
         assert held is not None
-        with pytest.raises(Wait):
+        with pytest.raises(BudgetHeld):
             await purse.take(5.0, 3.0, 0.0)
         part = await purse.take(5.0, 1.0, 0.0)
         assert part is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bailiwick.agents.brokerage import Brokerage
+from bailiwick.agents.brokerage import BrokerAccess
 from bailiwick.agents.port import Capabilities, LimitSeen, Turn, Used
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
@@ -29,14 +29,14 @@ class Named:
     capabilities: Capabilities
 
 
-def _brokerage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str = "") -> Brokerage:
+def _brokerage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str = "") -> BrokerAccess:
     (tmp_path / "config").mkdir(exist_ok=True)
     (tmp_path / "config" / "config.yaml").write_text(config)
     (tmp_path / "state").mkdir(exist_ok=True)
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path))
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
-    return Brokerage(load_config(tmp_path, {}), ManualClock())
+    return BrokerAccess(load_config(tmp_path, {}), ManualClock())
 
 
 def _turn(tmp_path: Path) -> Turn:
@@ -105,7 +105,7 @@ def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(NotReady, match="out of the agent's reach"):
         asyncio.run(brokerage.open(backend, _turn(tmp_path), lambda: None))  # type: ignore[arg-type]
-    allowed = Brokerage(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
+    allowed = BrokerAccess(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
     access = asyncio.run(allowed.open(backend, _turn(tmp_path), lambda: None))  # type: ignore[arg-type]
     assert access.grant is None
 
@@ -130,7 +130,7 @@ def test_the_persons_own_login_is_not_used_without_their_word(tmp_path: Path, mo
         asyncio.run(brokerage.open(backend, bare, lambda: None))  # type: ignore[arg-type]
     gateway = replace(bare, env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
     assert asyncio.run(brokerage.open(backend, gateway, lambda: None)).grant is None  # type: ignore[arg-type]
-    allowed = Brokerage(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
+    allowed = BrokerAccess(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
     assert asyncio.run(allowed.open(backend, bare, lambda: None)).turn == bare  # type: ignore[arg-type]
 
 

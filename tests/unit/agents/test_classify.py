@@ -24,7 +24,7 @@ from bailiwick.agents.port import (
     ToolEnded,
     Trouble,
 )
-from bailiwick.agents.rules import Rule, Where, rules
+from bailiwick.agents.rules import FailureRule, Where, rules
 from bailiwick.engine.failures import FailureKind
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_a_recorded_turn_gets_its_class(case: dict[str, Json]) -> None:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule.name))
-def test_each_rule_knows_the_message_it_was_made_from(rule: Rule) -> None:
+def test_each_rule_knows_the_message_it_was_made_from(rule: FailureRule) -> None:
     """A rule without a real message behind it is a guess, and one that misses its own message is dead."""
     assert rule.source
     events: dict[Where, tuple[AgentEvent, ...]] = {

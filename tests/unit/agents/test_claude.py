@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.backends.claude import ClaudeBackend, Reader, session_id
+from bailiwick.agents.backends.claude import ClaudeBackend, ClaudeStream, session_id
 from bailiwick.agents.port import (
     AgentEvent,
     Answered,
@@ -55,13 +55,13 @@ def _compaction(tmp_path: Path, case: str) -> AgentEvent:
 @pytest.mark.parametrize("row", ROWS, ids=[row["case"] for row in ROWS])
 def test_a_recording_means_what_it_was_found_to_mean(row: dict[str, str]) -> None:
     """Both versions, every way to end that was seen: last event, class, session, use, tools, limits."""
-    assert summary("claude", Reader, row) == row
+    assert summary("claude", ClaudeStream, row) == row
 
 
 def test_a_structured_answer_is_handed_on() -> None:
     """What the tool call gave is better than its text."""
     events: list[AgentEvent] = []
-    reader = Reader(events.append)
+    reader = ClaudeStream(events.append)
     for line in lines_of("claude", "schema.so_ok"):
         reader.see(json.loads(line))
     assert isinstance(reader.outcome, Answered)
@@ -207,14 +207,16 @@ def test_an_invented_price_is_unknown() -> None:
     """Unknown is not zero, and not a guess either."""
     events: list[AgentEvent] = []
     use = {"inputTokens": 5, "cacheReadInputTokens": 3, "outputTokens": 2, "costBasis": "unknown"}
-    Reader(events.append).see({"type": "result", "is_error": False, "modelUsage": {"m": use}, "total_cost_usd": 3})
+    ClaudeStream(events.append).see(
+        {"type": "result", "is_error": False, "modelUsage": {"m": use}, "total_cost_usd": 3}
+    )
     assert events == [Used(8, 2, 3, None, cumulative=True, model="m")]
 
 
 def test_the_order_of_the_fields_of_a_line_does_not_matter() -> None:
     """The type is not always first."""
     events: list[AgentEvent] = []
-    reader = Reader(events.append)
+    reader = ClaudeStream(events.append)
     line = {"message": {"content": [{"text": "hi", "type": "text"}]}, "session_id": "s", "type": "assistant"}
     reader.see(line)
     assert events == [SessionKnown("s"), Said("hi")]
@@ -224,14 +226,14 @@ def test_what_a_subagent_says_is_not_the_agents_word() -> None:
     """Its tools count for the silence clock all the same."""
     events: list[AgentEvent] = []
     blocks = [{"type": "text", "text": "inner"}, {"type": "tool_use", "id": "t", "name": "Bash"}]
-    Reader(events.append).see({"type": "assistant", "parent_tool_use_id": "p", "message": {"content": blocks}})
+    ClaudeStream(events.append).see({"type": "assistant", "parent_tool_use_id": "p", "message": {"content": blocks}})
     assert events == [ToolBegan("t", "Bash")]
 
 
 def test_a_limit_without_numbers_is_no_news() -> None:
     """Claude sends an empty one with each answer."""
     events: list[AgentEvent] = []
-    reader = Reader(events.append)
+    reader = ClaudeStream(events.append)
     reader.see({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "isUsingOverage": False}})
     assert events == []
     info = {"status": "rejected", "rateLimitType": "seven_day", "resetsAt": 7}
@@ -274,6 +276,6 @@ def test_a_check_asks_for_the_version_only(io: FakeIo, answer: tuple[bool, str])
 @given(st.lists(hostile_lines("claude"), max_size=8))
 def test_no_line_of_any_shape_breaks_the_reader(lines: list[dict[str, Json]]) -> None:
     """The next version may print anything; a turn then fails, the orchestrator doesn't."""
-    reader = Reader(lambda _event: None)
+    reader = ClaudeStream(lambda _event: None)
     for line in lines:
         reader.see(line)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.agents.backends.claude import ClaudeBackend
-from bailiwick.agents.brokerage import Access, Brokerage
+from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
 from bailiwick.agents.clouds import CLOUDS, cloud_of
-from bailiwick.agents.fencing import Stay
+from bailiwick.agents.fencing import TurnSandboxRequest
 from bailiwick.agents.port import Turn
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from bailiwick.agents.fencing import Fencing
+    from bailiwick.agents.fencing import TurnSandbox
 
 __all__ = ["fencing"]
 
@@ -49,7 +49,7 @@ print(json.dumps({"env": dict(os.environ), "seen": seen}))
 """
 
 
-def _access(tmp_path: Path, fencing: Fencing, env: Mapping[str, str], *, exposed: bool = True) -> Access:
+def _access(tmp_path: Path, fencing: TurnSandbox, env: Mapping[str, str], *, exposed: bool = True) -> TurnAccess:
     access = asked(tmp_path, fencing, exposed=exposed)
     return replace(access, turn=replace(access.turn, env={**access.turn.env, **env}))
 
@@ -63,12 +63,12 @@ def _files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given_env", [BEDROCK, VERTEX], ids=["bedrock", "vertex"])
 def test_a_cloud_account_reaches_the_program_and_its_files_stay_as_they_are(
-    fencing: Fencing, tmp_path: Path, given_env: dict[str, str]
+    fencing: TurnSandbox, tmp_path: Path, given_env: dict[str, str]
 ) -> None:
     """Variables, files and hosts of that cloud, and of no other; the files can be read and not changed."""
     _files(tmp_path)
     access = _access(tmp_path, fencing, given_env)
-    stay = Stay("root", access.turn.cwd)
+    stay = TurnSandboxRequest("root", access.turn.cwd)
     end, text, seen = run(fencing, access, stay, "python3", "-I", "-c", LOOK)
     assert end.code == 0, end.stderr
     told = json.loads(text)
@@ -88,10 +88,10 @@ def test_a_cloud_account_reaches_the_program_and_its_files_stay_as_they_are(
     assert not (home / ".config" / "gcloud").exists()
 
 
-def test_keys_of_a_cloud_are_carried_only_for_that_cloud(fencing: Fencing, tmp_path: Path) -> None:
+def test_keys_of_a_cloud_are_carried_only_for_that_cloud(fencing: TurnSandbox, tmp_path: Path) -> None:
     """An agent that is brokered gets neither them nor the switch that would send it there."""
     env = {**BEDROCK, "AWS_SECRET_ACCESS_KEY": "aws", "GOOGLE_APPLICATION_CREDENTIALS": "/g.json"}
-    stay = Stay("root", tmp_path)
+    stay = TurnSandboxRequest("root", tmp_path)
     exposed = fencing.dress(_access(tmp_path, fencing, env), "claude", stay).turn.env
     assert (exposed["AWS_SECRET_ACCESS_KEY"], exposed["AWS_PROFILE"]) == ("aws", "work")
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in exposed
@@ -120,7 +120,7 @@ def test_what_a_cloud_lacks_is_named_before_the_turn(
         **env,
     }.items():
         monkeypatch.setenv(name, value)
-    brokerage = Brokerage(load_config(tmp_path, {}), ManualClock())
+    brokerage = BrokerAccess(load_config(tmp_path, {}), ManualClock())
     turn = Turn("k", "p", None, tmp_path, dict(os.environ))
     with pytest.raises(NotReady, match=missing):
         asyncio.run(brokerage.open(ClaudeBackend(), turn, lambda: None))

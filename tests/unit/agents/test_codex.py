@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.backends.codex import CodexBackend, Reader, is_strict
+from bailiwick.agents.backends.codex import CodexBackend, CodexStream, is_strict
 from bailiwick.agents.port import AgentEvent, Compacted, Said, ToolBegan, ToolEnded, Trouble
-from bailiwick.agents.profiles import Choice, choose_model
+from bailiwick.agents.profiles import CodexProfile, choose_model
 from tests.unit.agents.recordings import cases, hostile_lines, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
 
@@ -47,24 +47,24 @@ def _settings(call: Call) -> dict[str, Any]:
 @pytest.mark.parametrize("row", ROWS, ids=[row["case"] for row in ROWS])
 def test_a_recording_means_what_it_was_found_to_mean(row: dict[str, str]) -> None:
     """Every way to end that was seen: last event, class, thread, use, tools."""
-    assert summary("codex", Reader, row) == row
+    assert summary("codex", CodexStream, row) == row
 
 
 @pytest.mark.parametrize(
     ("model", "default", "choice"),
     [
-        ("local", "", Choice("local", "")),
-        ("openrouter@x/y", "", Choice("openrouter", "x/y")),
-        ("openrouter@", "", Choice("openrouter", "")),
-        ("@slug", "", Choice("", "slug")),
-        ("@slug", "work", Choice("work", "slug")),
-        ("own@slug", "work", Choice("own", "slug")),
-        (None, "work", Choice("work", "")),
-        (None, "", Choice("", "")),
-        ("p@a@b", "", Choice("p", "a@b")),
+        ("local", "", CodexProfile("local", "")),
+        ("openrouter@x/y", "", CodexProfile("openrouter", "x/y")),
+        ("openrouter@", "", CodexProfile("openrouter", "")),
+        ("@slug", "", CodexProfile("", "slug")),
+        ("@slug", "work", CodexProfile("work", "slug")),
+        ("own@slug", "work", CodexProfile("own", "slug")),
+        (None, "work", CodexProfile("work", "")),
+        (None, "", CodexProfile("", "")),
+        ("p@a@b", "", CodexProfile("p", "a@b")),
     ],
 )
-def test_a_model_is_a_profile_and_a_slug(model: str | None, default: str, choice: Choice) -> None:
+def test_a_model_is_a_profile_and_a_slug(model: str | None, default: str, choice: CodexProfile) -> None:
     """A profile that is named wins over the default one."""
     assert choose_model(model, default) == choice
 
@@ -191,14 +191,14 @@ def test_a_tool_without_a_beginning_still_begins_and_ends() -> None:
     """Some items are only shown when they are done."""
     events: list[AgentEvent] = []
     item = {"id": "item_1", "type": "file_change", "status": "completed"}
-    Reader(events.append).see({"type": "item.completed", "item": item})
+    CodexStream(events.append).see({"type": "item.completed", "item": item})
     assert events == [ToolBegan("item_1", "file_change"), ToolEnded("item_1")]
 
 
 def test_thinking_and_plans_are_neither_tools_nor_answers() -> None:
     """Only a tool stops the silence clock."""
     events: list[AgentEvent] = []
-    reader = Reader(events.append)
+    reader = CodexStream(events.append)
     for kind in ("reasoning", "todo_list", "error"):
         reader.see({"type": "item.started", "item": {"id": "i", "type": kind}})
         reader.see({"type": "item.completed", "item": {"id": "i", "type": kind, "text": "hm"}})
@@ -223,6 +223,6 @@ def test_a_check_asks_for_the_version_only() -> None:
 @given(st.lists(hostile_lines("codex"), max_size=8))
 def test_no_line_of_any_shape_breaks_the_reader(lines: list[dict[str, Json]]) -> None:
     """The next version may print anything."""
-    reader = Reader(lambda _event: None)
+    reader = CodexStream(lambda _event: None)
     for line in lines:
         reader.see(line)

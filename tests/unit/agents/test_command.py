@@ -10,7 +10,7 @@ import pytest
 from bailiwick.agents.backends import command
 from bailiwick.agents.backends.command import CommandBackend
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.runtime.kinds import Exit
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
 
@@ -124,7 +124,7 @@ def test_a_check_looks_for_the_program_and_runs_nothing(tmp_path: Path) -> None:
 
 def test_the_template_comes_from_the_settings() -> None:
     """`AGENT_CMD` and the configuration end up there."""
-    assert ask(CommandBackend.for_settings(Settings(command="/bin/sh -c")).check, FakeIo()) == (
+    assert ask(CommandBackend.for_settings(AgentSettings(command="/bin/sh -c")).check, FakeIo()) == (
         True,
         "command: /bin/sh",
     )

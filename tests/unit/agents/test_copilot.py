@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.backends.copilot import CopilotBackend, Reader, session_id
+from bailiwick.agents.backends.copilot import CopilotBackend, CopilotStream, session_id
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, SessionKnown, Trouble, Used
 from tests.unit.agents.recordings import FOLDER, cases, hostile_lines, lines_of, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
@@ -30,7 +30,7 @@ def _call(tmp_path: Path, **fields: Any) -> Call:
 @pytest.mark.parametrize("row", ROWS, ids=[row["case"] for row in ROWS])
 def test_a_recording_means_what_it_was_found_to_mean(row: dict[str, str]) -> None:
     """Every way to end that was seen: last event, class, session, tools."""
-    assert summary("copilot", Reader, row) == row
+    assert summary("copilot", CopilotStream, row) == row
 
 
 def test_the_command_line_of_a_fresh_turn(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_without_a_temporary_directory_the_turn_does_not_begin(tmp_path: Path) -
 def test_the_time_of_a_reset_is_kept_from_the_failed_call() -> None:
     """The final error has lost it."""
     events: list[AgentEvent] = []
-    reader = Reader(events.append)
+    reader = CopilotStream(events.append)
     body = '{"type":"usage_limit_reached","message":"The limit","resets_at":1794784645}'
     reader.see({"type": "model.call_failure", "data": {"statusCode": 429, "errorMessage": body}})
     reader.see({"type": "session.error", "data": {"errorType": "rate_limit", "message": "m", "statusCode": 429}})
@@ -138,7 +138,7 @@ def test_the_time_of_a_reset_is_kept_from_the_failed_call() -> None:
 
 def test_an_interrupted_turn_is_no_answer() -> None:
     """Ended by a signal it may still report success, with what it said before its last tool call."""
-    reader = Reader(lambda _event: None)
+    reader = CopilotStream(lambda _event: None)
     reader.see({"type": "assistant.message", "data": {"content": "Now I run the tests."}})
     reader.see({"type": "abort", "data": {"reason": "user_initiated"}})
     reader.see({"type": "result", "exitCode": 0})
@@ -162,6 +162,6 @@ def test_a_check_asks_for_the_version_only() -> None:
 @given(st.lists(hostile_lines("copilot"), max_size=8))
 def test_no_line_of_any_shape_breaks_the_reader(lines: list[dict[str, Json]]) -> None:
     """The next version may print anything."""
-    reader = Reader(lambda _event: None)
+    reader = CopilotStream(lambda _event: None)
     for line in lines:
         reader.see(line)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.agents.brokerage import Access
+from bailiwick.agents.brokerage import TurnAccess
 from bailiwick.agents.classify import classify
-from bailiwick.agents.fencing import Fencing, Stay
+from bailiwick.agents.fencing import TurnSandbox, TurnSandboxRequest
 from bailiwick.agents.invoke import ended
-from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import Turn
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
@@ -28,7 +28,7 @@ LOOK = "import json, os; print(json.dumps({'env': dict(os.environ)}))"
 
 
 @pytest.fixture
-def fencing(tmp_path: Path) -> Fencing:
+def fencing(tmp_path: Path) -> TurnSandbox:
     """A fence with a state directory of its own."""
     environment = Environment(
         {"BAILIWICK_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
@@ -36,10 +36,10 @@ def fencing(tmp_path: Path) -> Fencing:
     config = load_config(tmp_path, {}, environment=environment)
     fence: Sandboxes = asyncio.run(open_fence(config, attended=True, environment=environment))
     need("sandbox")
-    return Fencing(fence, config.paths.make_state(), config.paths.cache)
+    return TurnSandbox(fence, config.paths.make_state(), config.paths.cache)
 
 
-def asked(tmp_path: Path, fencing: Fencing, *, exposed: bool = False) -> Access:
+def asked(tmp_path: Path, fencing: TurnSandbox, *, exposed: bool = False) -> TurnAccess:
     """A turn of somebody whose environment is full of secrets, in a workspace of its run."""
     workspace = fencing.state / "workspaces" / "run"
     workspace.mkdir(parents=True, exist_ok=True)
@@ -48,16 +48,16 @@ def asked(tmp_path: Path, fencing: Fencing, *, exposed: bool = False) -> Access:
         "CLAUDE_CODE_MESSAGING_TOKEN": "outer", "CLAUDE_CODE_SESSION_ID": "outer", "CLAUDE_CODE_SSE_PORT": "9",
         "GITHUB_TOKEN": "gh", "CLAUDE_CODE_EFFORT": "high", "BAILIWICK_RUN": "run", "BAILIWICK_WORKFLOW_DIR": "/pins",
     }  # fmt: skip
-    return Access(Turn(key="k", prompt="p", model=None, cwd=workspace, env=env), "claude", exposed=exposed)
+    return TurnAccess(Turn(key="k", prompt="p", model=None, cwd=workspace, env=env), "claude", exposed=exposed)
 
 
-def run(fencing: Fencing, access: Access, stay: Stay, *argv: str) -> tuple[Exit, str, Turn]:
+def run(fencing: TurnSandbox, access: TurnAccess, stay: TurnSandboxRequest, *argv: str) -> tuple[Exit, str, Turn]:
     """Run a program of a turn behind the fence; how it ended, what it printed, the turn as seen from inside."""
 
     async def main() -> tuple[Exit, str, Turn]:
         lines: list[bytes] = []
         dressed = fencing.dress(access, "claude", stay)
-        with Launcher(Clocks(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
+        with Launcher(TurnTimeouts(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
             async with fencing.around(dressed, stay, (), None) as (seen, room):
                 launcher.enter(room)
                 end = await launcher.spawn(argv, seen.env, seen.cwd, b"", lines.append)
@@ -66,10 +66,10 @@ def run(fencing: Fencing, access: Access, stay: Stay, *argv: str) -> tuple[Exit,
     return asyncio.run(main())
 
 
-def test_none_of_the_operators_secrets_is_inside(fencing: Fencing, tmp_path: Path) -> None:
+def test_none_of_the_operators_secrets_is_inside(fencing: TurnSandbox, tmp_path: Path) -> None:
     """What is not there can't be smuggled out; what a CLI is told by its own variables is carried in."""
     access = asked(tmp_path, fencing)
-    end, text, _ = run(fencing, access, Stay("root", access.turn.cwd), "python3", "-I", "-c", LOOK)
+    end, text, _ = run(fencing, access, TurnSandboxRequest("root", access.turn.cwd), "python3", "-I", "-c", LOOK)
     env = json.loads(text)["env"]
     assert end.code == 0
     assert {"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "BAILIWICK_WORKFLOW_DIR"}.isdisjoint(env)
@@ -78,26 +78,26 @@ def test_none_of_the_operators_secrets_is_inside(fencing: Fencing, tmp_path: Pat
     assert env["HOME"] == str(fencing.state / "homes" / "root")
 
 
-def test_an_exposed_credential_is_carried_in_and_no_other(fencing: Fencing, tmp_path: Path) -> None:
+def test_an_exposed_credential_is_carried_in_and_no_other(fencing: TurnSandbox, tmp_path: Path) -> None:
     """The operator has allowed exactly that."""
     access = asked(tmp_path, fencing, exposed=True)
-    dressed = fencing.dress(access, "claude", Stay("root", access.turn.cwd))
+    dressed = fencing.dress(access, "claude", TurnSandboxRequest("root", access.turn.cwd))
     assert dressed.turn.env["ANTHROPIC_API_KEY"] == "sk-real"
     assert "AWS_SECRET_ACCESS_KEY" not in dressed.turn.env
     assert "api.anthropic.com" in dressed.turn.options["hosts"]
 
 
-def test_the_home_stays_for_the_next_turn_and_the_temporary_files_go(fencing: Fencing, tmp_path: Path) -> None:
+def test_the_home_stays_for_the_next_turn_and_the_temporary_files_go(fencing: TurnSandbox, tmp_path: Path) -> None:
     """A session can only be resumed where it was kept."""
     access = asked(tmp_path, fencing)
-    stay = Stay("root", access.turn.cwd)
+    stay = TurnSandboxRequest("root", access.turn.cwd)
     run(fencing, access, stay, "sh", "-c", "echo kept > $HOME/session; echo gone > $TMPDIR/file")
     end, text, _ = run(fencing, access, stay, "sh", "-c", "cat $HOME/session; ls $TMPDIR")
     assert (end.code, text) == (0, "kept")
     assert not list(fencing.fence.scratch.glob("turn-*"))
 
 
-def test_a_persons_own_directory_is_theirs_again_after_the_turn(fencing: Fencing, tmp_path: Path) -> None:
+def test_a_persons_own_directory_is_theirs_again_after_the_turn(fencing: TurnSandbox, tmp_path: Path) -> None:
     """As root the sandbox's user owns it for a while: nobody should find their files owned by a stranger."""
     access = asked(tmp_path, fencing)
     mine = tmp_path / "mine"
@@ -105,17 +105,22 @@ def test_a_persons_own_directory_is_theirs_again_after_the_turn(fencing: Fencing
     (mine / "old").write_text("old")
     access = replace(access, turn=replace(access.turn, cwd=mine))
     end, _, _ = run(
-        fencing, access, Stay("root", fencing.state / "workspaces" / "run"), "sh", "-c", "echo > new; cat old"
+        fencing,
+        access,
+        TurnSandboxRequest("root", fencing.state / "workspaces" / "run"),
+        "sh",
+        "-c",
+        "echo > new; cat old",
     )
     assert end.code == 0
     assert {path.name: path.stat().st_uid for path in mine.iterdir()} == {"old": os.geteuid(), "new": os.geteuid()}
 
 
-def test_a_missing_program_is_an_error_of_the_start(fencing: Fencing, tmp_path: Path) -> None:
+def test_a_missing_program_is_an_error_of_the_start(fencing: TurnSandbox, tmp_path: Path) -> None:
     """The ladder tells a program that is not there from an agent that failed."""
     access = asked(tmp_path, fencing)
     with pytest.raises(FileNotFoundError):
-        run(fencing, access, Stay("root", access.turn.cwd), "no-such-program")
+        run(fencing, access, TurnSandboxRequest("root", access.turn.cwd), "no-such-program")
 
 
 BOMB = "mkdir -p $HOME/b; for i in 1 2 3 4 5 6 7 8 9; do dd if=/dev/zero of=$1 bs=1M count=2 status=none; sleep 9; done"
@@ -123,7 +128,7 @@ BOMB = "mkdir -p $HOME/b; for i in 1 2 3 4 5 6 7 8 9; do dd if=/dev/zero of=$1 b
 
 @pytest.mark.parametrize("where", ["$HOME/b/$i", "$PWD/$i", "$TMPDIR/$i"])
 def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
-    where: str, fencing: Fencing, tmp_path: Path
+    where: str, fencing: TurnSandbox, tmp_path: Path
 ) -> None:
     """Wherever it writes: it is told as the disk and not as a timeout, and the next one finds the space free again."""
     fencing.fence = replace(fencing.fence, limits=SandboxLimits(disk=1_500_000))
@@ -132,8 +137,10 @@ def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
     shown: list[str] = []
 
     async def main() -> Exit:
-        with Launcher(Clocks(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
-            stay = Stay("root", access.turn.cwd, show=shown.append, over=lambda why: launcher.end("disk", why))
+        with Launcher(TurnTimeouts(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
+            stay = TurnSandboxRequest(
+                "root", access.turn.cwd, show=shown.append, over=lambda why: launcher.end("disk", why)
+            )
             dressed = fencing.dress(access, "claude", stay)
             async with fencing.around(dressed, stay, (), None) as (seen, room):
                 launcher.enter(room)
@@ -152,7 +159,7 @@ def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
     assert {path.name for path in access.turn.cwd.iterdir()} == {"before", "work"}
 
 
-def test_a_persons_own_directory_is_not_cleared(fencing: Fencing, tmp_path: Path) -> None:
+def test_a_persons_own_directory_is_not_cleared(fencing: TurnSandbox, tmp_path: Path) -> None:
     """What lies there may be theirs: they are told, and nothing of it is removed."""
     fencing.fence = replace(fencing.fence, limits=SandboxLimits(disk=1_500_000))
     access = asked(tmp_path, fencing)
@@ -162,13 +169,13 @@ def test_a_persons_own_directory_is_not_cleared(fencing: Fencing, tmp_path: Path
     told: list[str] = []
 
     async def main() -> None:
-        with Launcher(Clocks(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
+        with Launcher(TurnTimeouts(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
 
             def over(why: str) -> None:
                 told.append(why)
                 launcher.end("disk", why)
 
-            stay = Stay("root", fencing.state / "workspaces" / "run", over=over)
+            stay = TurnSandboxRequest("root", fencing.state / "workspaces" / "run", over=over)
             dressed = fencing.dress(access, "claude", stay)
             async with fencing.around(dressed, stay, (), None) as (seen, room):
                 launcher.enter(room)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bailiwick.agents import launch
-from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import AgentEvent, ToolBegan, ToolEnded
-from bailiwick.agents.streams import CUT, Bounds
+from bailiwick.agents.streams import CUT, OutputBounds
 from bailiwick.runtime import children, proc
 from tests.memory import peak_memory
 
 if TYPE_CHECKING:
     from bailiwick.runtime.kinds import Exit
 
-PATIENT = Clocks(60.0, 60.0)
+PATIENT = TurnTimeouts(60.0, 60.0)
 HANG = "import os, signal; os.write(1, b'ready\\n'); signal.pause()"
 OnLine = Callable[[bytes], None]
 MIB = 1 << 20
@@ -37,9 +37,9 @@ def _run(
     argv: tuple[str, ...],
     cwd: Path,
     *,
-    clocks: Clocks = PATIENT,
+    clocks: TurnTimeouts = PATIENT,
     stdin: bytes = b"",
-    bounds: Bounds | None = None,
+    bounds: OutputBounds | None = None,
     on_line: Callable[[Launcher, bytes], None] = lambda _launcher, _line: None,
 ) -> Exit:
     """Run a program; `on_line` may use the launcher and the event that cancels it."""
@@ -95,7 +95,7 @@ def test_it_runs_in_its_own_session(tmp_path: Path) -> None:
 
 def test_silence_ends_a_program(tmp_path: Path) -> None:
     """An agent that hangs must not hang the run."""
-    end = _run(_python(HANG), tmp_path, clocks=Clocks(0.3, None))
+    end = _run(_python(HANG), tmp_path, clocks=TurnTimeouts(0.3, None))
     assert (end.why, end.timed_out, end.code) == ("silence", True, -15)
 
 
@@ -105,7 +105,7 @@ def test_an_open_tool_call_stops_the_silence_clock(tmp_path: Path) -> None:
     def on_line(launcher: Launcher, _line: bytes) -> None:
         launcher.watching(lambda _event: None)(ToolBegan("t", "Bash"))
 
-    assert _run(_python(HANG), tmp_path, clocks=Clocks(0.1, 0.8), on_line=on_line).why == "total"
+    assert _run(_python(HANG), tmp_path, clocks=TurnTimeouts(0.1, 0.8), on_line=on_line).why == "total"
 
 
 def test_the_silence_clock_runs_again_after_the_tool(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_silence_clock_runs_again_after_the_tool(tmp_path: Path) -> None:
         emit(ToolBegan("t", "Bash"))
         emit(ToolEnded("t"))
 
-    assert _run(_python(HANG), tmp_path, clocks=Clocks(0.1, 60.0), on_line=on_line).why == "silence"
+    assert _run(_python(HANG), tmp_path, clocks=TurnTimeouts(0.1, 60.0), on_line=on_line).why == "silence"
 
 
 def test_events_pass_through_the_watch() -> None:
@@ -139,19 +139,19 @@ def test_events_pass_through_the_watch() -> None:
 )
 def test_noise_is_no_sign_of_life(tmp_path: Path, script: str) -> None:
     """An event is a line; a retry loop that complains for hours is as dead as a silent one."""
-    assert _run(("sh", "-c", script), tmp_path, clocks=Clocks(0.3, 60.0)).why == "silence"
+    assert _run(("sh", "-c", script), tmp_path, clocks=TurnTimeouts(0.3, 60.0)).why == "silence"
 
 
 def test_the_total_clock_ends_a_program_that_talks(tmp_path: Path) -> None:
     """However busy it is."""
-    assert _run(("yes",), tmp_path, clocks=Clocks(60.0, 0.3)).why == "total"
+    assert _run(("yes",), tmp_path, clocks=TurnTimeouts(60.0, 0.3)).why == "total"
 
 
 def test_the_total_is_that_of_the_turn_not_of_each_program(tmp_path: Path) -> None:
     """A compaction before the question uses up the same time."""
 
     async def go() -> Exit:
-        with Launcher(Clocks(None, 3600.0), asyncio.Event()) as launcher:
+        with Launcher(TurnTimeouts(None, 3600.0), asyncio.Event()) as launcher:
             await launcher.spawn(("true",), _env(), tmp_path, b"", lambda _line: None)
             assert launcher._deadline is not None
             launcher._deadline -= 3600.0  # the first one took an hour
@@ -199,7 +199,7 @@ def test_nobody_is_left_not_even_the_deaf_and_the_hidden(tmp_path: Path, monkeyp
     end = _run(
         _python(code),
         tmp_path,
-        clocks=Clocks(0.3, None),
+        clocks=TurnTimeouts(0.3, None),
         on_line=lambda _launcher, line: pids.extend(map(int, line.split())),
     )
     assert end.code == -9
@@ -283,7 +283,9 @@ def test_lines_are_bounded_and_bytes_stay_bytes(tmp_path: Path) -> None:
     """Broken UTF-8 is for whoever reads the line to judge."""
     said: list[bytes] = []
     script = r"printf 'short\n\377\376\n'; head -c 100 /dev/zero | tr '\0' x; printf '\nlast'"
-    _run(("sh", "-c", script), tmp_path, bounds=Bounds(line=10), on_line=lambda _launcher, line: said.append(line))
+    _run(
+        ("sh", "-c", script), tmp_path, bounds=OutputBounds(line=10), on_line=lambda _launcher, line: said.append(line)
+    )
     assert said == [b"short", b"\xff\xfe", b"x" * 10 + CUT, b"last"]
 
 
@@ -303,7 +305,7 @@ def _peak_of(flood: str, size: int, cwd: Path) -> tuple[Exit, list[bytes], int]:
 
     script = FLOODS[flood].format(size=size, line="x" * 100_000) + "; printf '\\nanswer\\n'"
     with peak_memory() as peak:
-        end = _run(("bash", "-c", script), cwd, clocks=Clocks(600.0, 600.0), on_line=on_line)
+        end = _run(("bash", "-c", script), cwd, clocks=TurnTimeouts(600.0, 600.0), on_line=on_line)
     return end, said, peak.bytes
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bailiwick.agents.backends.codex import CodexBackend
-from bailiwick.agents.brokerage import Access, Brokerage
+from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
 from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles, read_profiles
 from bailiwick.clock import ManualClock
@@ -47,16 +47,16 @@ def _env(home: Path, **more: str) -> dict[str, str]:
     return {"HOME": str(home.parent), "PATH": "/usr/bin:/bin", **more}
 
 
-def _open(tmp_path: Path, env: Mapping[str, str], model: str | None) -> Access:
+def _open(tmp_path: Path, env: Mapping[str, str], model: str | None) -> TurnAccess:
     """How a turn reaches its model when exactly these variables are set."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME", "CODEX_PROFILE"):
             patch.delenv(name, raising=False)
         for name, value in {"BAILIWICK_HOME": str(tmp_path / "bw"), **env}.items():
             patch.setenv(name, value)
-        brokerage = Brokerage(load_config(tmp_path, {}), ManualClock())
+        brokerage = BrokerAccess(load_config(tmp_path, {}), ManualClock())
 
-        async def go() -> Access:
+        async def go() -> TurnAccess:
             try:
                 turn = Turn("key", "hello", model, tmp_path, dict(env), max_usd=1.0)
                 return await brokerage.open(CodexBackend(), turn, lambda: None)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bailiwick.agents import registry
-from bailiwick.agents.settings import Choice, Settings
+from bailiwick.agents.settings import AgentSettings, ModelChoice
 from bailiwick.engine.graph import Work
 from bailiwick.errors import UsageError
 
 if TYPE_CHECKING:
     from bailiwick.ids import Json
 
-SETTINGS = Settings(backend="claude", power={"claude": {"high": "opus", "low": "haiku"}, "codex": {"high": "big"}})
+SETTINGS = AgentSettings(backend="claude", power={"claude": {"high": "opus", "low": "haiku"}, "codex": {"high": "big"}})
 
 
 def _node(**spec: Json) -> Work:
@@ -25,17 +25,17 @@ def _node(**spec: Json) -> Work:
 @pytest.mark.parametrize(
     ("spec", "choice"),
     [
-        ({}, Choice("claude", (None,))),
-        ({"backend": "codex"}, Choice("codex", (None,))),
-        ({"model": "opus"}, Choice("claude", ("opus",))),
-        ({"models": ["a", "b"]}, Choice("claude", ("a", "b"))),
-        ({"power": "low"}, Choice("claude", ("haiku",))),
-        ({"power": "high", "backend": "codex"}, Choice("codex", ("big",))),
-        ({"power": "medium"}, Choice("claude", (None,))),
-        ({"power": "low", "model": "opus"}, Choice("claude", ("opus",))),
+        ({}, ModelChoice("claude", (None,))),
+        ({"backend": "codex"}, ModelChoice("codex", (None,))),
+        ({"model": "opus"}, ModelChoice("claude", ("opus",))),
+        ({"models": ["a", "b"]}, ModelChoice("claude", ("a", "b"))),
+        ({"power": "low"}, ModelChoice("claude", ("haiku",))),
+        ({"power": "high", "backend": "codex"}, ModelChoice("codex", ("big",))),
+        ({"power": "medium"}, ModelChoice("claude", (None,))),
+        ({"power": "low", "model": "opus"}, ModelChoice("claude", ("opus",))),
     ],
 )
-def test_a_nodes_own_word_comes_first(spec: dict[str, Json], choice: Choice) -> None:
+def test_a_nodes_own_word_comes_first(spec: dict[str, Json], choice: ModelChoice) -> None:
     """Pin, chain, tier, default: in this order."""
     assert SETTINGS.choose(_node(**spec)) == choice
 
@@ -57,11 +57,11 @@ def test_the_ladder_of_a_node_knows_its_chain_and_its_money() -> None:
 def test_a_backend_outside_the_allowed_ones_is_refused() -> None:
     """An organisation's list is a limit, not a preference."""
     with pytest.raises(UsageError, match="not among the allowed"):
-        registry.find("command", Settings(allowed=("claude",)))
+        registry.find("command", AgentSettings(allowed=("claude",)))
 
 
 @pytest.mark.parametrize("name", sorted(registry.TABLE))
 def test_every_backend_of_the_table_can_be_made(name: str) -> None:
     """A wrong entry would show only when somebody asks for it."""
-    settings = Settings(command="true", endpoints={"openai": {"url": "http://127.0.0.1:9/v1"}})
+    settings = AgentSettings(command="true", endpoints={"openai": {"url": "http://127.0.0.1:9/v1"}})
     assert registry.find(name, settings).name == name

@@ -13,7 +13,7 @@ import pytest
 from bailiwick.agents.backends.simulate import SimulateBackend
 from bailiwick.agents.classify import classify
 from bailiwick.agents.extract import Bad, Extracted, extract
-from bailiwick.agents.launch import Clocks, Launcher
+from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import (
     AgentEvent,
     Answered,
@@ -28,7 +28,7 @@ from bailiwick.agents.port import (
     Turn,
     Used,
 )
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import ManualClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.engine.graph import Output
@@ -323,7 +323,7 @@ def test_a_cheat_looks_done_and_is_not(tmp_path: Path, cheat: str, left: dict[st
     assert all(text in found[name] for name, text in left.items())
 
 
-def launched(tmp_path: Path, behaviour: str, clocks: Clocks) -> AgentEvent:
+def launched(tmp_path: Path, behaviour: str, clocks: TurnTimeouts) -> AgentEvent:
     """How a turn ends whose process is real."""
     script = script_of(tmp_path, f"nodes: {{step: [{{{behaviour}: true}}]}}")
     events: list[AgentEvent] = []
@@ -340,12 +340,12 @@ def launched(tmp_path: Path, behaviour: str, clocks: Clocks) -> AgentEvent:
 @pytest.mark.parametrize(
     ("behaviour", "clocks", "why"),
     [
-        ("hang", Clocks(0.2, 60.0), "silence"),
-        ("hang", Clocks(60.0, 0.2), "total"),
-        ("endless", Clocks(60.0, 0.2), "total"),
+        ("hang", TurnTimeouts(0.2, 60.0), "silence"),
+        ("hang", TurnTimeouts(60.0, 0.2), "total"),
+        ("endless", TurnTimeouts(60.0, 0.2), "total"),
     ],
 )
-def test_what_never_ends_is_ended_by_the_clocks(tmp_path: Path, behaviour: str, clocks: Clocks, why: str) -> None:
+def test_what_never_ends_is_ended_by_the_clocks(tmp_path: Path, behaviour: str, clocks: TurnTimeouts, why: str) -> None:
     """They are real processes: what ends them is what would end an agent."""
     event = launched(tmp_path, behaviour, clocks)
     assert isinstance(event, ProcessEnded)
@@ -355,7 +355,7 @@ def test_what_never_ends_is_ended_by_the_clocks(tmp_path: Path, behaviour: str, 
 def test_a_process_that_ignores_the_request_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some agents do not listen while a tool runs."""
     monkeypatch.setattr(children, "GRACE", 0.3)
-    event = launched(tmp_path, "ignore_term", Clocks(60.0, 0.3))
+    event = launched(tmp_path, "ignore_term", TurnTimeouts(60.0, 0.3))
     assert isinstance(event, ProcessEnded)
     assert (event.code, event.why) == (-signal.SIGKILL, "total")
 
@@ -364,10 +364,10 @@ def test_the_settings_bring_the_script(tmp_path: Path) -> None:
     """`--simulate SCRIPT` is all a person types."""
     path = tmp_path / "script.yaml"
     path.write_text("nodes: {}")
-    ok, words = asyncio.run(SimulateBackend.for_settings(Settings(script=path)).check({}, FakeIo()))
+    ok, words = asyncio.run(SimulateBackend.for_settings(AgentSettings(script=path)).check({}, FakeIo()))
     assert ok
     assert words.endswith(str(path))
-    assert "every declared output" in asyncio.run(SimulateBackend.for_settings(Settings()).check({}, FakeIo()))[1]
+    assert "every declared output" in asyncio.run(SimulateBackend.for_settings(AgentSettings()).check({}, FakeIo()))[1]
 
 
 def test_events_carry_plain_json(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.simulation import FIELDS, Behaviour, Script, Step
+from bailiwick.agents.simulation import FIELDS, Behaviour, Script, ScriptedAttempt
 from bailiwick.errors import InputInvalid
 from tests.unit.agents.asking import script_of
 from tests.unit.docs.pages import ROOT, blocks
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def test_the_same_place_always_behaves_the_same(seed: int, key: str, attempt: int) -> None:
     """A resumed run must not throw the dice again."""
     choices = tuple((1.0, Behaviour(say=(word,))) for word in "abc")
-    scripts = [Script(seed=seed, nodes={"step": ((Step(choices),),)}) for _ in range(2)]
+    scripts = [Script(seed=seed, nodes={"step": ((ScriptedAttempt(choices),),)}) for _ in range(2)]
     first, again = (script.behaviour("step", 1, attempt, key) for script in scripts)
     assert first == again
     assert first in [behaviour for _, behaviour in choices]

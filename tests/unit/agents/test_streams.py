@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bailiwick.agents.streams import (
     CUT,
-    Bounds,
-    Lines,
+    LineSplitter,
+    OutputBounds,
     as_object,
     at,
     count_at,
@@ -22,9 +22,9 @@ from bailiwick.agents.streams import (
 )
 
 
-def _split(chunks: list[bytes], bounds: Bounds | None = None) -> list[bytes]:
+def _split(chunks: list[bytes], bounds: OutputBounds | None = None) -> list[bytes]:
     seen: list[bytes] = []
-    lines = Lines(seen.append, bounds)
+    lines = LineSplitter(seen.append, bounds)
     for chunk in chunks:
         lines.feed(chunk)
     lines.close()
@@ -46,18 +46,20 @@ def test_no_line_is_longer_than_the_bound_and_a_cut_one_says_so(chunks: list[byt
     whole = b"".join(chunks).split(b"\n")
     if whole[-1] == b"":
         whole.pop()
-    assert _split(chunks, Bounds(line=bound)) == [w if len(w) <= bound else w[:bound] + CUT for w in whole]
+    assert _split(chunks, OutputBounds(line=bound)) == [w if len(w) <= bound else w[:bound] + CUT for w in whole]
 
 
 def test_it_is_told_how_many_lines_ended() -> None:
     """A line is a sign of life; half of one is not."""
-    lines = Lines(lambda _line: None)
+    lines = LineSplitter(lambda _line: None)
     assert [lines.feed(data) for data in (b"a", b"b\nc", b"\n\nd\n", b"")] == [0, 1, 3, 0]
 
 
-@pytest.mark.parametrize("bounds", [Bounds(total=10, last=3), Bounds(lines=5, last=3)], ids=["bytes", "lines"])
+@pytest.mark.parametrize(
+    "bounds", [OutputBounds(total=10, last=3), OutputBounds(lines=5, last=3)], ids=["bytes", "lines"]
+)
 @pytest.mark.parametrize("at_once", [1, 7, 200])
-def test_past_the_total_the_newest_lines_come_at_the_end(bounds: Bounds, at_once: int) -> None:
+def test_past_the_total_the_newest_lines_come_at_the_end(bounds: OutputBounds, at_once: int) -> None:
     """An answer stands last: whoever printed too much before it is still heard."""
     first = b"0\n1\n2\n3\n4\n"
     flood = b"".join(b"%d\n" % number for number in range(5, 100))
@@ -68,7 +70,7 @@ def test_past_the_total_the_newest_lines_come_at_the_end(bounds: Bounds, at_once
 def test_past_the_total_no_more_is_held_than_one_line_may_have() -> None:
     """Sixty-four lines of the longest kind would be a gigabyte."""
     chunks = [b"x" * 10 + b"\n", *(b"%d" % number * 8 + b"\n" for number in range(10))]
-    assert _split(chunks, Bounds(line=20, total=5, last=64)) == [b"8" * 8, b"9" * 8]
+    assert _split(chunks, OutputBounds(line=20, total=5, last=64)) == [b"8" * 8, b"9" * 8]
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,9 @@ def upstream(config: Config) -> object:
 
 def broker(config: Config) -> Any:
     """Who pays for turns."""
-    from bailiwick.agents.brokerage import Brokerage
+    from bailiwick.agents.brokerage import BrokerAccess
 
-    return Brokerage(config, CLOCK)
+    return BrokerAccess(config, CLOCK)
 
 
 def credential(config: Config) -> object:

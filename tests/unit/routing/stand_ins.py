@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bailiwick.agents.asking import Scene, Told
+from bailiwick.agents.asking import TurnContext, TurnResult
 from bailiwick.agents.port import Answered, Backend, Capabilities, Emit, Turn, TurnIo
-from bailiwick.agents.record import Ledgered
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.record import TurnUsage
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import ManualClock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail
@@ -28,35 +28,35 @@ SMALL, LARGE, CLAUDE, JUDGE = "ollama/small", "ollama/large", "claude-sonnet-4-6
 ENDPOINTS: Mapping[str, Json] = {"openai": {"url": "http://127.0.0.1:9"}}
 """A place in the house of which nobody can tell what is loaded: no test here may reach a network."""
 
-Answering = Callable[[Turn, Scene], Awaitable[Told]]
-Step = Told | Answering
+Answering = Callable[[Turn, TurnContext], Awaitable[TurnResult]]
+Step = TurnResult | Answering
 
 
-def says(value: Json, *, usd: float | None = None, session: str | None = None, cumulative: bool = False) -> Told:
+def says(value: Json, *, usd: float | None = None, session: str | None = None, cumulative: bool = False) -> TurnResult:
     """An answer: a text, or a value as JSON."""
     text = value if isinstance(value, str) else json.dumps(value)
-    return Told(Answered(text), None, Ledgered(100, 10, 0, usd, cumulative=cumulative), (), session)
+    return TurnResult(Answered(text), None, TurnUsage(100, 10, 0, usd, cumulative=cumulative), (), session)
 
 
-def passes(message: str = "done", **more: Json) -> Told:
+def passes(message: str = "done", **more: Json) -> TurnResult:
     """A good result."""
     return says({"status": "pass", "message": message, **more})
 
 
-def verdict(*, accept: bool, feedback: str = "") -> Told:
+def verdict(*, accept: bool, feedback: str = "") -> TurnResult:
     """A verifier's word."""
     return says({"accept": accept, "feedback": feedback}, usd=0.002)
 
 
-def fails(kind: str, message: str = "", **detail: Json) -> Told:
+def fails(kind: str, message: str = "", **detail: Json) -> TurnResult:
     """A turn that failed."""
-    return Told(None, Failure(kind, message or f"it was {kind}", Detail(**detail).to_json()))
+    return TurnResult(None, Failure(kind, message or f"it was {kind}", Detail(**detail).to_json()))
 
 
-async def hangs(turn: Turn, scene: Scene) -> Told:
+async def hangs(turn: Turn, scene: TurnContext) -> TurnResult:
     """Give no answer until the turn is cancelled."""
     await scene.cancel.wait()
-    return Told(None, Failure("cancelled", "cancelled"), Ledgered(7, 0, 0, 0.25, cancelled=True))
+    return TurnResult(None, Failure("cancelled", "cancelled"), TurnUsage(7, 0, 0, 0.25, cancelled=True))
 
 
 class Puppet:
@@ -79,19 +79,19 @@ class Puppet:
 class ScriptedDesk:
     """Answers each model by its own list of steps, the last of them again and again; a verifier by its name."""
 
-    def __init__(self, script: Mapping[str, Sequence[Step]], settings: Settings | None = None) -> None:
-        self.settings = settings or Settings(endpoints=ENDPOINTS)
+    def __init__(self, script: Mapping[str, Sequence[Step]], settings: AgentSettings | None = None) -> None:
+        self.settings = settings or AgentSettings(endpoints=ENDPOINTS)
         self.script = {name: list(steps) for name, steps in script.items()}
         self.turns: list[Turn] = []
 
     def backend(self, name: str, script: Json = None) -> Backend:
         return Puppet(name)
 
-    async def ask(self, backend: Backend, turn: Turn, scene: Scene) -> Told:
+    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
         self.turns.append(turn)
         steps = self.script[turn.model or backend.name]
         step = steps.pop(0) if len(steps) > 1 else steps[0]
-        return step if isinstance(step, Told) else await step(turn, scene)
+        return step if isinstance(step, TurnResult) else await step(turn, scene)
 
     @property
     def asked(self) -> list[str]:
@@ -166,7 +166,7 @@ def models(*chain: str, verifier: str = JUDGE, **given: Json) -> Models:
 
 @asynccontextmanager
 async def routed(
-    folder: Path, script: Mapping[str, Sequence[Step]], said: Models, settings: Settings | None = None
+    folder: Path, script: Mapping[str, Sequence[Step]], said: Models, settings: AgentSettings | None = None
 ) -> AsyncIterator[Stage]:
     """A router on a store of its own; pauses are noted and take no time but the clock's."""
     world = World(folder)
@@ -196,7 +196,7 @@ def play(
     script: Mapping[str, Sequence[Step]],
     act: Callable[[Stage], Awaitable[Outcome]],
     said: Models | None = None,
-    settings: Settings | None = None,
+    settings: AgentSettings | None = None,
 ) -> tuple[Outcome, Stage]:
     """Do something with a router and give what came of it."""
 

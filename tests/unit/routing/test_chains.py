@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.routing.chains import candidate_of, cli_name, compose
 from bailiwick.routing.model import Candidate, Chain
 from bailiwick.routing.models_file import Models, SkillModels
 
-PLAIN = Settings()
+PLAIN = AgentSettings()
 MODELS = Models(
     verifier="claude-sonnet-4-6",
     default_chain=("ollama/phi4", "claude-opus-4-6"),
@@ -30,7 +30,9 @@ def names(chain: Chain) -> list[str]:
     return [candidate.model for candidate in chain.candidates]
 
 
-def refused(models: Models, model: str | None = None, *, local: bool = False, settings: Settings = PLAIN) -> UsageError:
+def refused(
+    models: Models, model: str | None = None, *, local: bool = False, settings: AgentSettings = PLAIN
+) -> UsageError:
     """The error that a chain for `review` is refused with."""
     with pytest.raises(UsageError) as caught:
         compose(models, "review", model, local_only=local, settings=settings)
@@ -70,7 +72,7 @@ def test_a_name_that_a_cli_claims_runs_by_it_and_any_other_is_local(
 
 def test_where_agents_are_simulated_no_model_is_real() -> None:
     """A rehearsal that reaches a server, or a vendor, is none."""
-    chain = compose(MODELS, "review", None, settings=Settings(backend="simulate"))
+    chain = compose(MODELS, "review", None, settings=AgentSettings(backend="simulate"))
     judge = chain.verifier
     assert judge is not None
     assert {candidate.backend for candidate in (*chain.candidates, judge)} == {"simulate"}
@@ -140,7 +142,7 @@ def test_what_local_only_cannot_keep_is_refused(models: Models, model: str | Non
 
 def test_a_chain_may_only_hold_what_the_policy_allows() -> None:
     """The organisation's list binds models.yaml as it binds workflows."""
-    only_local = Settings(allowed=("openai",))
+    only_local = AgentSettings(allowed=("openai",))
     chain = compose(Models(default_chain=("ollama/a", "claude-a")), "x", None, settings=only_local)
     assert (names(chain), chain.why) == (
         ["ollama/a"],
@@ -148,8 +150,8 @@ def test_a_chain_may_only_hold_what_the_policy_allows() -> None:
     )
     assert refused(MODELS, settings=only_local).what.startswith("the verifier 'claude-sonnet-4-6'")
     assert refused(MODELS, "claude-a", settings=only_local).code == "BW285"
-    assert refused(MODELS, settings=Settings(allowed_models=("none",))).code == "BW285"
-    bare = Settings(allowed_models=("phi4", "opus"))
+    assert refused(MODELS, settings=AgentSettings(allowed_models=("none",))).code == "BW285"
+    bare = AgentSettings(allowed_models=("phi4", "opus"))
     assert names(compose(Models(default_chain=("ollama/phi4", "claude/opus")), "x", None, settings=bare)) == [
         "ollama/phi4",
         "claude/opus",
@@ -202,7 +204,7 @@ def test_local_only_never_lets_a_cloud_model_through(
         skills={"s": SkillModels(chain, local_only=where == "skill")},
     )
     try:
-        found = compose(models, "s", model, local_only=where == "call", settings=Settings(endpoints=endpoints))
+        found = compose(models, "s", model, local_only=where == "call", settings=AgentSettings(endpoints=endpoints))
     except UsageError as error:
         assert error.hint  # noqa: PT017 - a refusal is one of two right answers
         return
@@ -213,7 +215,7 @@ def test_local_only_never_lets_a_cloud_model_through(
 
 def test_a_model_without_a_price_is_left_out_where_that_is_refused() -> None:
     """Unknown is not zero: what leaves the house and nobody can price is not asked; what stays in it is free."""
-    refusing = Settings(unknown_cost="refuse")
+    refusing = AgentSettings(unknown_cost="refuse")
     models = Models(default_chain=("ollama/phi4", "claude-never-heard-of", "claude-sonnet-4-6"))
     chain = compose(models, "review", None, settings=refusing)
     assert [one.model for one in chain.candidates] == ["ollama/phi4", "claude-sonnet-4-6"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.agents.asking import Told
+from bailiwick.agents.asking import TurnResult
 from bailiwick.agents.http import CONNECTION_REFUSED
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.routing.endpoints import Place
 from bailiwick.routing.model import Checked, Outcome
@@ -32,7 +32,7 @@ from tests.unit.routing.stand_ins import (
 
 CHAIN = models(SMALL, LARGE, CLAUDE)
 GOOD = verdict(accept=True)
-PAID = Settings(endpoints=ENDPOINTS, policy=RetryPolicy(reserve_usd=1.0))
+PAID = AgentSettings(endpoints=ENDPOINTS, policy=RetryPolicy(reserve_usd=1.0))
 
 
 def test_the_cheapest_model_whose_output_holds_answers(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_every_reject_reaches_the_next_tier_and_errors_don_t(tmp_path: Path) -> 
     ],
     ids=["unreachable", "429", "cap", "timeout", "auth", "unparseable", "invalid", "gave up"],
 )
-def test_any_failure_is_one_attempt_and_the_next_tier_runs_at_once(tmp_path: Path, step: Told) -> None:
+def test_any_failure_is_one_attempt_and_the_next_tier_runs_at_once(tmp_path: Path, step: TurnResult) -> None:
     """Every tier but the last gets exactly one call."""
     outcome, stage = play(tmp_path, {"small": [step], CLAUDE: [passes()]}, lambda stage: stage.call(job()),
         models(SMALL, CLAUDE))  # fmt: skip
@@ -138,7 +138,7 @@ def test_files_are_written_by_us_and_a_path_that_is_refused_escalates(tmp_path: 
 @pytest.mark.parametrize(
     "step", [fails("timeout", "30 s passed"), says("I accept"), says({"accept": 1, "feedback": ""})]
 )
-def test_a_verifier_that_gives_no_verdict_escalates(tmp_path: Path, step: Told) -> None:
+def test_a_verifier_that_gives_no_verdict_escalates(tmp_path: Path, step: TurnResult) -> None:
     """Recorded as an escalation with the reason; the next tier is told nothing, for nothing was found wrong."""
     script = {"small": [passes()], CLAUDE: [passes()], JUDGE: [step]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(SMALL, CLAUDE))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.agents.asking import Desk
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.asking import TurnRunner
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
@@ -37,11 +37,11 @@ async def router(
     """A router whose desk asks for real, for at most `total` seconds."""
     clock = SystemClock()
     store = await SqliteStore.open(folder / "bailiwick.db", now=clock.now)
-    settings = Settings(endpoints=endpoints, total=total)
+    settings = AgentSettings(endpoints=endpoints, total=total)
     secret = {name: part.get("token") for name, part in endpoints.items()}
     try:
         yield Router(
-            config=World(folder).load(), store=store, clock=clock, desk=Desk(settings, store, clock),
+            config=World(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
             models=lambda: models, endpoints=Endpoints(endpoints, secret=secret.get),
         )  # fmt: skip
     finally:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.agents.asking import Scene, Told
+from bailiwick.agents.asking import TurnContext, TurnResult
 from bailiwick.agents.port import Turn
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import day
 from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.errors import UsageError
@@ -39,7 +39,7 @@ from tests.unit.routing.stand_ins import (
 
 CHAIN = models(SMALL, LARGE, CLAUDE)
 GOOD = verdict(accept=True)
-PAID = Settings(endpoints=ENDPOINTS, policy=RetryPolicy(reserve_usd=1.0))
+PAID = AgentSettings(endpoints=ENDPOINTS, policy=RetryPolicy(reserve_usd=1.0))
 
 
 def test_a_deadline_gives_the_structured_error_and_leaves_nothing(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_cancelled_call_is_on_record_and_changes_nothing(tmp_path: Path, how: 
     """By the caller's event or by the end of its task: the attempt ends in order, and nothing is brought."""
     bench, asked, cancel = PaperBench(), asyncio.Event(), asyncio.Event()
 
-    async def waits(turn: Turn, scene: Scene) -> Told:
+    async def waits(turn: Turn, scene: TurnContext) -> TurnResult:
         asked.set()
         return await hangs(turn, scene)
 

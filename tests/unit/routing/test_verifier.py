@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from bailiwick.agents.asking import Scene, Told
+from bailiwick.agents.asking import TurnContext, TurnResult
 from bailiwick.agents.port import Answered, Turn
 from bailiwick.clock import ManualClock
 from bailiwick.ids import Json
@@ -74,7 +74,7 @@ class Judge:
     def __init__(self) -> None:
         self.seen: list[Turn] = []
 
-    async def __call__(self, turn: Turn, scene: Scene) -> Told:
+    async def __call__(self, turn: Turn, scene: TurnContext) -> TurnResult:
         self.seen.append(turn)
         mark = re.search(r"carry the mark (\S+)\.", turn.system)
         assert mark
@@ -247,7 +247,7 @@ def test_what_it_took_is_told_with_the_verdict() -> None:
 
 
 @pytest.mark.parametrize("step", [fails("overloaded", "529"), says("I accept"), fails("held", "held back")])
-def test_a_verifier_that_fails_is_told_as_such(step: Told) -> None:
+def test_a_verifier_that_fails_is_told_as_such(step: TurnResult) -> None:
     """Nobody's silence is an accept."""
     opinion, _ = judged(step)
     assert isinstance(opinion.event, Unjudged)

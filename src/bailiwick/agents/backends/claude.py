@@ -29,7 +29,7 @@ from bailiwick.agents.port import (
     Used,
 )
 from bailiwick.agents.programs import Program
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import at, count_at, excerpt, number_at, objects_at, text_at, total_of
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
@@ -63,12 +63,12 @@ class ClaudeBackend:
     )
 
     @classmethod
-    def for_settings(cls, _settings: Settings) -> Self:
+    def for_settings(cls, _settings: AgentSettings) -> Self:
         """This backend; a turn brings all it needs."""
         return cls()
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        reader = Reader(emit)
+        reader = ClaudeStream(emit)
         end = await invoke(self._invocation(turn, turn.prompt, _session_flags(turn)), io, reader.see)
         if isinstance(end, Exit) and reader.outcome is None:
             in_use = _IN_USE.search(last_words(end))
@@ -81,7 +81,7 @@ class ClaudeBackend:
         if not turn.session:
             emit(Compacted(False, "there is no session to make shorter"))
             return
-        reader = Reader(emit)
+        reader = ClaudeStream(emit)
         end = await invoke(self._invocation(turn, "/compact", ("--resume", turn.session)), io, reader.see)
         if isinstance(end, Trouble):
             emit(Compacted(False, end.message))
@@ -152,7 +152,7 @@ def _environment(turn: Turn) -> dict[str, str]:
     return env
 
 
-class Reader:
+class ClaudeStream:
     """Reads the lines of one run; `outcome` is what its result line says."""
 
     def __init__(self, emit: Emit) -> None:

@@ -27,9 +27,9 @@ from bailiwick.agents.port import (
     TurnIo,
     Used,
 )
-from bailiwick.agents.profiles import Choice, choose_model
+from bailiwick.agents.profiles import CodexProfile, choose_model
 from bailiwick.agents.programs import Program
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import as_object, at, count_at, excerpt, text_at
 from bailiwick.ids import Json
 
@@ -59,7 +59,7 @@ class CodexBackend:
     capabilities = Capabilities(resume=True, schema=True, credential="brokered")
 
     @classmethod
-    def for_settings(cls, _settings: Settings) -> Self:
+    def for_settings(cls, _settings: AgentSettings) -> Self:
         """This backend; a turn brings all it needs."""
         return cls()
 
@@ -69,7 +69,7 @@ class CodexBackend:
         if trouble:
             emit(Trouble(trouble, type=SPAWN))
             return
-        reader = Reader(emit)
+        reader = CodexStream(emit)
         try:
             call = Invocation(tuple(_argv(turn, choice, io)), _environment(turn), turn.cwd, turn.prompt)
         except OSError as error:
@@ -88,7 +88,7 @@ def _default_profile(turn: Turn) -> str:
     return text_at(dict(turn.options), "profile") or turn.env.get("CODEX_PROFILE", "")
 
 
-def _unusable(turn: Turn, choice: Choice) -> str:
+def _unusable(turn: Turn, choice: CodexProfile) -> str:
     """What codex would silently do otherwise than asked."""
     if turn.session and not _ID.fullmatch(turn.session):
         return f"'{turn.session}' is no id of a codex thread: codex would begin a new one"
@@ -104,7 +104,7 @@ def _home(env: Mapping[str, str]) -> Path:
     return Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else Path(env.get("HOME", "/")) / ".codex"
 
 
-def _argv(turn: Turn, choice: Choice, io: TurnIo) -> Iterator[str]:
+def _argv(turn: Turn, choice: CodexProfile, io: TurnIo) -> Iterator[str]:
     options = dict(turn.options)
     sandbox = text_at(options, "sandbox")
     yield from (PROGRAM.path(turn.env, text_at(options, "program")), "exec", "--json", "--skip-git-repo-check")
@@ -182,7 +182,7 @@ def _write_schema(turn: Turn, io: TurnIo) -> Path:
     return Path(name)
 
 
-class Reader:
+class CodexStream:
     """Reads the lines of one run. Only `turn.failed` is final: an `error` may be of a request that is tried again."""
 
     def __init__(self, emit: Emit) -> None:

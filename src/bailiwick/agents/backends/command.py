@@ -11,7 +11,7 @@ from typing import Self
 
 from bailiwick.agents.invoke import SPAWN, Invocation, ended, last_words, run
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 
 ANSWER_BOUND = 8 << 20
 """Bytes of output that are kept as the answer; what comes after is read and dropped."""
@@ -28,7 +28,7 @@ class CommandBackend:
         self._template = template
 
     @classmethod
-    def for_settings(cls, settings: Settings) -> Self:
+    def for_settings(cls, settings: AgentSettings) -> Self:
         """The backend for the command that the person set."""
         return cls(settings.command or "")
 

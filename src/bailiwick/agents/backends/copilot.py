@@ -26,7 +26,7 @@ from bailiwick.agents.port import (
     Used,
 )
 from bailiwick.agents.programs import Program
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import as_object, at, count_at, excerpt, number_at, text_at, total_of
 from bailiwick.ids import Json
 
@@ -43,12 +43,12 @@ class CopilotBackend:
     capabilities = Capabilities(resume=True, credential="brokered")
 
     @classmethod
-    def for_settings(cls, _settings: Settings) -> Self:
+    def for_settings(cls, _settings: AgentSettings) -> Self:
         """This backend; a turn brings all it needs."""
         return cls()
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        reader = Reader(emit, turn.session or session_id(turn))
+        reader = CopilotStream(emit, turn.session or session_id(turn))
         try:
             usage = _usage_file(turn, io)
         except OSError as error:
@@ -135,7 +135,7 @@ def _read_usage(path: Path) -> Used | None:
     return Used(taken, given, cached, cumulative=True, model=next(iter(models)) if len(models) == 1 else "")
 
 
-class Reader:
+class CopilotStream:
     """Reads the lines of one run; the `result` line decides between the last message and the last error.
 
     `session` is the id that copilot was told to use: it is known as soon as copilot speaks.

@@ -13,10 +13,10 @@ from bailiwick.agents.extract import without_thinking
 from bailiwick.agents.http import (
     NOT_THERE,
     OVERFLOW,
-    Call,
+    ApiRequest,
     CallFailed,
-    Clocks,
     Endpoint,
+    HttpTimeouts,
     calling,
     malformed,
     object_of,
@@ -25,7 +25,7 @@ from bailiwick.agents.http import (
     with_scheme,
 )
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo, Used
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.ids import Json
 
@@ -33,7 +33,7 @@ BASE_URL = "http://127.0.0.1:11434"
 WINDOW = 16_384
 """Tokens of context where the turn's `num_ctx` says nothing; Ollama's own default is far too small for a task."""
 KEEP_ALIVE = "10m"
-CHECK_CLOCKS = Clocks(silence=10.0, total=10.0)
+CHECK_CLOCKS = HttpTimeouts(silence=10.0, total=10.0)
 _TOO_LONG = ("exceeds the context length", "exceeds the available context size", "longer than the context length")
 _KEPT = range(4, 7)
 """Tokens that a server keeps of the beginning when it cuts a prompt; the rest of half the window is its end."""
@@ -60,7 +60,7 @@ class OllamaBackend:
         self._clock = clock or SystemClock()
 
     @classmethod
-    def for_settings(cls, settings: Settings) -> Self:
+    def for_settings(cls, settings: AgentSettings) -> Self:
         """The backend for the endpoint `ollama`, its window included; without one, for this machine."""
         given = settings.endpoints.get("ollama")
         given = given if isinstance(given, dict) else {}
@@ -75,11 +75,11 @@ class OllamaBackend:
             return
         window = whole_number(turn.options.get("num_ctx")) or self._window
         answer = _Answer(window, len(turn.prompt.encode("utf-8", "replace")))
-        call = Call(
+        call = ApiRequest(
             endpoint,
             endpoint.base_url.rstrip("/") + "/api/chat",
             _body(turn, model, window),
-            clocks=Clocks.of(turn.options),
+            clocks=HttpTimeouts.of(turn.options),
         )
         try:
             async with calling(call) as reply:
@@ -116,7 +116,7 @@ class OllamaBackend:
 
     async def _look(self, path: str) -> dict[str, Json]:
         url = self._endpoint.base_url.rstrip("/") + path
-        async with calling(Call(self._endpoint, url, clocks=CHECK_CLOCKS)) as reply:
+        async with calling(ApiRequest(self._endpoint, url, clocks=CHECK_CLOCKS)) as reply:
             if reply.status != 200:
                 raise CallFailed(await reply.error(self._clock.now()))
             found = object_of(await reply.body())

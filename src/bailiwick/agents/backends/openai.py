@@ -12,11 +12,11 @@ from typing import Self
 from bailiwick.agents.extract import without_thinking
 from bailiwick.agents.http import (
     NOT_THERE,
-    Call,
+    ApiRequest,
+    ApiResponse,
     CallFailed,
-    Clocks,
     Endpoint,
-    Reply,
+    HttpTimeouts,
     calling,
     malformed,
     object_of,
@@ -25,11 +25,11 @@ from bailiwick.agents.http import (
     with_scheme,
 )
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo, Used
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.ids import Json
 
-CHECK_CLOCKS = Clocks(silence=10.0, total=10.0)
+CHECK_CLOCKS = HttpTimeouts(silence=10.0, total=10.0)
 ENDPOINTS = ("openai", "litellm", "llama-swap")
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "response_format"})
 _DONE = b"[DONE]"
@@ -55,7 +55,7 @@ class OpenaiBackend:
         self._clock = clock or SystemClock()
 
     @classmethod
-    def for_settings(cls, settings: Settings) -> Self:
+    def for_settings(cls, settings: AgentSettings) -> Self:
         """The backend for the first of these endpoints that is configured: openai, litellm, llama-swap."""
         given = (settings.endpoints.get(name) for name in ENDPOINTS)
         url = next((part["url"] for part in given if isinstance(part, dict) and part.get("url")), "")
@@ -69,7 +69,7 @@ class OpenaiBackend:
             emit(Trouble(f"the backend 'openai' needs {lacks}: set it in the configuration", type=NOT_THERE))
             return
         body = self._body(turn, model)
-        call = Call(endpoint, address(endpoint.base_url), body, clocks=Clocks.of(turn.options))
+        call = ApiRequest(endpoint, address(endpoint.base_url), body, clocks=HttpTimeouts.of(turn.options))
         answer = _Answer()
         try:
             async with calling(call) as reply:
@@ -91,7 +91,7 @@ class OpenaiBackend:
             return False, "no base URL is configured"
         url = address(self._endpoint.base_url).removesuffix("/chat/completions") + "/models"
         try:
-            async with calling(Call(self._endpoint, url, clocks=CHECK_CLOCKS)) as reply:
+            async with calling(ApiRequest(self._endpoint, url, clocks=CHECK_CLOCKS)) as reply:
                 if reply.status != 200:
                     return False, f"{self._endpoint.host}: {(await reply.error(self._clock.now())).message}"
                 listed = (object_of(await reply.body()) or {}).get("data")
@@ -115,7 +115,7 @@ class OpenaiBackend:
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return body
 
-    async def _read(self, reply: Reply, answer: _Answer) -> None:
+    async def _read(self, reply: ApiResponse, answer: _Answer) -> None:
         if reply.kind != "text/event-stream":
             whole = object_of(await reply.body())
             if whole is None:

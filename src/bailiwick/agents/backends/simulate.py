@@ -25,7 +25,7 @@ from bailiwick.agents.port import (
     TurnIo,
     Used,
 )
-from bailiwick.agents.settings import Settings
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.simulation import (
     Behaviour,
     Cap,
@@ -69,7 +69,7 @@ class SimulateBackend:
         self._clock = clock or SystemClock()
 
     @classmethod
-    def for_settings(cls, settings: Settings) -> Self:
+    def for_settings(cls, settings: AgentSettings) -> Self:
         """The backend for the script that was given; raises `InputInvalid` where the script has problems."""
         if settings.script is None:
             return cls()

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable
 
 from bailiwick.agents.broker import refusals
-from bailiwick.agents.broker.asked import Asked, read_asked, worst
-from bailiwick.agents.broker.grants import ANSWERS, Grant, Ticket
-from bailiwick.agents.broker.meter import Meter
-from bailiwick.agents.broker.purse import Hold, Wait
-from bailiwick.agents.broker.wire import Refused
+from bailiwick.agents.broker.asked import ModelRequest, read_asked, worst
+from bailiwick.agents.broker.grants import ANSWERS, AdmittedRequest, Grant
+from bailiwick.agents.broker.meter import UsageMeter
+from bailiwick.agents.broker.purse import BudgetHeld, Hold
+from bailiwick.agents.broker.wire import RequestRefused
 from bailiwick.agents.port import Trouble
-from bailiwick.agents.prices import Tokens, context_window
+from bailiwick.agents.prices import TokenCount, context_window
 from bailiwick.engine.failures import FailureKind
 
 QUICK = 256 << 10
@@ -21,8 +21,8 @@ LONG_CONTEXT, LONG_WINDOW = "context-1m", 1_000_000
 """What a client says who may send more than the model's usual window, and how much that is."""
 
 
-async def read(path: str, body: bytes, grant: Grant) -> Asked:
-    """What is asked, if the turn may ask it; raises `Refused`."""
+async def read(path: str, body: bytes, grant: Grant) -> ModelRequest:
+    """What is asked, if the turn may ask it; raises `RequestRefused`."""
     asked = read_asked(path, body) if len(body) < QUICK else await asyncio.to_thread(read_asked, path, body)
     models = grant.rules.models
     if models is not None and not models.allows(asked.model):
@@ -31,27 +31,27 @@ async def read(path: str, body: bytes, grant: Grant) -> Asked:
             "bailiwick config set agents.models.BACKEND.also"
         )
         raise _not_given(grant, words)
-    if path in ANSWERS and not grant.rules.unpriced and grant.price(asked.model, Tokens(1, 1)) is None:
+    if path in ANSWERS and not grant.rules.unpriced and grant.price(asked.model, TokenCount(1, 1)) is None:
         words = f"the price of the model '{asked.model}' is unknown; to ask it all the same, uncounted: "
         raise _not_given(grant, words + "bailiwick config set budget.unknown_cost allow")
     return asked
 
 
-def _not_given(grant: Grant, words: str) -> Refused:
+def _not_given(grant: Grant, words: str) -> RequestRefused:
     """A model that the turn was not given: only the operator can change that, so nothing is tried again."""
     grant.note(Trouble(words[:500], type=str(FailureKind.BILLING), final=False))
-    return Refused(403, "permission_error", words)
+    return RequestRefused(403, "permission_error", words)
 
 
-async def admit(asked: Asked, grant: Grant, beta: str, seconds: float) -> Ticket:
-    """Set aside what a request can cost; it waits while others hold that. Raises `Refused` where it can't be paid."""
+async def admit(asked: ModelRequest, grant: Grant, beta: str, seconds: float) -> AdmittedRequest:
+    """Set aside what a request can cost; it waits while others hold that. Raises `RequestRefused` where it can't be paid."""
     output = asked.output or grant.rules.answer_tokens
     window = context_window(asked.model)
     if window is not None and LONG_CONTEXT in beta:
         window = max(window, LONG_WINDOW)
     prompt = asked.prompt(grant.known, window)
     if prompt is None and grant.limit_usd is not None:
-        raise Refused(400, "invalid_request_error", f"a document can't be counted for the model '{asked.model}'")
+        raise RequestRefused(400, "invalid_request_error", f"a document can't be counted for the model '{asked.model}'")
     prompt = prompt if prompt is not None else asked.text
 
     def cost(tokens: int) -> float:
@@ -63,22 +63,22 @@ async def admit(asked: Asked, grant: Grant, beta: str, seconds: float) -> Ticket
     if grant.upstream.is_vendor:
         sent = sent.telling()
     held = asked.held
-    most = Tokens(
+    most = TokenCount(
         prompt, allowed * asked.choices, 0, prompt if held.writes_cache else 0, prompt if held.writes_hour else 0
     )
-    return Ticket(sent, Meter(grant.price, asked.model, most), hold)
+    return AdmittedRequest(sent, UsageMeter(grant.price, asked.model, most), hold)
 
 
-async def _held(asked: Asked, grant: Grant, costs: tuple[float, float], seconds: float) -> Hold:
+async def _held(asked: ModelRequest, grant: Grant, costs: tuple[float, float], seconds: float) -> Hold:
     full, least = costs
     try:
         hold = await grant.purse.take(full, least, seconds)
-    except Wait:
+    except BudgetHeld:
         words = "other requests of this turn hold what is left of its budget; ask again when they are answered"
-        raise Refused(429, "rate_limit_error", words) from None
+        raise RequestRefused(429, "rate_limit_error", words) from None
     if hold is None:
         grant.stop()
-        raise Refused(400, refusals.BUDGET, refusals.budget_words(grant.limit_usd, least, grant.purse.left))
+        raise RequestRefused(400, refusals.BUDGET, refusals.budget_words(grant.limit_usd, least, grant.purse.left))
     return hold
 
 

@@ -22,7 +22,7 @@ from bailiwick.agents.broker.content import (
     own_tools,
 )
 from bailiwick.agents.broker.wire import bad_request
-from bailiwick.agents.prices import Price, Tokens
+from bailiwick.agents.prices import Price, TokenCount
 from bailiwick.ids import Json
 from bailiwick.strict_json import finite_number, is_deep, refuse_constant, unique_keys
 
@@ -51,7 +51,7 @@ _GOVERNING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """One request. `output` is the limit that it names for each of `choices` answers; None where it names none."""
 
     path: str
@@ -77,14 +77,14 @@ class Asked:
         most = min(self.text, known.most(self))
         return most if window is None else min(most, window)
 
-    def limited(self, output: int) -> Asked:
+    def limited(self, output: int) -> ModelRequest:
         """The same with at most so many tokens in each answer."""
         if self.output == output:
             return self
         names = [name for name in LIMITS[self.path] if self.said.get(name) is not None] or [LIMITS[self.path][-1]]
         return replace(self, said={**self.said, **dict.fromkeys(names, output)}, output=output, changed=True)
 
-    def telling(self) -> Asked:
+    def telling(self) -> ModelRequest:
         """The same, asking for the count at the end of a stream of chat completions."""
         if self.path != "/v1/chat/completions" or self.said.get("stream") is not True:
             return self
@@ -105,13 +105,13 @@ class Known:
 
     _requests: list[tuple[str, str, bytes, int]] = field(default_factory=list, repr=False)
 
-    def learn(self, asked: Asked, tokens: int) -> None:
+    def learn(self, asked: ModelRequest, tokens: int) -> None:
         """The prompt of a request had so many tokens."""
         if asked.held.documents or len(asked.body) > KEPT_BYTES:
             return
         self._requests = [*self._requests[1 - KEPT :], (asked.path, asked.model, asked.body, tokens)]
 
-    def most(self, asked: Asked) -> int:
+    def most(self, asked: ModelRequest) -> int:
         """Tokens of a prompt at most, by its differences to earlier ones; every image counts as a new one."""
         images = asked.held.images * IMAGE_TOKENS.get(asked.path, OTHER_IMAGE_TOKENS)
         bounds = [
@@ -139,7 +139,7 @@ def _shared(most: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def read_asked(path: str, body: bytes) -> Asked:
+def read_asked(path: str, body: bytes) -> ModelRequest:
     """Read a request's body; raises `Refused` for what could be read in two ways, or costs what nobody can say."""
     said = _object(body)
     _check_names(said)
@@ -148,7 +148,7 @@ def read_asked(path: str, body: bytes) -> Asked:
         raise bad_request("the request names no model: set the field model to its name")
     check_options(said)
     held = look_at(said)
-    asked = Asked(path, model, body, said, held)
+    asked = ModelRequest(path, model, body, said, held)
     if path not in LIMITS:
         return asked
     tools = own_tools(said)
@@ -207,9 +207,9 @@ def _thinking(said: Mapping[str, Json]) -> int:
     return _whole(thinking, "budget_tokens", MOST_TOKENS) or 0
 
 
-def worst(price: Price, asked: Asked, prompt: int, output: int) -> float | None:
+def worst(price: Price, asked: ModelRequest, prompt: int, output: int) -> float | None:
     """Dollars of a request at most: a prompt that is written to a cache is dearer than one that is read."""
-    tokens = Tokens(prompt, output * asked.choices)
+    tokens = TokenCount(prompt, output * asked.choices)
     ways = [tokens]
     if asked.held.writes_cache:
         ways.append(replace(tokens, written=prompt))

@@ -10,11 +10,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from bailiwick.agents.broker.grants import Upstream
-from bailiwick.agents.broker.wire import MAX_HEAD, Broken, Refused, head_of, parse_response, read_head
+from bailiwick.agents.broker.wire import MAX_HEAD, PeerBroken, RequestRefused, head_of, parse_response, read_head
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Connection:
     """Both directions of a connection."""
 
     reader: asyncio.StreamReader
@@ -36,13 +36,13 @@ class Dialer:
 
     _trusted: dict[Path | None, ssl.SSLContext] = field(default_factory=dict)
 
-    async def open(self, upstream: Upstream) -> Line:
-        """A connection; raises `OSError` or `Broken`."""
+    async def open(self, upstream: Upstream) -> Connection:
+        """A connection; raises `OSError` or `PeerBroken`."""
         trusted = self._trust(upstream.ca_file) if upstream.is_secure else None
         if upstream.proxy and trusted is not None:
             return await _through_proxy(upstream, upstream.proxy, trusted)
         name = upstream.host if trusted is not None else None
-        return Line(
+        return Connection(
             *await asyncio.open_connection(
                 upstream.host, upstream.port, ssl=trusted, server_hostname=name, limit=MAX_HEAD
             )
@@ -57,11 +57,11 @@ class Dialer:
         return self._trusted[ca_file]
 
 
-async def _through_proxy(upstream: Upstream, proxy: str, trusted: ssl.SSLContext) -> Line:
+async def _through_proxy(upstream: Upstream, proxy: str, trusted: ssl.SSLContext) -> Connection:
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     if not parts.hostname:
-        raise Broken("the address of the proxy can't be read")
-    line = Line(*await asyncio.open_connection(parts.hostname, parts.port or 3128, limit=MAX_HEAD))
+        raise PeerBroken("the address of the proxy can't be read")
+    line = Connection(*await asyncio.open_connection(parts.hostname, parts.port or 3128, limit=MAX_HEAD))
     host = f"[{upstream.host}]" if ":" in upstream.host else upstream.host
     target = f"{host}:{upstream.port}"
     fields = [("host", target)]
@@ -72,11 +72,11 @@ async def _through_proxy(upstream: Upstream, proxy: str, trusted: ssl.SSLContext
         await line.send(head_of(f"CONNECT {target} HTTP/1.1", fields))
         head = await read_head(line.reader)
         if head is None or parse_response(head).status != 200:
-            raise Broken("the proxy does not let us through")
+            raise PeerBroken("the proxy does not let us through")
         await line.writer.start_tls(trusted, server_hostname=upstream.host)
-    except Refused:
+    except RequestRefused:
         line.drop()
-        raise Broken("the proxy's answer is no HTTP") from None
+        raise PeerBroken("the proxy's answer is no HTTP") from None
     except BaseException:
         line.drop()
         raise

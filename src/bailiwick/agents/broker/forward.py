@@ -11,20 +11,20 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from bailiwick.agents.broker import admission, refusals
-from bailiwick.agents.broker.asked import Asked
-from bailiwick.agents.broker.dial import Dialer, Line
+from bailiwick.agents.broker.asked import ModelRequest
+from bailiwick.agents.broker.dial import Connection, Dialer
 from bailiwick.agents.broker.events import Events, data_of
-from bailiwick.agents.broker.grants import ANSWERS, Charge, Grant, Ticket
+from bailiwick.agents.broker.grants import ANSWERS, AdmittedRequest, Charge, Grant
 from bailiwick.agents.broker.intake import Intake, Left
 from bailiwick.agents.broker.limits import limits_of
-from bailiwick.agents.broker.meter import Meter
+from bailiwick.agents.broker.meter import UsageMeter
 from bailiwick.agents.broker.wire import (
     LAST_CHUNK,
     PIECE,
-    Broken,
-    Refused,
-    Request,
-    Response,
+    PeerBroken,
+    RequestHead,
+    RequestRefused,
+    ResponseHead,
     chunk,
     head_of,
     parse_response,
@@ -66,24 +66,24 @@ class BrokeOff(Exception):
 class Exchange:
     """One request and its answer. `path` is the model path it asks for."""
 
-    request: Request
+    request: RequestHead
     path: str
-    client: Line
+    client: Connection
     grant: Grant
     patience: Patience
     clock: Clock
     began: bool = False
     _intake: Intake = field(init=False)
-    _ticket: Ticket | None = field(default=None, init=False)
+    _ticket: AdmittedRequest | None = field(default=None, init=False)
     _body: bytes = field(default=b"", init=False, repr=False)
-    _upstream: Line | None = field(default=None, init=False)
+    _upstream: Connection | None = field(default=None, init=False)
     _charge: Charge = field(default="nothing", init=False)
 
     def __post_init__(self) -> None:
         self._intake = Intake(self.client, self.grant, self.patience.body)
 
     async def run(self, dialer: Dialer) -> None:
-        """Carry it out; raises `Refused` only while nothing was answered yet, later the connection is dropped."""
+        """Carry it out; raises `RequestRefused` only while nothing was answered yet, later the connection is dropped."""
         try:
             await self._carry_out(dialer)
         except Left:
@@ -91,7 +91,7 @@ class Exchange:
                 self._charge = "in full"  # nobody sees what is still said
         except BrokeOff:
             pass
-        except Refused:
+        except RequestRefused:
             if not self.began:
                 raise
         finally:
@@ -111,14 +111,14 @@ class Exchange:
         if self._upstream is not None:
             await self._both_ways(self._upstream)
 
-    async def _admit(self, asked: Asked) -> None:
+    async def _admit(self, asked: ModelRequest) -> None:
         """Set aside what a request can cost."""
         beta = ",".join(self.request.fields.all("anthropic-beta"))
         self._ticket = await admission.admit(asked, self.grant, beta, self.patience.turn)
         self._body = self._ticket.asked.sent()
 
     @property
-    def _meter(self) -> Meter | None:
+    def _meter(self) -> UsageMeter | None:
         return None if self._ticket is None else self._ticket.meter
 
     async def _open(self, dialer: Dialer) -> None:
@@ -127,16 +127,16 @@ class Exchange:
                 self._upstream = await dialer.open(self.grant.upstream)
         except TimeoutError:
             raise self._unreachable("no connection in time") from None
-        except (OSError, Broken) as error:
+        except (OSError, PeerBroken) as error:
             raise self._unreachable(str(error) or type(error).__name__) from None
 
-    def _unreachable(self, why: str) -> Refused:
+    def _unreachable(self, why: str) -> RequestRefused:
         """The upstream is at fault: a fact of the grant, and an answer that says so."""
         words = f"{self.grant.upstream.authority} can't be reached: {why}"[:500]
         self.grant.note(Trouble(words, type=UNREACHABLE, final=False))
-        return Refused(502, UNREACHABLE, words)
+        return RequestRefused(502, UNREACHABLE, words)
 
-    async def _both_ways(self, upstream: Line) -> None:
+    async def _both_ways(self, upstream: Connection) -> None:
         asking = asyncio.create_task(self._ask(upstream))
         answering = asyncio.create_task(self._answer(upstream))
         both = {asking, answering}
@@ -150,7 +150,7 @@ class Exchange:
                 task.cancel()
             await asyncio.gather(*both, return_exceptions=True)
 
-    async def _ask(self, upstream: Line) -> None:
+    async def _ask(self, upstream: Connection) -> None:
         """Send the request; then watch whether the client still wants the answer."""
         try:
             await upstream.send(self._head())
@@ -175,13 +175,13 @@ class Exchange:
         target = upstream.target(self.path) + self.request.query
         return head_of(f"{self.request.method} {target} HTTP/1.1", fields)
 
-    async def _answer(self, upstream: Line) -> None:
+    async def _answer(self, upstream: Connection) -> None:
         """Pass the answer on."""
         try:
             response = await self._read_head(upstream)
         except TimeoutError:
             raise self._unreachable("no answer in time") from None
-        except (Broken, OSError) as error:
+        except (PeerBroken, OSError) as error:
             self._charge = "nothing"
             raise self._unreachable(str(error) or "no answer") from None
         self._charge = "nothing" if response.status >= 300 else "in full"
@@ -196,7 +196,7 @@ class Exchange:
         self._charge = "nothing" if response.status >= 300 else "as said"
         try:
             await self._pass_on(response, upstream)
-        except (Broken, OSError, TimeoutError) as error:
+        except (PeerBroken, OSError, TimeoutError) as error:
             why = str(error) or "nothing more came"
             self._broke_off(f"the answer of {self.grant.upstream.authority} broke off: {why}"[:500])
             raise BrokeOff from None
@@ -206,26 +206,26 @@ class Exchange:
         told = self._meter.trouble if self._meter is not None else None
         self.grant.note(told or Trouble(words, type=UNREACHABLE, final=False))
 
-    async def _read_head(self, upstream: Line) -> Response:
+    async def _read_head(self, upstream: Connection) -> ResponseHead:
         while True:
             async with asyncio.timeout(self.patience.answer):
                 try:
                     head = await read_head(upstream.reader)
-                except Refused:
-                    raise Broken("its header is larger than is ever read") from None
+                except RequestRefused:
+                    raise PeerBroken("its header is larger than is ever read") from None
             if head is None:
-                raise Broken("it closed the connection without an answer")
+                raise PeerBroken("it closed the connection without an answer")
             response = parse_response(head)
             if response.status >= 200:
                 return response
             if response.status == 101:
-                raise Broken("it changes the protocol, which was not asked for")
+                raise PeerBroken("it changes the protocol, which was not asked for")
 
-    def _hides_its_count(self, response: Response) -> bool:
+    def _hides_its_count(self, response: ResponseHead) -> bool:
         coding = response.fields.get("content-encoding", "identity").lower()
         return coding != "identity" and self._meter is not None and self.grant.limit_usd is not None
 
-    async def _begin(self, response: Response) -> None:
+    async def _begin(self, response: ResponseHead) -> None:
         fields = response.fields.without(_THEIRS)
         fields.append(("connection", "close"))
         if self._keeps_length(response):
@@ -235,11 +235,11 @@ class Exchange:
         self.began = True
         await self._intake.tell(head_of(status_line(response.status), fields))
 
-    def _keeps_length(self, response: Response) -> bool:
+    def _keeps_length(self, response: ResponseHead) -> bool:
         """Whether the body goes through unchanged: an event may be put at the end of a stream, so not that."""
         return response.length is not None and response.length >= 0 and not _streams(response)
 
-    async def _pass_on(self, response: Response, upstream: Line) -> None:
+    async def _pass_on(self, response: ResponseHead, upstream: Connection) -> None:
         keeps = self._keeps_length(response)
         if _streams(response) and response.status < 300:
             await self._pass_events(response, upstream)
@@ -249,7 +249,7 @@ class Exchange:
         if not keeps:
             await self._intake.tell(LAST_CHUNK)
 
-    async def _pass_whole(self, response: Response, upstream: Line, *, plain: bool) -> bytes | None:
+    async def _pass_whole(self, response: ResponseHead, upstream: Connection, *, plain: bool) -> bytes | None:
         """Pass a body on as it is, and keep a copy unless it is too large."""
         kept, size, most = bytearray(), 0, MAX_ERROR if response.status >= 400 else MAX_WHOLE
         try:
@@ -258,19 +258,19 @@ class Exchange:
                 if len(kept) <= most:
                     kept += data
                 await self._intake.tell(data if plain else chunk(data))
-        except (Broken, OSError, TimeoutError):
+        except (PeerBroken, OSError, TimeoutError):
             self._pass_over(response, size)
             raise
         if len(kept) > most:
             self._pass_over(response, size)
         return None if len(kept) > most else bytes(kept)
 
-    def _pass_over(self, response: Response, size: int) -> None:
+    def _pass_over(self, response: ResponseHead, size: int) -> None:
         """An answer that is not read counts by its size."""
         if self._meter is not None and response.status < 300:
             self._meter.pass_over(size)
 
-    def _judge_whole(self, response: Response, kept: bytes | None) -> None:
+    def _judge_whole(self, response: ResponseHead, kept: bytes | None) -> None:
         if self._meter is None:
             return  # a count or a list that is refused says nothing about the next answer
         if response.status >= 400:
@@ -285,14 +285,14 @@ class Exchange:
             self._pass_over(response, len(kept))
         self._judge(self._meter)
 
-    def _judge(self, meter: Meter) -> None:
+    def _judge(self, meter: UsageMeter) -> None:
         """An answer came to its end: with an error in it, or well."""
         if meter.trouble is not None:
             self.grant.note(meter.trouble)
         else:
             self.grant.went_well()
 
-    async def _pass_events(self, response: Response, upstream: Line) -> None:
+    async def _pass_events(self, response: ResponseHead, upstream: Connection) -> None:
         events = Events()
         async for data in self._pieces(response, upstream):
             ready = bytearray()
@@ -331,7 +331,7 @@ class Exchange:
         await self._intake.tell(chunk(ready + (b"" if is_between else b"\n\n") + last))
         self.grant.stop()
 
-    async def _pieces(self, response: Response, upstream: Line) -> AsyncIterator[bytes]:
+    async def _pieces(self, response: ResponseHead, upstream: Connection) -> AsyncIterator[bytes]:
         async with aclosing(pieces(upstream.reader, response.length, lenient=True)) as body:
             while True:
                 async with asyncio.timeout(self.patience.answer):
@@ -341,5 +341,5 @@ class Exchange:
                 yield data
 
 
-def _streams(response: Response) -> bool:
+def _streams(response: ResponseHead) -> bool:
     return response.fields.get("content-type").partition(";")[0].strip().lower() == "text/event-stream"

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from bailiwick.agents.broker.asked import Asked, Known
-from bailiwick.agents.broker.meter import Meter
+from bailiwick.agents.broker.asked import Known, ModelRequest
+from bailiwick.agents.broker.meter import UsageMeter
 from bailiwick.agents.broker.models import ModelList
 from bailiwick.agents.broker.purse import Hold, Purse
 from bailiwick.agents.port import AgentEvent, LimitSeen, Trouble, Used
-from bailiwick.agents.prices import Price, Tokens
+from bailiwick.agents.prices import Price, TokenCount
 from bailiwick.errors import UsageError
 
 MODEL_PATHS: Mapping[str, str] = {
@@ -103,7 +103,7 @@ class Upstream:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GrantRules:
     """What a turn may ask: which models (None: every one), and whether one without a known price.
 
     `answer_tokens` is the limit of an answer whose request names none.
@@ -118,11 +118,11 @@ class Rules:
 class Counted:
     """What the answers of one model used together: the dollars are all there is only where `all_priced`."""
 
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: TokenCount = field(default_factory=TokenCount)
     usd: float = 0.0
     all_priced: bool = True
 
-    def add(self, tokens: Tokens, usd: float | None) -> None:
+    def add(self, tokens: TokenCount, usd: float | None) -> None:
         """Take the count of an answer that is over."""
         self.tokens += tokens
         self.usd += usd or 0.0
@@ -135,11 +135,11 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class AdmittedRequest:
     """A request that was admitted: what is sent, what counts its answer, what is set aside for it."""
 
-    asked: Asked
-    meter: Meter
+    asked: ModelRequest
+    meter: UsageMeter
     hold: Hold
 
 
@@ -153,7 +153,7 @@ class Grant:
     upstream: Upstream
     purse: Purse
     price: Price = field(repr=False)
-    rules: Rules = field(default_factory=Rules, repr=False)
+    rules: GrantRules = field(default_factory=GrantRules, repr=False)
     on_budget: Callable[[], None] | None = field(default=None, repr=False)
     why: Literal["budget"] | None = None
     is_revoked: bool = False
@@ -174,7 +174,7 @@ class Grant:
         """Whether nothing more may be asked."""
         return self.why == "budget" or self.purse.is_empty
 
-    def end(self, ticket: Ticket, charge: Charge) -> None:
+    def end(self, ticket: AdmittedRequest, charge: Charge) -> None:
         """A request is over: pay for it, and learn what the vendor counted."""
         meter = ticket.meter
         if charge == "nothing":

@@ -8,9 +8,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bailiwick.agents.broker.dial import Line
+from bailiwick.agents.broker.dial import Connection
 from bailiwick.agents.broker.grants import Grant
-from bailiwick.agents.broker.wire import MAX_BODY, Broken, Refused, Request, bad_request, pieces, too_large
+from bailiwick.agents.broker.wire import (
+    MAX_BODY,
+    PeerBroken,
+    RequestHead,
+    RequestRefused,
+    bad_request,
+    pieces,
+    too_large,
+)
 
 MAX_HELD = 2 * MAX_BODY
 """Bytes of all the requests of a turn that are held at once."""
@@ -27,16 +35,18 @@ class Left(Exception):
 class Intake:
     """One client of a turn. `release` what was taken when it is no longer needed."""
 
-    client: Line
+    client: Connection
     grant: Grant
     seconds: float
     _held: int = 0
 
-    async def take(self, request: Request) -> bytes:
+    async def take(self, request: RequestHead) -> bytes:
         """The whole body; a client that stops in the middle is not waited for."""
         coding = request.fields.get("content-encoding", "identity").lower()
         if coding != "identity":
-            raise Refused(415, "invalid_request_error", "a compressed request can't be counted: send it as it is")
+            raise RequestRefused(
+                415, "invalid_request_error", "a compressed request can't be counted: send it as it is"
+            )
         if request.length != 0 and request.fields.get("expect").lower() == "100-continue":
             await self.tell(CONTINUE)
         body = bytearray()
@@ -51,10 +61,10 @@ class Intake:
             async with asyncio.timeout(self.seconds):
                 return await anext(parts, None)
         except TimeoutError:
-            raise Refused(408, "timeout", "the request's body did not come in time") from None
+            raise RequestRefused(408, "timeout", "the request's body did not come in time") from None
         except ConnectionError:
             raise Left from None
-        except Broken as error:
+        except PeerBroken as error:
             raise (Left() if self.client.reader.at_eof() else bad_request(str(error))) from None
 
     def _count(self, size: int) -> None:
@@ -63,7 +73,9 @@ class Intake:
         if self._held > MAX_BODY:
             raise too_large()
         if self.grant.bodies > MAX_HELD:
-            raise Refused(429, "rate_limit_error", f"more than {MAX_HELD >> 20} MiB are asked at once: ask one by one")
+            raise RequestRefused(
+                429, "rate_limit_error", f"more than {MAX_HELD >> 20} MiB are asked at once: ask one by one"
+            )
 
     def release(self) -> None:
         """The body is no longer needed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bailiwick.agents.broker.wire import Fields
+from bailiwick.agents.broker.wire import HeaderFields
 from bailiwick.agents.port import LimitSeen
 from bailiwick.agents.resets import parse_retry_after
 
@@ -23,13 +23,13 @@ _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,18})?")
 _KEPT = 64
 
 
-def limits_of(fields: Fields, status: int, now: float) -> list[LimitSeen]:
+def limits_of(fields: HeaderFields, status: int, now: float) -> list[LimitSeen]:
     """Every limit that an answer's header tells of."""
     seen = [*_unified(fields, now), *_rates(fields, now), *_codex(fields, status, now)]
     return seen[:_KEPT]
 
 
-def _unified(fields: Fields, now: float) -> Iterator[LimitSeen]:
+def _unified(fields: HeaderFields, now: float) -> Iterator[LimitSeen]:
     prefix = "anthropic-ratelimit-unified"
     stops = fields.get(f"{prefix}-status") == "rejected"
     windows = _named(fields, _UNIFIED)
@@ -44,7 +44,7 @@ def _unified(fields: Fields, now: float) -> Iterator[LimitSeen]:
         yield LimitSeen(True, _NAMES.get(claim, claim), None, _moment(fields.get(f"{prefix}-reset"), now))
 
 
-def _rates(fields: Fields, now: float) -> Iterator[LimitSeen]:
+def _rates(fields: HeaderFields, now: float) -> Iterator[LimitSeen]:
     for what in _named(fields, _RATE):
         head = f"anthropic-ratelimit-{what}"
         yield from _rate(fields, what, (f"{head}-limit", f"{head}-remaining", f"{head}-reset"), now)
@@ -53,7 +53,7 @@ def _rates(fields: Fields, now: float) -> Iterator[LimitSeen]:
         yield from _rate(fields, what, names, now)
 
 
-def _rate(fields: Fields, what: str, names: tuple[str, str, str], now: float) -> Iterator[LimitSeen]:
+def _rate(fields: HeaderFields, what: str, names: tuple[str, str, str], now: float) -> Iterator[LimitSeen]:
     most, left = (_number(fields.get(name)) for name in names[:2])
     used = None if not most or left is None else max(0.0, 1 - left / most)
     resets_at = _moment(fields.get(names[2]), now)
@@ -61,7 +61,7 @@ def _rate(fields: Fields, what: str, names: tuple[str, str, str], now: float) ->
         yield LimitSeen(False, what.replace("-", "_"), used, resets_at)
 
 
-def _codex(fields: Fields, status: int, now: float) -> Iterator[LimitSeen]:
+def _codex(fields: HeaderFields, status: int, now: float) -> Iterator[LimitSeen]:
     for name in _named(fields, _CODEX):
         head = f"x-codex-{name}"
         minutes = fields.get(f"{head}-window-minutes")
@@ -76,7 +76,7 @@ def _codex(fields: Fields, status: int, now: float) -> Iterator[LimitSeen]:
         )
 
 
-def _named(fields: Fields, pattern: re.Pattern[str]) -> list[str]:
+def _named(fields: HeaderFields, pattern: re.Pattern[str]) -> list[str]:
     """What the fields of a family are about, each once."""
     found = (pattern.fullmatch(name) for name, _ in fields.pairs)
     return list(dict.fromkeys(each[1] for each in found if each))

@@ -10,21 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bailiwick.agents.port import Trouble
-from bailiwick.agents.prices import Price, Tokens
+from bailiwick.agents.prices import Price, TokenCount
 from bailiwick.agents.streams import at, count_at, objects_at, text_at
 from bailiwick.ids import Json
 
 BYTES_PER_TOKEN = 4
 CHARGED_BYTES = 2
 """Bytes that are charged as a token where the vendor counted none: words and code have more of them."""
-_ONE = Tokens(1, 1)
+_ONE = TokenCount(1, 1)
 _DELTAS = ("text", "thinking", "partial_json")
 _SAID = ("content", "reasoning_content", "reasoning", "refusal")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 @dataclass(slots=True)
-class Meter:
+class UsageMeter:
     """One answer.
 
     `model` is the one that was asked, and then the one that answers; `most` are the tokens that were set aside.
@@ -32,8 +32,8 @@ class Meter:
 
     price: Price
     model: str = ""
-    most: Tokens = field(default_factory=Tokens)
-    told: Tokens | None = None
+    most: TokenCount = field(default_factory=TokenCount)
+    told: TokenCount | None = None
     complete: bool = False
     began: bool = False
     trouble: Trouble | None = None
@@ -119,7 +119,7 @@ class Meter:
         """Whether it is surely longer than it was allowed to be; one that is complete is paid for anyway."""
         return not self.complete and self.estimate > self.most.output
 
-    def charged(self, *, in_full: bool) -> Tokens:
+    def charged(self, *, in_full: bool) -> TokenCount:
         """What is paid for: the vendor's numbers; else the prompt at its most and what was said, rather too high.
 
         `in_full` is for an answer that nobody saw to its end: the vendor may have written all that was allowed.
@@ -128,11 +128,11 @@ class Meter:
             return self.told
         said = -(-(self._said + self._unread) // CHARGED_BYTES)
         output = self.most.output if in_full else max(min(said, self.most.output), self._said // BYTES_PER_TOKEN)
-        prompt = self.told or Tokens(self.most.input, 0, 0, self.most.written, self.most.written_hour)
+        prompt = self.told or TokenCount(self.most.input, 0, 0, self.most.written, self.most.written_hour)
         return prompt.at_least(output)
 
 
-def read_usage(usage: dict[str, Json]) -> Tokens | None:
+def read_usage(usage: dict[str, Json]) -> TokenCount | None:
     """The tokens of a usage object of Anthropic's, of OpenAI's Responses or of chat completions."""
     if "prompt_tokens" in usage:
         taken, given = count_at(usage, "prompt_tokens"), count_at(usage, "completion_tokens")
@@ -147,4 +147,4 @@ def read_usage(usage: dict[str, Json]) -> Tokens | None:
     if not taken or given is None:
         return None  # a prompt without tokens is a count that nobody made
     hour = count_at(usage, "cache_creation", "ephemeral_1h_input_tokens") or 0
-    return Tokens(taken, given, min(cached, taken), written, min(hour, written))
+    return TokenCount(taken, given, min(cached, taken), written, min(hour, written))

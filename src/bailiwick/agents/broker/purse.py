@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 _ROUNDING = 1e-9
 
 
-class Wait(Exception):
+class BudgetHeld(Exception):
     """What is left is held by other requests of the turn, and they did not end in time."""
 
 
@@ -58,7 +58,7 @@ class Purse:
     async def take(self, full: float, least: float, seconds: float) -> Hold | None:
         """Set aside `full` dollars, or between `least` and that; None where not even that is left, now or later.
 
-        Raises `Wait` where others hold what is left for more than `seconds`.
+        Raises `BudgetHeld` where others hold what is left for more than `seconds`.
         """
         waiting = _Waiting(full, least, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
@@ -85,7 +85,7 @@ class Purse:
         self._queue.remove(waiting)
         if waiting.least > self.left + _ROUNDING:
             self._serve()
-            raise Wait
+            raise BudgetHeld
         hold = self._hold(min(waiting.full, self.left))
         self._serve()
         return hold

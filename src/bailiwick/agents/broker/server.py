@@ -9,11 +9,19 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bailiwick.agents.broker import refusals
-from bailiwick.agents.broker.dial import Dialer, Line
+from bailiwick.agents.broker.dial import Connection, Dialer
 from bailiwick.agents.broker.forward import Exchange, Patience
-from bailiwick.agents.broker.grants import ANSWERS, MODEL_PATHS, Grant, Rules, Upstream
+from bailiwick.agents.broker.grants import ANSWERS, MODEL_PATHS, Grant, GrantRules, Upstream
 from bailiwick.agents.broker.purse import Purse
-from bailiwick.agents.broker.wire import MAX_HEAD, Broken, Refused, Request, bad_request, parse_request, read_head
+from bailiwick.agents.broker.wire import (
+    MAX_HEAD,
+    PeerBroken,
+    RequestHead,
+    RequestRefused,
+    bad_request,
+    parse_request,
+    read_head,
+)
 from bailiwick.agents.prices import Price
 from bailiwick.agents.prices import price as table_price
 from bailiwick.clock import Clock, SystemClock
@@ -67,14 +75,16 @@ class Broker:
         *,
         limit_usd: float | None = None,
         price: Price = table_price,
-        rules: Rules | None = None,
+        rules: GrantRules | None = None,
         on_budget: Callable[[], None] | None = None,
     ) -> Grant:
         """Rights for one turn, until they are revoked. `on_budget` is called once, when the budget ends the turn."""
         if not self._base_url:
             raise InternalBug("a grant was asked for before the broker was started")
         token = f"bw-turn-{secrets.token_urlsafe(32)}"
-        grant = Grant(turn_key, self._base_url, token, upstream, Purse(limit_usd), price, rules or Rules(), on_budget)
+        grant = Grant(
+            turn_key, self._base_url, token, upstream, Purse(limit_usd), price, rules or GrantRules(), on_budget
+        )
         self._grants[digest(token)] = grant
         return grant
 
@@ -101,7 +111,7 @@ class Broker:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        client = Line(reader, writer)
+        client = Connection(reader, writer)
         if task is None or len(self._open) >= MAX_OPEN:
             client.drop()
             return
@@ -109,13 +119,13 @@ class Broker:
         try:
             await self._answer(client, task)
             await _part(client, self._patience.body)
-        except (asyncio.CancelledError, ConnectionError, Broken):
+        except (asyncio.CancelledError, ConnectionError, PeerBroken):
             pass  # revoked, closed, or nobody is there any more
         finally:
             self._open.discard(task)
             client.drop()
 
-    async def _answer(self, client: Line, task: asyncio.Task[None]) -> None:
+    async def _answer(self, client: Connection, task: asyncio.Task[None]) -> None:
         path = ""
         try:
             request = await self._read(client)
@@ -125,33 +135,33 @@ class Broker:
             _check_host(request, client)
             grant = self._find(request)
             _check_right(request, path, grant)
-        except Refused as refused:
+        except RequestRefused as refused:
             await client.send(refusals.refusal(path, refused.status, refused.kind, str(refused)))
             return
         grant.tasks.add(task)
         exchange = Exchange(request, path, client, grant, self._patience, self._clock)
         try:
             await exchange.run(self._dialer)
-        except Refused as refused:
+        except RequestRefused as refused:
             await client.send(refusals.refusal(path, refused.status, refused.kind, str(refused)))
         finally:
             grant.tasks.discard(task)
 
-    async def _read(self, client: Line) -> Request | None:
+    async def _read(self, client: Connection) -> RequestHead | None:
         try:
             async with asyncio.timeout(self._patience.head):
                 head = await read_head(client.reader)
         except TimeoutError:
-            raise Refused(408, "timeout", "the request did not come in time") from None
+            raise RequestRefused(408, "timeout", "the request did not come in time") from None
         return None if head is None else parse_request(head)
 
-    def _find(self, request: Request) -> Grant:
+    def _find(self, request: RequestHead) -> Grant:
         scheme, _, bearer = request.fields.get("authorization").partition(" ")
         offered = [bearer.strip() if scheme.lower() == "bearer" else "", request.fields.get("x-api-key")]
         found = (self._grants.get(digest(token)) for token in offered if token)
         grant = next((grant for grant in found if grant is not None), None)
         if grant is None:
-            raise Refused(401, "authentication_error", "this token is good for no turn that is running")
+            raise RequestRefused(401, "authentication_error", "this token is good for no turn that is running")
         return grant
 
 
@@ -160,27 +170,27 @@ def model_path(path: str) -> str:
     return f"/v1{path}" if f"/v1{path}" in MODEL_PATHS else path
 
 
-def _check_host(request: Request, client: Line) -> None:
+def _check_host(request: RequestHead, client: Connection) -> None:
     """A name that is not ours comes from a page that made its own name point here."""
     _, port, *_ = client.writer.get_extra_info("sockname")
     if request.fields.get("host").lower() not in {f"{name}:{port}" for name in _LOOPBACK}:
         raise bad_request("the Host field does not name this address")
 
 
-def _check_right(request: Request, path: str, grant: Grant) -> None:
+def _check_right(request: RequestHead, path: str, grant: Grant) -> None:
     if path not in grant.upstream.paths or path not in MODEL_PATHS:
-        raise Refused(403, "permission_error", "only a model's own paths are forwarded")
+        raise RequestRefused(403, "permission_error", "only a model's own paths are forwarded")
     if request.method != MODEL_PATHS[path]:
-        raise Refused(405, "method_not_allowed", f"{MODEL_PATHS[path]} is the method of this path")
+        raise RequestRefused(405, "method_not_allowed", f"{MODEL_PATHS[path]} is the method of this path")
     expected = request.fields.get("expect").lower()
     if expected not in ("", "100-continue"):
-        raise Refused(417, "expectation_failed", "nothing but 100-continue can be expected")
+        raise RequestRefused(417, "expectation_failed", "nothing but 100-continue can be expected")
     if path in ANSWERS and grant.is_spent:
         grant.stop()
-        raise Refused(400, refusals.BUDGET, refusals.budget_words(grant.limit_usd))
+        raise RequestRefused(400, refusals.BUDGET, refusals.budget_words(grant.limit_usd))
 
 
-async def _part(client: Line, seconds: float) -> None:
+async def _part(client: Connection, seconds: float) -> None:
     """End a connection so that the answer arrives.
 
     What the client still sends is read for a moment and dropped: unread, it would make the system throw the answer

@@ -28,7 +28,7 @@ _LENIENT_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n]*)?\r\n")
 _LENGTH = re.compile(r"\d{1,15}")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request is not carried out; `status` and `kind` tell the client why."""
 
     def __init__(self, status: int, kind: str, words: str) -> None:
@@ -38,12 +38,12 @@ class Refused(Exception):
         self.words = words
 
 
-class Broken(Exception):
+class PeerBroken(Exception):
     """The other side left, or what it sends is no HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class HeaderFields:
     """Header fields in their order; names are in lower case."""
 
     pairs: tuple[tuple[str, str], ...]
@@ -70,12 +70,12 @@ _HOPS = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestHead:
     """A request up to its body. `length` is the body's; None where it comes in chunks."""
 
     method: str
     target: str
-    fields: Fields
+    fields: HeaderFields
     length: int | None
 
     @property
@@ -90,11 +90,11 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ResponseHead:
     """An answer up to its body. `length` is None in chunks, -1 where the end of the connection ends the body."""
 
     status: int
-    fields: Fields
+    fields: HeaderFields
     length: int | None
 
 
@@ -103,38 +103,38 @@ async def read_head(reader: asyncio.StreamReader) -> bytes | None:
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
-        raise Refused(431, "request_header_fields_too_large", "the header is larger than is ever read") from None
+        raise RequestRefused(431, "request_header_fields_too_large", "the header is larger than is ever read") from None
     except asyncio.IncompleteReadError as cut:
         if cut.partial:
-            raise Broken("the header broke off") from None
+            raise PeerBroken("the header broke off") from None
         return None
 
 
-def parse_request(head: bytes) -> Request:
-    """Read a request's head; raises `Refused`."""
+def parse_request(head: bytes) -> RequestHead:
+    """Read a request's head; raises `RequestRefused`."""
     first, *lines = head.decode("latin-1")[:-4].split("\r\n")
     found = _REQUEST.fullmatch(first)
     if found is None:
         raise bad_request("the request line is malformed, or its target is no path")
     if (found[3], found[4]) != ("1", "1"):
-        raise Refused(505, "http_version_not_supported", "only HTTP/1.1 is spoken here")
+        raise RequestRefused(505, "http_version_not_supported", "only HTTP/1.1 is spoken here")
     fields = _fields(lines)
     if fields is None:
         raise bad_request("a header field is malformed")
     if len(fields.pairs) > MAX_FIELDS:
-        raise Refused(431, "request_header_fields_too_large", f"more than {MAX_FIELDS} header fields")
+        raise RequestRefused(431, "request_header_fields_too_large", f"more than {MAX_FIELDS} header fields")
     for name in ("host", "content-length", "transfer-encoding", "authorization", "x-api-key", "content-type"):
         if len(fields.all(name)) > 1:
             raise bad_request(f"the field {name} is there twice")
-    return Request(found[1], found[2], fields, _request_length(fields))
+    return RequestHead(found[1], found[2], fields, _request_length(fields))
 
 
-def bad_request(words: str) -> Refused:
+def bad_request(words: str) -> RequestRefused:
     """What two readers could read in two ways."""
-    return Refused(400, "invalid_request_error", words)
+    return RequestRefused(400, "invalid_request_error", words)
 
 
-def _request_length(fields: Fields) -> int | None:
+def _request_length(fields: HeaderFields) -> int | None:
     coding, length = fields.get("transfer-encoding"), fields.get("content-length")
     if fields.all("transfer-encoding"):
         if fields.all("content-length"):
@@ -151,43 +151,43 @@ def _request_length(fields: Fields) -> int | None:
     return int(length)
 
 
-def too_large() -> Refused:
+def too_large() -> RequestRefused:
     """More than any model takes."""
-    return Refused(413, "request_too_large", f"the body is larger than {MAX_BODY >> 20} MiB")
+    return RequestRefused(413, "request_too_large", f"the body is larger than {MAX_BODY >> 20} MiB")
 
 
-def parse_response(head: bytes) -> Response:
-    """Read an answer's head; raises `Broken`."""
+def parse_response(head: bytes) -> ResponseHead:
+    """Read an answer's head; raises `PeerBroken`."""
     first, *lines = head.decode("latin-1")[:-4].split("\r\n")
     found, fields = _STATUS.fullmatch(first), _fields(lines)
     if found is None or fields is None:
-        raise Broken("what it sends is no HTTP")
+        raise PeerBroken("what it sends is no HTTP")
     status = int(found[1])
     if status < 200 or status in (204, 304):
-        return Response(status, fields, 0)
+        return ResponseHead(status, fields, 0)
     codings, lengths = fields.all("transfer-encoding"), set(fields.all("content-length"))
     if codings:
         if [coding.lower() for coding in codings] != ["chunked"]:
-            raise Broken("it uses a transfer coding that was not asked for")
-        return Response(status, fields, None)
+            raise PeerBroken("it uses a transfer coding that was not asked for")
+        return ResponseHead(status, fields, None)
     if not lengths:
-        return Response(status, fields, -1)
+        return ResponseHead(status, fields, -1)
     length = lengths.pop()
     if lengths or not _LENGTH.fullmatch(length):
-        raise Broken("it names no clear length")
-    return Response(status, fields, int(length))
+        raise PeerBroken("it names no clear length")
+    return ResponseHead(status, fields, int(length))
 
 
-def _fields(lines: list[str]) -> Fields | None:
+def _fields(lines: list[str]) -> HeaderFields | None:
     found = [_FIELD.fullmatch(line) for line in lines]
     pairs = tuple((each[1].lower(), each[2] or "") for each in found if each)
-    return Fields(pairs) if len(pairs) == len(lines) else None
+    return HeaderFields(pairs) if len(pairs) == len(lines) else None
 
 
 async def pieces(
     reader: asyncio.StreamReader, length: int | None, *, lenient: bool = False
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces of a body; raises `Broken` where it ends early or its chunks are malformed.
+    """The pieces of a body; raises `PeerBroken` where it ends early or its chunks are malformed.
 
     `lenient` passes over what a server may say besides: extensions of chunks, trailers.
     """
@@ -201,7 +201,7 @@ async def pieces(
         if not data and left < 0:
             return
         if not data:
-            raise Broken("the body broke off")
+            raise PeerBroken("the body broke off")
         left -= len(data) if left > 0 else 0
         yield data
 
@@ -211,20 +211,20 @@ async def _chunks(reader: asyncio.StreamReader, *, lenient: bool) -> AsyncGenera
         async for data in pieces(reader, size):
             yield data
         if await _exactly(reader, 2) != b"\r\n":
-            raise Broken("a chunk is longer than it says")
+            raise PeerBroken("a chunk is longer than it says")
     for _ in range(MAX_FIELDS):
         line = await _line(reader)
         if line == b"\r\n":
             return
         if not lenient:
             break
-    raise Broken("there is a trailer")
+    raise PeerBroken("there is a trailer")
 
 
 async def _chunk_size(reader: asyncio.StreamReader, pattern: re.Pattern[bytes]) -> int:
     found = pattern.fullmatch(await _line(reader))
     if found is None:
-        raise Broken("a chunk's size is no number")
+        raise PeerBroken("a chunk's size is no number")
     return int(found[1], 16)
 
 
@@ -232,14 +232,14 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readuntil(b"\r\n")
     except (asyncio.LimitOverrunError, asyncio.IncompleteReadError):
-        raise Broken("the body broke off between two chunks") from None
+        raise PeerBroken("the body broke off between two chunks") from None
 
 
 async def _exactly(reader: asyncio.StreamReader, count: int) -> bytes:
     try:
         return await reader.readexactly(count)
     except asyncio.IncompleteReadError:
-        raise Broken("the body broke off") from None
+        raise PeerBroken("the body broke off") from None
 
 
 def head_of(first: str, fields: Iterable[tuple[str, str]]) -> bytes:
