@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.lang.load import load
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.kinds import AttemptRequest
 from benchmarks.measure import Bench, Reading, Spread, Stopwatch, column
 from benchmarks.report import Figure
@@ -64,7 +64,7 @@ def called(folder: Path, late: int) -> Reading:
     async def walked() -> None:
         async with open_state(folder, QuickKind(counting.act)) as assembly:
             loaded = load(root, lambda name, caller: caller.parent / name)
-            await walk(assembly, (await start(assembly, Wish(loaded))).row)
+            await walk(assembly, (await start(assembly, StartRequest(loaded))).row)
 
     asyncio.run(walked())
     first, second, third, fourth = counting.taken

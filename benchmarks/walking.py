@@ -19,7 +19,7 @@ from bailiwick.journal.rows import RunRow
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import load
 from bailiwick.runs.foreground import Foreground
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import AttemptRequest, Done, Io, NodeKind
@@ -117,7 +117,7 @@ def home(folder: Path) -> dict[str, str]:
 
 async def create(assembly: Runtime, root: Path, key: str) -> RunRow:
     """Start a run; it is ready, nobody walks it yet."""
-    return (await start(assembly, Wish(load(root), key=key))).row
+    return (await start(assembly, StartRequest(load(root), key=key))).row
 
 
 async def walk(assembly: Runtime, row: RunRow) -> Timed:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.rows import Batch, ClaimFilter, Message, RunRow
-from bailiwick.runs.foreground import Foreground, Interrupts, Verdict
+from bailiwick.runs.foreground import Foreground, Interrupts, RunExit
 from bailiwick.runtime import guards, leases
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime import worker as working
@@ -90,7 +90,7 @@ def _stop_while_walking() -> None:
     """Somebody stops the run, once, just after its walk was allowed to begin."""
     real = Foreground.walk
 
-    async def walk(self: Foreground, row: RunRow, signals: Interrupts) -> Verdict:
+    async def walk(self: Foreground, row: RunRow, signals: Interrupts) -> RunExit:
         store, now = self._assembly.store, self._assembly.clock.now()
         await store.send(Message(row.id, "stop", "stop", {"now": False, "by": "a test"}, now))
         return await real(self, row, signals)

@@ -29,7 +29,7 @@ TABLE: dict[str, str] = {
 
 
 @dataclass(slots=True)
-class Household:
+class App:
     """What the kinds of one process share. The fence is opened when the first of them needs it, once."""
 
     config: Config
@@ -38,7 +38,7 @@ class Household:
     by: str
     attended: bool = False
     subscribed: Callable[[str], bool] = lambda _backend: False
-    _skills: Callable[[Household], Skills] | None = field(default=None)
+    _skills: Callable[[App], Skills] | None = field(default=None)
     _judge: Callable[[], Judge] | None = field(default=None)
     _fence: Sandboxes | None = field(default=None)
     _coverage: Coverage | None = field(default=None)
@@ -62,7 +62,7 @@ class Household:
 
         return ScriptKind(lambda text: self.coverage.filled(text))  # noqa: PLW0108  secrets are looked up when one is asked for
 
-    def bring_skills(self, make: Callable[[Household], Skills]) -> None:
+    def bring_skills(self, make: Callable[[App], Skills]) -> None:
         """Say how the skills are made; they are, when the first of them is called."""
         self._skills = make
 
@@ -99,7 +99,7 @@ class Household:
         return self._fence
 
 
-def makers(household: Household) -> dict[str, Callable[[], NodeKind]]:
+def makers(household: App) -> dict[str, Callable[[], NodeKind]]:
     """The kinds of features, each made when a node needs it by its module's `make_kind`."""
 
     def maker(module: str) -> Callable[[], NodeKind]:

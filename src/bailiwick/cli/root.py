@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bailiwick.cli.table import COMMANDS, GROUPS, Entry
+from bailiwick.cli.table import COMMANDS, GROUPS, CommandEntry
 from bailiwick.errors import BailiwickError, InternalBug, Problem, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class LazyGroup(click.Group):
     def __init__(
         self,
         *args: Any,
-        table: dict[str, Entry] | None = None,
+        table: dict[str, CommandEntry] | None = None,
         sections: dict[str, list[str]] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -87,7 +87,7 @@ def _zone() -> str | None:
     return zone
 
 
-def load(entry: Entry) -> click.Command:
+def load(entry: CommandEntry) -> click.Command:
     """Import a command; times that it shows or reads are those of the person's zone."""
     from bailiwick.clock import show_times_in
 

@@ -14,7 +14,7 @@ from bailiwick.journal.port import Store
 
 if TYPE_CHECKING:
     from bailiwick.agents.asking import TurnRunner
-    from bailiwick.cli.kinds import Household
+    from bailiwick.cli.kinds import App
     from bailiwick.gate.port import Judge
     from bailiwick.ids import Json
     from bailiwick.routing.cooldown import Cooldowns
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Routed:
+class RoutingServices:
     """The ways to models that the calls and nodes of a process share, so that they wait for each other in one queue."""
 
     config: Config
@@ -80,7 +80,7 @@ class Routed:
             )  # fmt: skip
         return self._router
 
-    def skills(self, household: Household) -> Skills:
+    def skills(self, household: App) -> Skills:
         """The tools that a person, an editor or an agent can call."""
         from bailiwick.skills.service import Skills
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bailiwick import crashpoints
-from bailiwick.cli.kinds import Household, makers
+from bailiwick.cli.kinds import App, makers
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bailiwick.agents.brokerage import BrokerAccess
     from bailiwick.agents.fencing import TurnSandbox
     from bailiwick.agents.settings import AgentSettings
-    from bailiwick.cli.routed import Routed
+    from bailiwick.cli.routed import RoutingServices
     from bailiwick.gate.port import Judge
     from bailiwick.journal.marks import Loss
     from bailiwick.skills.service import Skills
@@ -50,8 +50,8 @@ class Session:
     config: Config
     assembly: Runtime
     by: str
-    household: Household
-    agents: Agents
+    household: App
+    agents: AgentServices
 
 
 @asynccontextmanager
@@ -76,8 +76,8 @@ async def open_session(
     if store.losses:
         _tell_losses(store.path, store.losses)
     zone = config.get("time.zone") or environment.zone()
-    household = Household(config, store, clock, person(), attended or simulate is not None)
-    agents = Agents(config, store, clock, zone, simulate, household)
+    household = App(config, store, clock, person(), attended or simulate is not None)
+    agents = AgentServices(config, store, clock, zone, simulate, household)
     household.subscribed = agents.subscribed
     household.bring_skills(lambda house: agents.routed().skills(house))
     household.bring_judge(lambda: agents.routed().judge(household.by))
@@ -133,7 +133,7 @@ async def open_judge() -> AsyncIterator[Judge]:
 
 
 @dataclass(slots=True)
-class Agents:
+class AgentServices:
     """The agent kind of a command, made when the first agent node needs it."""
 
     config: Config
@@ -141,12 +141,12 @@ class Agents:
     clock: Clock
     zone: str | None
     simulate: Path | bool | None = None
-    household: Household | None = None
+    household: App | None = None
     _settings: AgentSettings | None = None
     _brokerage: BrokerAccess | None = None
     _fencing: TurnSandbox | None = None
     _desk: TurnRunner | None = None
-    _routed: Routed | None = None
+    _routed: RoutingServices | None = None
     _routed_kind: NodeKind | None = None
 
     def settings(self) -> AgentSettings:
@@ -170,13 +170,13 @@ class Agents:
             self._routed_kind = RoutedKind(self.desk(), leads=lambda: self.routed().leads())
         return self._routed_kind
 
-    def routed(self) -> Routed:
+    def routed(self) -> RoutingServices:
         """Chains and the router, one for the process."""
-        from bailiwick.cli.routed import Routed
+        from bailiwick.cli.routed import RoutingServices
 
         if self._routed is None:
             clean = self.household.clean if self.household else (lambda value: value)
-            self._routed = Routed(self.config, self.store, self.clock, self.desk, self.daily, clean)
+            self._routed = RoutingServices(self.config, self.store, self.clock, self.desk, self.daily, clean)
         return self._routed
 
     def backends(self, node: Work, chosen: dict[str, Json], settings: AgentSettings) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import click
 from bailiwick import __version__
 from bailiwick.clock import SystemClock
 from bailiwick.demo.acts import Act, perform_act
-from bailiwick.demo.service import Say, Tale, play
+from bailiwick.demo.service import DemoRecord, Say, play
 
 
 @click.command()
@@ -51,7 +51,7 @@ def demo(*, keep: str | None, as_json: bool) -> int:
     return 0 if good else 70
 
 
-def _shown(home: Path, say: Say, *, quiet: bool) -> tuple[Tale, tuple[Act, Act]]:
+def _shown(home: Path, say: Say, *, quiet: bool) -> tuple[DemoRecord, tuple[Act, Act]]:
     """All three acts, each with its heading."""
     tale = play(home, say)
     if not quiet:
@@ -73,14 +73,14 @@ def _as_promised(issue: Act, cheat: Act) -> bool:
     return proposed and caught
 
 
-def _document(tale: Tale, seconds: float, *, good: bool) -> dict[str, object]:
+def _document(tale: DemoRecord, seconds: float, *, good: bool) -> dict[str, object]:
     return {
         "ok": good, "kept": tale.kept, "reentered": tale.reentered, "repeated": tale.repeated, "report": tale.report,
         "effects": dict(tale.effects), "code": tale.code, "seconds": round(seconds, 1),
     }  # fmt: skip
 
 
-def _kept(tale: Tale) -> None:
+def _kept(tale: DemoRecord) -> None:
     click.echo(f"   result      {tale.report}\n")
     events = max((int(e.get("seq", 0)) for e in tale.second if e["type"] != "End"), default=0)
     done_twice = ", ".join(tale.repeated) if tale.repeated else "nothing done twice"

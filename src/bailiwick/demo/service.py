@@ -21,7 +21,7 @@ Say = Callable[[str, str], None]
 
 
 @dataclass(slots=True)
-class Tale:
+class DemoRecord:
     """What was seen: events of both walks, and what the scripts themselves wrote down."""
 
     first: list[dict[str, Json]] = field(default_factory=list)
@@ -48,9 +48,9 @@ class Tale:
         return sorted(finished & again)
 
 
-def play(home: Path, say: Say) -> Tale:
+def play(home: Path, say: Say) -> DemoRecord:
     """Play the demonstration below `home`."""
-    tale = Tale()
+    tale = DemoRecord()
     script = str(WORKFLOW / "simulate.yaml")
     command = [sys.executable, "-m", "bailiwick", "run", str(WORKFLOW), "--events", "--simulate", script]
     process = _start(command, home)
@@ -109,7 +109,7 @@ def _tell(event: dict[str, Json], say: Say) -> None:
             pass
 
 
-def _inspect(tale: Tale, home: Path) -> None:
+def _inspect(tale: DemoRecord, home: Path) -> None:
     """Read what the scripts wrote down in the workspace: the proof is theirs, not ours."""
     logs = sorted((home / "state" / "workspaces").glob("*/effects.log"))
     for log in logs:

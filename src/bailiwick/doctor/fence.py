@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bailiwick.clock import SystemClock
 from bailiwick.config.service import Config
-from bailiwick.doctor.finding import Finding
+from bailiwick.doctor.finding import DoctorFinding
 from bailiwick.errors import BailiwickError
 
 
@@ -14,7 +14,7 @@ from bailiwick.errors import BailiwickError
 class FenceReport:
     """The findings, and what is not protected, in words."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[DoctorFinding, ...]
     unprotected: tuple[str, ...]
 
 
@@ -25,7 +25,7 @@ async def look_at_fence(config: Config, *, fix: bool) -> FenceReport:
     return FenceReport((*findings, await _leftovers(config, fix=fix), *cleaned), open_ends)
 
 
-async def _sandbox(config: Config) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+async def _sandbox(config: Config) -> tuple[tuple[DoctorFinding, ...], tuple[str, ...]]:
     from bailiwick.fence.selftest import self_test
     from bailiwick.fence.service import open_fence
 
@@ -33,48 +33,48 @@ async def _sandbox(config: Config) -> tuple[tuple[Finding, ...], tuple[str, ...]
         fence = await open_fence(config, attended=True)
         standing = await fence.look()
     except BailiwickError as error:
-        return (Finding("sandbox", ok=False, found=error.what, fix=error.hint, needed=False),), ()
+        return (DoctorFinding("sandbox", ok=False, found=error.what, fix=error.hint, needed=False),), ()
     works = fence.sandbox.name != "none"
-    first = Finding("sandbox", works, standing.found, standing.fix, needed=False)
+    first = DoctorFinding("sandbox", works, standing.found, standing.fix, needed=False)
     if not works:
         return (first,), standing.unprotected
     probes = await self_test(fence)
     leaks = [probe for probe in probes if not probe.protected]
     words = f"{len(probes)} attempts from inside, {len(probes) - len(leaks)} failed as they should"
-    tried = Finding("self-test", not leaks, words, "; ".join(f"{p.name}: {p.found}" for p in leaks))
+    tried = DoctorFinding("self-test", not leaks, words, "; ".join(f"{p.name}: {p.found}" for p in leaks))
     return (first, tried), standing.unprotected
 
 
-async def _leftovers(config: Config, *, fix: bool) -> Finding:
+async def _leftovers(config: Config, *, fix: bool) -> DoctorFinding:
     from bailiwick.fence.worktrees import Worktrees
 
     state = config.paths.state
     if not (state / "worktrees").is_dir():
-        return Finding("worktrees", ok=True, found="none is left over")
+        return DoctorFinding("worktrees", ok=True, found="none is left over")
     try:
         alive = await _unfinished(config)
     except BailiwickError as error:
-        return Finding("worktrees", ok=False, found=f"can't be told: {error.what}", fix=error.hint, needed=False)
+        return DoctorFinding("worktrees", ok=False, found=f"can't be told: {error.what}", fix=error.hint, needed=False)
     worktrees = Worktrees(state, SystemClock())
     orphans = await worktrees.orphans(lambda run: run in alive)
     if fix:
         for orphan in orphans:
             await worktrees.discard(orphan)
     if not orphans:
-        return Finding("worktrees", ok=True, found=f"none is left over, {len(await worktrees.list())} in use")
+        return DoctorFinding("worktrees", ok=True, found=f"none is left over, {len(await worktrees.list())} in use")
     if fix:
-        return Finding("worktrees", ok=True, found=f"{len(orphans)} left over, removed")
+        return DoctorFinding("worktrees", ok=True, found=f"{len(orphans)} left over, removed")
     listed = ", ".join(f"{orphan.path.name} ({orphan.why})" for orphan in orphans[:5])
     found = f"{len(orphans)} left over: {listed}"
-    return Finding("worktrees", ok=False, found=found, fix="bailiwick doctor --fix", needed=False)
+    return DoctorFinding("worktrees", ok=False, found=found, fix="bailiwick doctor --fix", needed=False)
 
 
-def _environments(config: Config) -> Finding:
+def _environments(config: Config) -> DoctorFinding:
     """Remove environments that nobody used for longer than they are kept."""
     from bailiwick.fence.environments import sweep_environments
 
     gone = sweep_environments(config.paths.cache, float(config.get("retention.environments")), SystemClock().now())
-    return Finding("prepared", ok=True, found=f"{len(gone)} environments were unused for too long, removed")
+    return DoctorFinding("prepared", ok=True, found=f"{len(gone)} environments were unused for too long, removed")
 
 
 async def _unfinished(config: Config) -> frozenset[str]:

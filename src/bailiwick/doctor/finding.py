@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """What was looked at, whether it is well, what was found, how to fix it. `needed`: nothing works without it."""
 
     name: str

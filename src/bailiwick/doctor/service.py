@@ -12,7 +12,7 @@ from pathlib import Path
 from bailiwick import __version__
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
-from bailiwick.doctor.finding import Finding
+from bailiwick.doctor.finding import DoctorFinding
 from bailiwick.errors import BailiwickError
 
 PYTHON = (3, 11)
@@ -20,9 +20,9 @@ TOLD_FOR = 30 * 86400.0
 """Seconds for which lost events are told."""
 
 
-def examine(config: Config) -> list[Finding]:
+def examine(config: Config) -> list[DoctorFinding]:
     """Every check, in the order a person would want them."""
-    checks: list[Callable[[Config], Finding]] = [
+    checks: list[Callable[[Config], DoctorFinding]] = [
         _python,
         _sqlite,
         _state,
@@ -37,7 +37,7 @@ def examine(config: Config) -> list[Finding]:
     return [*(check(config) for check in checks), *_agents()]
 
 
-def _agents() -> list[Finding]:
+def _agents() -> list[DoctorFinding]:
     """Whether the programs of agent backends are there; `bailiwick agents` says more."""
     from bailiwick.agents.registry import PROGRAMS
 
@@ -62,34 +62,36 @@ def stated_limits(config: Config) -> list[str]:
     return [f"a run: {', '.join(parts)}"] if parts else []
 
 
-def _python(_: Config) -> Finding:
+def _python(_: Config) -> DoctorFinding:
     version = platform.python_version()
     good = sys.version_info >= PYTHON
-    return Finding("python", good, f"{version}, bailiwick {__version__}", "install Python 3.11 or newer")
+    return DoctorFinding("python", good, f"{version}, bailiwick {__version__}", "install Python 3.11 or newer")
 
 
-def _sqlite(_: Config) -> Finding:
+def _sqlite(_: Config) -> DoctorFinding:
     try:
         import apsw
     except ImportError:
-        return Finding("sqlite", ok=False, found="the driver apsw is missing", fix="pip install apsw")
-    return Finding("sqlite", ok=True, found=f"{apsw.sqlite_lib_version()} (bundled)")
+        return DoctorFinding("sqlite", ok=False, found="the driver apsw is missing", fix="pip install apsw")
+    return DoctorFinding("sqlite", ok=True, found=f"{apsw.sqlite_lib_version()} (bundled)")
 
 
-def _state(config: Config) -> Finding:
+def _state(config: Config) -> DoctorFinding:
     from bailiwick.journal.mounts import network_filesystem
 
     try:
         path = config.paths.make_state()
         kind = network_filesystem(_mounts(), path)
     except BailiwickError as error:
-        return Finding("state", ok=False, found=error.what, fix=error.hint)
+        return DoctorFinding("state", ok=False, found=error.what, fix=error.hint)
     if kind:
-        return Finding("state", ok=False, found=f"{path} is on {kind}", fix="set BAILIWICK_HOME to a local directory")
-    return Finding("state", ok=True, found=f"{path}, mode 0700")
+        return DoctorFinding(
+            "state", ok=False, found=f"{path} is on {kind}", fix="set BAILIWICK_HOME to a local directory"
+        )
+    return DoctorFinding("state", ok=True, found=f"{path}, mode 0700")
 
 
-def _journal(config: Config) -> Finding:
+def _journal(config: Config) -> DoctorFinding:
     """Every event and value of the journal, read and checked; and what a lost write-ahead log took away."""
     from bailiwick.clock import SystemClock
     from bailiwick.journal.inspection import inspect
@@ -97,21 +99,23 @@ def _journal(config: Config) -> Finding:
 
     path = config.paths.state / "bailiwick.db"
     if not path.is_file():
-        return Finding("journal", ok=True, found="there is none yet")
+        return DoctorFinding("journal", ok=True, found="there is none yet")
     try:
         problems = inspect(path)
     except BailiwickError as error:
-        return Finding("journal", ok=False, found=error.what, fix=error.hint)
+        return DoctorFinding("journal", ok=False, found=error.what, fix=error.hint)
     if problems:
         fix = f"stop everything, keep {path.parent} as it is, and restore {path.name} from a backup"
-        return Finding("journal", ok=False, found=f"{path} is damaged: {'; '.join(problems)}", fix=fix)
+        return DoctorFinding("journal", ok=False, found=f"{path} is damaged: {'; '.join(problems)}", fix=fix)
     lost = recorded_losses(path, SystemClock().now() - TOLD_FOR)
     if lost:
         fix = "bailiwick status names runs that stopped; look at each with: bailiwick why RUN"
-        return Finding(
+        return DoctorFinding(
             "journal", ok=False, found=f"it lost what was written last: {'; '.join(lost)}", fix=fix, needed=False
         )
-    return Finding("journal", ok=True, found=f"{path.stat().st_size / 1e6:.1f} MB, every event and value as written")
+    return DoctorFinding(
+        "journal", ok=True, found=f"{path.stat().st_size / 1e6:.1f} MB, every event and value as written"
+    )
 
 
 def _mounts() -> str:
@@ -121,56 +125,60 @@ def _mounts() -> str:
         return ""
 
 
-def _disk(config: Config) -> Finding:
+def _disk(config: Config) -> DoctorFinding:
     there = next(p for p in (config.paths.state, *config.paths.state.parents) if p.exists())
     free = shutil.disk_usage(there).free
     least = int(config.get("retention.min_free") or 0)
     text = f"{free / 1e9:.0f} GB free" + ("" if free >= least else f"; below {least / 1e9:g} GB nothing new starts")
     fix = "bailiwick du shows what takes space, bailiwick du --remove removes what is kept no longer"
-    return Finding("disk", free >= least, text, fix, needed=False)
+    return DoctorFinding("disk", free >= least, text, fix, needed=False)
 
 
-def _awake(config: Config) -> Finding:
+def _awake(config: Config) -> DoctorFinding:
     """Whether the machine can be kept awake while an agent works."""
     from bailiwick.runtime.awake import can_inhibit, inhibitor
 
     if not config.get("night.keep_awake"):
-        return Finding("awake", ok=True, found="night.keep_awake is off: the machine may sleep while an agent works")
+        return DoctorFinding(
+            "awake", ok=True, found="night.keep_awake is off: the machine may sleep while an agent works"
+        )
     command = inhibitor(1)
     if command is None or not can_inhibit(command):
         missing = f"{command[0]} is refused" if command else "no systemd-inhibit, no caffeinate"
         found = f"nothing here keeps the machine awake while an agent works: {missing}"
         fix = "switch sleep off, or say that it may sleep: bailiwick config set night.keep_awake false"
-        return Finding("awake", ok=False, found=found, fix=fix, needed=False)
-    return Finding("awake", ok=True, found=f"{command[0]} keeps the machine awake while an agent works")
+        return DoctorFinding("awake", ok=False, found=found, fix=fix, needed=False)
+    return DoctorFinding("awake", ok=True, found=f"{command[0]} keeps the machine awake while an agent works")
 
 
-def _tool(name: str, why: str, fix: str, *, needed: bool) -> Finding:
+def _tool(name: str, why: str, fix: str, *, needed: bool) -> DoctorFinding:
     found = shutil.which(name)
-    return Finding(name, found is not None, found or f"not found: {why}", fix, needed)
+    return DoctorFinding(name, found is not None, found or f"not found: {why}", fix, needed)
 
 
-def _bash(_: Config) -> Finding:
+def _bash(_: Config) -> DoctorFinding:
     return _tool("bash", "scripts named .sh need it", "apt-get install bash", needed=True)
 
 
-def _python3(_: Config) -> Finding:
+def _python3(_: Config) -> DoctorFinding:
     return _tool("python3", "scripts named .py need it", "apt-get install python3", needed=True)
 
 
-def _git(_: Config) -> Finding:
+def _git(_: Config) -> DoctorFinding:
     return _tool("git", "repositories need it", "apt-get install git", needed=False)
 
 
-def _processes(_: Config) -> Finding:
+def _processes(_: Config) -> DoctorFinding:
     """Whether whatever a script or an agent starts is found again and ended, tried with a process."""
     from bailiwick.runtime.spawning import is_guarding
 
     if not Path("/proc/self/environ").exists():
         found, fix = "no /proc: children can't be proved gone", "use Linux, or a container"
-        return Finding("processes", ok=False, found=found, fix=fix, needed=False)
+        return DoctorFinding("processes", ok=False, found=found, fix=fix, needed=False)
     if asyncio.run(is_guarding(Environment().child_environment({}))):
-        return Finding("processes", ok=True, found="children of a dead worker are found and ended, however they hide")
+        return DoctorFinding(
+            "processes", ok=True, found="children of a dead worker are found and ended, however they hide"
+        )
     found = "children of a dead worker are found by their environment only: one that clears it may outlive the worker"
     fix = "use Linux 5.3 or newer, where prctl(PR_SET_CHILD_SUBREAPER), pidfd_open and Unix sockets are allowed"
-    return Finding("processes", ok=False, found=found, fix=fix, needed=False)
+    return DoctorFinding("processes", ok=False, found=found, fix=fix, needed=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.drawing.model import Line, Picture, Shape, Stroke, visible
+from bailiwick.drawing.model import Drawing, DrawnEdge, DrawnNode, Stroke, visible
 
 _FORMS = {
     "branch": "diamond",
@@ -18,7 +18,7 @@ _FORMS = {
 }
 
 
-def draw_dot(drawn: Picture) -> str:
+def draw_dot(drawn: Drawing) -> str:
     """A `digraph` with one cluster per scope."""
     out = [
         f"digraph {quoted(drawn.name)} {{",
@@ -43,7 +43,7 @@ def label(*lines: str) -> str:
     return '"' + "\\n".join(quoted(line.replace("&", "&amp;"))[1:-1] for line in lines) + '"'
 
 
-def _areas(drawn: Picture) -> list[str]:
+def _areas(drawn: Drawing) -> list[str]:
     inside, below = drawn.inside(), drawn.below()
     out: list[str] = []
     stack = [(0, 1)]
@@ -64,12 +64,12 @@ def _areas(drawn: Picture) -> list[str]:
     return out
 
 
-def _shape(shape: Shape) -> str:
+def _shape(shape: DrawnNode) -> str:
     second = " ".join(part for part in (shape.kind, shape.detail) if part)
     return f"{quoted(shape.id)} [label={label(visible(shape.id, 64), second)}, shape={_FORMS.get(shape.kind, 'box')}];"
 
 
-def _line(line: Line) -> str:
+def _line(line: DrawnEdge) -> str:
     style = {Stroke.ERROR: "style=dashed", Stroke.ENTRY: "style=bold"}.get(line.stroke, "")
     words = f"label={label(line.label)}" if line.label.strip() else ""
     options = ", ".join(part for part in (words, style) if part)

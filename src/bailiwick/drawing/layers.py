@@ -26,7 +26,7 @@ MANY = 2000
 
 
 @dataclass(slots=True)
-class Item:
+class LayoutBox:
     """Something with a size; its centre is set by `arrange`."""
 
     key: str
@@ -49,7 +49,7 @@ class Tie:
 
 
 @dataclass(slots=True)
-class Route:
+class EdgePath:
     """Where a tie runs: points from its source to its target, and the place of its label, where the line has a gap."""
 
     tie: Tie
@@ -59,13 +59,13 @@ class Route:
 
 
 @dataclass(slots=True)
-class Plan:
+class DrawingLayout:
     """A finished layout; all coordinates are ≥ 0."""
 
     width: float = 0.0
     height: float = 0.0
-    items: dict[str, Item] = field(default_factory=dict)
-    routes: list[Route] = field(default_factory=list)
+    items: dict[str, LayoutBox] = field(default_factory=dict)
+    routes: list[EdgePath] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -79,13 +79,13 @@ class _Lane:
     number: int = 0
 
 
-def arrange(items: list[Item], ties: list[Tie]) -> Plan:
+def arrange(items: list[LayoutBox], ties: list[Tie]) -> DrawingLayout:
     """Give every item a place and every tie a route. The same input gives the same picture."""
     return _Arrangement(items, ties).plan()
 
 
 class _Arrangement:
-    def __init__(self, items: list[Item], ties: list[Tie]) -> None:
+    def __init__(self, items: list[LayoutBox], ties: list[Tie]) -> None:
         self.items = {item.key: item for item in items}
         self.ties = ties
         self.chains: list[list[str]] = []
@@ -98,14 +98,14 @@ class _Arrangement:
         self.tops: list[tuple[float, float]] = []
         self.left = self.right = 0.0
 
-    def plan(self) -> Plan:
+    def plan(self) -> DrawingLayout:
         """Rows, then the order in them, then coordinates, then routes."""
         real = list(self.items)
         self._rank()
         self._sort_rows()
         self._place()
         self._number_lanes()
-        made = Plan(routes=[self._route(number) for number in range(len(self.ties))])
+        made = DrawingLayout(routes=[self._route(number) for number in range(len(self.ties))])
         made.items = {key: self.items[key] for key in real}
         _frame(made)
         return made
@@ -148,7 +148,7 @@ class _Arrangement:
 
     def _point(self, row: int, label_width: float) -> str:
         key = f"\0{len(self.items)}"
-        self.items[key] = Item(key, max(label_width, 6.0), 16.0 if label_width else 0.0, row=row)
+        self.items[key] = LayoutBox(key, max(label_width, 6.0), 16.0 if label_width else 0.0, row=row)
         self.rows[row].append(key)
         return key
 
@@ -223,7 +223,7 @@ class _Arrangement:
             return 0.05
         return 3.0 if key[0] == "\0" else 1.0
 
-    def _route(self, number: int) -> Route:
+    def _route(self, number: int) -> EdgePath:
         tie, chain, lane = self.ties[number], self.chains[number], self.on_lane[number]
         source, target = self.items[tie.source], self.items[tie.target]
         start = (source.x, source.y + source.height / 2)
@@ -232,7 +232,7 @@ class _Arrangement:
             points = [start, label_at or (source.x, self.tops[source.row][1])]
             rest = chain[2:-1] if tie.label_width else chain[1:-1]
             points += [spot for key in rest for spot in self._pass(self.items[key])]
-            return Route(tie, [*points, (target.x, target.y - target.height / 2)], label_at)
+            return EdgePath(tie, [*points, (target.x, target.y - target.height / 2)], label_at)
         first, stub = self.items[chain[1]], self.items[lane.stub]
         shift = lane.number % 3 * 2.5
         leave, arrive = first.y + first.height / 2 + 2 + shift, stub.y - 4 - shift
@@ -242,9 +242,9 @@ class _Arrangement:
             start, (first.x, first.y), (first.x, leave), (side, leave), (side, arrive),
             (stub.x, arrive), (stub.x, stub.y), (target.x, target.y - target.height / 2),
         ]  # fmt: skip
-        return Route(tie, points, label_at, lane=True)
+        return EdgePath(tie, points, label_at, lane=True)
 
-    def _pass(self, item: Item) -> list[tuple[float, float]]:
+    def _pass(self, item: LayoutBox) -> list[tuple[float, float]]:
         """Where a line passes a row: straight down between items or labels. An empty row leaves room for a curve."""
         top, bottom = self.tops[item.row]
         return [(item.x, top), (item.x, bottom)] if item.row % 2 or bottom > top else []
@@ -298,7 +298,7 @@ def _mean(values: list[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
-def _frame(made: Plan) -> None:
+def _frame(made: DrawingLayout) -> None:
     """Move everything so that the left and the top are at 0, and measure the whole."""
     xs = [x for item in made.items.values() for x in (item.x - item.width / 2, item.x + item.width / 2)]
     ys = [y for item in made.items.values() for y in (item.y - item.height / 2, item.y + item.height / 2)]

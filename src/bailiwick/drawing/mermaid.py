@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bailiwick.drawing.model import Line, Picture, Shape, Stroke, visible
+from bailiwick.drawing.model import Drawing, DrawnEdge, DrawnNode, Stroke, visible
 
 _PLAIN = re.compile(r"[A-Za-z0-9 ]|[^\W\d_]|(?<=[A-Za-z0-9])[-._/](?=[A-Za-z0-9])|_")
 _FORMS = {
@@ -21,7 +21,7 @@ _FORMS = {
 }
 
 
-def draw_mermaid(drawn: Picture) -> str:
+def draw_mermaid(drawn: Drawing) -> str:
     """The text of a flowchart, for Markdown pages that show Mermaid."""
     names = {name: f"n{number}" for number, name in enumerate(drawn.shapes)}
     out = ["flowchart TD", f"  %% {escape(drawn.name)}", "  begin(( )) --> " + names.get(drawn.start, "begin")]
@@ -41,7 +41,7 @@ def escape(text: str) -> str:
     return "".join(found)
 
 
-def _areas(drawn: Picture, names: dict[str, str]) -> list[str]:
+def _areas(drawn: Drawing, names: dict[str, str]) -> list[str]:
     """The shapes of an area and the areas in it, without recursion: nesting may be as deep as the graph is long."""
     inside, below = drawn.inside(), drawn.below()
     out: list[str] = []
@@ -62,13 +62,13 @@ def _areas(drawn: Picture, names: dict[str, str]) -> list[str]:
     return out
 
 
-def _shape(shape: Shape) -> str:
+def _shape(shape: DrawnNode) -> str:
     opening, closing = _FORMS.get(shape.kind, ("[", "]"))
     second = " ".join(part for part in (shape.kind, shape.detail) if part)
     return f'{opening}"{escape(visible(shape.id, 64))}<br/>{escape(second)}"{closing}'
 
 
-def _line(line: Line, names: dict[str, str]) -> str:
+def _line(line: DrawnEdge, names: dict[str, str]) -> str:
     arrow = {Stroke.ERROR: "-.->", Stroke.ENTRY: "==>"}.get(line.stroke, "-->")
     label = f'|"{escape(line.label)}"|' if line.label.strip() else ""
     return f"{names[line.source]} {arrow}{label} {names[line.target]}"

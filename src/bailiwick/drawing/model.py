@@ -21,7 +21,7 @@ class Stroke(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DrawnNode:
     """One node: its kind decides the form, `detail` says in a few words what it does. `area` 0 is the run itself."""
 
     id: str
@@ -31,7 +31,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnEdge:
     """One way from a node to another."""
 
     source: str
@@ -58,7 +58,7 @@ class Area:
 
 
 @dataclass(slots=True)
-class Picture:
+class Drawing:
     """Everything there is to draw, in the order of the file; `areas[0]` is the run itself.
 
     `hidden` holds the lines from a construct to its join that lines of its members make superfluous on paper.
@@ -67,23 +67,23 @@ class Picture:
     name: str
     start: str
     description: str
-    shapes: dict[str, Shape] = field(default_factory=dict)
-    lines: list[Line] = field(default_factory=list)
+    shapes: dict[str, DrawnNode] = field(default_factory=dict)
+    lines: list[DrawnEdge] = field(default_factory=list)
     areas: list[Area] = field(default_factory=list)
     hidden: set[int] = field(default_factory=set)
 
-    def shown(self) -> list[Line]:
+    def shown(self) -> list[DrawnEdge]:
         """The lines that are drawn by formats that lay nodes out freely."""
         return [line for number, line in enumerate(self.lines) if number not in self.hidden]
 
-    def leaves(self, line: Line) -> bool:
+    def leaves(self, line: DrawnEdge) -> bool:
         """Whether a line ends a scope by reaching its construct's join."""
         area = self.areas[self.shapes[line.source].area]
         return area.number > 0 and area.join == line.target and line.source != area.construct
 
-    def inside(self) -> dict[int, list[Shape]]:
+    def inside(self) -> dict[int, list[DrawnNode]]:
         """The shapes of each area."""
-        found: dict[int, list[Shape]] = {}
+        found: dict[int, list[DrawnNode]] = {}
         for shape in self.shapes.values():
             found.setdefault(shape.area, []).append(shape)
         return found
@@ -96,12 +96,12 @@ class Picture:
         return found
 
 
-def picture(graph: Graph) -> Picture:
+def picture(graph: Graph) -> Drawing:
     """The picture of a graph."""
     areas, owner = _areas(graph)
-    made = Picture(visible(graph.name, 80), graph.start, visible(graph.description, 200), areas=areas)
+    made = Drawing(visible(graph.name, 80), graph.start, visible(graph.description, 200), areas=areas)
     for node in graph.nodes.values():
-        made.shapes[node.id] = Shape(node.id, kind_of(node), _detail(node), owner.get(node.id, 0))
+        made.shapes[node.id] = DrawnNode(node.id, kind_of(node), _detail(node), owner.get(node.id, 0))
         made.lines += _lines(node)
     reached = {(areas[owner.get(line.source, 0)].construct, line.target) for line in made.lines}
     made.hidden = {
@@ -157,9 +157,9 @@ def _join_of(node: Node) -> str:
     return node.join if isinstance(node, Parallel | Map) else ""
 
 
-def _lines(node: Node) -> list[Line]:
+def _lines(node: Node) -> list[DrawnEdge]:
     ways = edges(node)
-    found: list[Line] = []
+    found: list[DrawnEdge] = []
     for position, (label, target) in enumerate(ways):
         stroke = Stroke.FLOW
         if node.on_error and position == len(ways) - 1:
@@ -168,7 +168,7 @@ def _lines(node: Node) -> list[Line]:
             last = len(ways) - (2 if node.on_error else 1)
             stroke = Stroke.JOIN if position == last else Stroke.ENTRY
         words = visible(label) or ('""' if isinstance(node, Branch) else "")
-        found.append(Line(node.id, target, words, stroke))
+        found.append(DrawnEdge(node.id, target, words, stroke))
     return found
 
 

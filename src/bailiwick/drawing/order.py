@@ -9,7 +9,7 @@ Ways = Mapping[str, Sequence[str]]
 
 
 @dataclass(slots=True)
-class Order:
+class NodeOrder:
     """`forward` holds every node, each after all that lead to it but for the lines in `back`; `roots` begin a part."""
 
     forward: list[str] = field(default_factory=list)
@@ -17,9 +17,9 @@ class Order:
     roots: list[str] = field(default_factory=list)
 
 
-def order(names: Iterable[str], ways: Ways) -> Order:
+def order(names: Iterable[str], ways: Ways) -> NodeOrder:
     """Walk depth first from the first name on; a name that no earlier one leads to begins a part of its own."""
-    found = Order()
+    found = NodeOrder()
     finished: list[str] = []
     opened: set[str] = set()
     closed: set[str] = set()
@@ -47,7 +47,7 @@ def order(names: Iterable[str], ways: Ways) -> Order:
     return found
 
 
-def dominators(found: Order, ways: Ways) -> dict[str, str]:
+def dominators(found: NodeOrder, ways: Ways) -> dict[str, str]:
     """For each node the last one that every way to it passes; a root has none. Lines that go back don't count."""
     leading: dict[str, list[str]] = {}
     for name in found.forward:

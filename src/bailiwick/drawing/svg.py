@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, field
 
-from bailiwick.drawing.layers import Item, Plan, Route, Tie, arrange
-from bailiwick.drawing.model import Area, Line, Picture, Shape, Stroke, visible
+from bailiwick.drawing.layers import DrawingLayout, EdgePath, LayoutBox, Tie, arrange
+from bailiwick.drawing.model import Area, Drawing, DrawnEdge, DrawnNode, Stroke, visible
 from bailiwick.drawing.strokes import curve, number, outline, rounded
 
 PAD = 14.0
@@ -37,7 +37,7 @@ _CLASSES = {
 }  # fmt: skip
 
 
-def draw_svg(drawn: Picture) -> str:
+def draw_svg(drawn: Drawing) -> str:
     """One complete SVG document."""
     parts = _Parts(drawn)
     plans = parts.plans()
@@ -76,24 +76,24 @@ def text_width(text: str, size: float) -> float:
 class _Level:
     """What has to be laid out together: the shapes of one area, and the areas in it as boxes."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[LayoutBox] = field(default_factory=list)
     ties: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
 
 
 class _Parts:
     """Lays areas out from the inside to the outside and paints them from the outside in."""
 
-    def __init__(self, drawn: Picture) -> None:
+    def __init__(self, drawn: Drawing) -> None:
         self.drawn = drawn
         self.levels = [_Level() for _ in drawn.areas]
         self.depths = [0] * len(drawn.areas)
         for area in drawn.areas[1:]:
             self.depths[area.number] = self.depths[area.parent] + 1
 
-    def plans(self) -> list[Plan]:
+    def plans(self) -> list[DrawingLayout]:
         """A layout per area. An area's number is higher than that of the one around it."""
         self._fill()
-        made = [Plan() for _ in self.levels]
+        made = [DrawingLayout() for _ in self.levels]
         for area in reversed(self.drawn.areas):
             level = self.levels[area.number]
             ties = [_tie(key, labels) for key, labels in level.ties.items()]
@@ -102,17 +102,17 @@ class _Parts:
                 title = text_width(_title(area), 11) + 2 * PAD
                 wide = max(made[area.number].width + 2 * PAD, title)
                 tall = made[area.number].height + 2 * PAD + TITLE
-                self.levels[area.parent].items.append(Item(f"a:{area.number}", wide, tall))
+                self.levels[area.parent].items.append(LayoutBox(f"a:{area.number}", wide, tall))
         return made
 
     def _fill(self) -> None:
         start = self.drawn.shapes.get(self.drawn.start)
         if start is not None and start.area == 0:
-            self.levels[0].items.append(Item("b:", 12.0, 12.0))
+            self.levels[0].items.append(LayoutBox("b:", 12.0, 12.0))
             self.levels[0].ties["b:", f"n:{start.id}", "flow"] = []
         first = [start] if start is not None else []
         for shape in [*first, *(s for s in self.drawn.shapes.values() if s is not start)]:
-            self.levels[shape.area].items.append(Item(f"n:{shape.id}", *_size(shape)))
+            self.levels[shape.area].items.append(LayoutBox(f"n:{shape.id}", *_size(shape)))
         ends: set[int] = set()
         boxed = {area.construct for area in self.drawn.areas[1:]}
         for line in self.drawn.lines:
@@ -123,13 +123,13 @@ class _Parts:
                 inner, outer = f"a:{area.number}", self.drawn.shapes[area.join].area
                 self._tie(*self._common(inner, area.parent, f"n:{area.join}", outer), "flow", "")
 
-    def _connect(self, line: Line, ends: set[int]) -> None:
+    def _connect(self, line: DrawnEdge, ends: set[int]) -> None:
         source, target = self.drawn.shapes[line.source], self.drawn.shapes[line.target]
         style = {Stroke.ERROR: "error", Stroke.ENTRY: "entry"}.get(line.stroke, "flow")
         if self.drawn.leaves(line):
             if source.area not in ends:
                 ends.add(source.area)
-                self.levels[source.area].items.append(Item(f"e:{source.area}", 10.0, 10.0))
+                self.levels[source.area].items.append(LayoutBox(f"e:{source.area}", 10.0, 10.0))
             self._tie(source.area, f"n:{source.id}", f"e:{source.area}", style, line.label)
             return
         label = "" if line.stroke is Stroke.ENTRY and target.area != source.area else line.label
@@ -150,7 +150,7 @@ class _Parts:
         if label.strip():
             labels.append(label)
 
-    def paint(self, plans: list[Plan], left: float, top: float) -> list[str]:
+    def paint(self, plans: list[DrawingLayout], left: float, top: float) -> list[str]:
         """The elements of every area, each after the one around it."""
         out: list[str] = []
         waiting = [(0, left, top)]
@@ -182,12 +182,12 @@ def _title(area: Area) -> str:
     return visible(f"{area.construct} · {area.member}", 40)
 
 
-def _words(shape: Shape) -> tuple[str, str]:
+def _words(shape: DrawnNode) -> tuple[str, str]:
     second = shape.detail if shape.kind == "branch" else f"{shape.kind} {shape.detail}".rstrip()
     return visible(shape.id, 30), visible(second, LABEL)
 
 
-def _size(shape: Shape) -> tuple[float, float]:
+def _size(shape: DrawnNode) -> tuple[float, float]:
     name, second = _words(shape)
     wide = max(text_width(name, 13.5), text_width(second, 11))
     if shape.kind == "branch":
@@ -195,7 +195,7 @@ def _size(shape: Shape) -> tuple[float, float]:
     return max(wide + 28.0, 84.0), 44.0
 
 
-def _paint_shape(shape: Shape, item: Item, left: float, top: float) -> list[str]:
+def _paint_shape(shape: DrawnNode, item: LayoutBox, left: float, top: float) -> list[str]:
     x, y = left + item.x, top + item.y
     name, second = _words(shape)
     about = f"{shape.id}: {shape.kind} {shape.detail}".rstrip()
@@ -208,7 +208,7 @@ def _paint_shape(shape: Shape, item: Item, left: float, top: float) -> list[str]
     ]
 
 
-def _paint_area(area: Area, item: Item, corner: tuple[float, float]) -> list[str]:
+def _paint_area(area: Area, item: LayoutBox, corner: tuple[float, float]) -> list[str]:
     x, y = corner
     size = f'width="{number(item.width)}" height="{number(item.height)}"'
     return [
@@ -217,7 +217,7 @@ def _paint_area(area: Area, item: Item, corner: tuple[float, float]) -> list[str
     ]
 
 
-def _paint_route(route: Route, left: float, top: float) -> list[str]:
+def _paint_route(route: EdgePath, left: float, top: float) -> list[str]:
     points = [(left + x, top + y) for x, y in route.points]
     style, tip = route.tie.style, f' marker-end="url(#tip-{route.tie.style})"'
     draw = rounded if route.lane else curve

@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from bailiwick.drawing.model import Line, Picture, Stroke, visible
-from bailiwick.drawing.order import Order, dominators, order
+from bailiwick.drawing.model import Drawing, DrawnEdge, Stroke, visible
+from bailiwick.drawing.order import NodeOrder, dominators, order
 
 DEEPEST = 10
 """Alternatives nested deeper than this are drawn further below, from the left margin on."""
@@ -51,7 +51,7 @@ class _Item:
     node: str = ""
 
 
-def draw_tree(drawn: Picture, plain: bool = False, width: int = 80) -> str:
+def draw_tree(drawn: Drawing, plain: bool = False, width: int = 80) -> str:
     """The text; with `plain` nothing but ASCII, so that every terminal and log can show it."""
     pen = PLAIN if plain else BOXES
     title = drawn.name + (f"  {drawn.description}" if drawn.description else "")
@@ -61,9 +61,9 @@ def draw_tree(drawn: Picture, plain: bool = False, width: int = 80) -> str:
 class _Tree:
     """Writes nodes in an order in which everything stands below what leads to it."""
 
-    def __init__(self, drawn: Picture, pen: Pen, width: int) -> None:
+    def __init__(self, drawn: Drawing, pen: Pen, width: int) -> None:
         self.drawn, self.pen, self.width = drawn, pen, max(width, 40)
-        self.lines: dict[str, list[Line]] = {name: [] for name in drawn.shapes}
+        self.lines: dict[str, list[DrawnEdge]] = {name: [] for name in drawn.shapes}
         ways: dict[str, list[str]] = {name: [] for name in drawn.shapes}
         self.leading: dict[str, int] = {}
         for line in drawn.lines:
@@ -73,7 +73,7 @@ class _Tree:
             if not drawn.leaves(line):
                 ways[line.source].append(line.target)
         names = sorted(drawn.shapes, key=lambda name: name != drawn.start)
-        self.order: Order = order(names, ways)
+        self.order: NodeOrder = order(names, ways)
         for source, targets in ways.items():
             for target in targets:
                 if (source, target) not in self.order.back:
@@ -126,10 +126,10 @@ class _Tree:
         found += [_Item(item.rest + self._pointer(line), "", item.depth) for line in others]
         return found + [_Item(item.rest, item.rest, item.depth, name) for name in after]
 
-    def _is_fan(self, line: Line) -> bool:
+    def _is_fan(self, line: DrawnEdge) -> bool:
         return bool(line.label) and line.stroke is not Stroke.JOIN
 
-    def _fan(self, item: _Item, line: Line, last: bool, inside: bool) -> _Item:
+    def _fan(self, item: _Item, line: DrawnEdge, last: bool, inside: bool) -> _Item:
         dash = {Stroke.ERROR: self.pen.error, Stroke.ENTRY: self.pen.entry}.get(line.stroke, self.pen.flow)
         head = f"{item.rest}{self.pen.corner if last else self.pen.tee}{dash} {visible(line.label, 28)} "
         rest = item.rest + ("   " if last else f"{self.pen.bar}  ")
@@ -139,7 +139,7 @@ class _Tree:
             self.later.append(line.target)
         return _Item(head + self._pointer(line) + (" (below)" if inside else ""), rest, item.depth)
 
-    def _pointer(self, line: Line) -> str:
+    def _pointer(self, line: DrawnEdge) -> str:
         arrow = self.pen.back if (line.source, line.target) in self.order.back else self.pen.to
         return f"{arrow} {visible(line.target, 64)}"
 

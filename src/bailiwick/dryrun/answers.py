@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 
-from bailiwick.dryrun.origins import Origin, Sources
-from bailiwick.dryrun.usage import Use, plausible
+from bailiwick.dryrun.origins import NameSources, ValueSource
+from bailiwick.dryrun.usage import ValueUse, plausible
 from bailiwick.dryrun.values import candidates, way_of
 from bailiwick.engine.graph import Ask, Branch, Call, Graph, Map, Output
 from bailiwick.ids import Json
@@ -28,12 +28,12 @@ class Steer:
 
 
 @dataclass(slots=True)
-class Answers:
+class AnswerGenerator:
     """Makes answers for one workflow. `returns` are the graphs of called workflows by reference."""
 
     graph: Graph
-    sources: Sources
-    use: Use
+    sources: NameSources
+    use: ValueUse
     returns: dict[str, Graph]
     fit: SchemaValidator = field(default_factory=SchemaValidator)
     steers: dict[tuple[str, str], list[Steer]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Answers:
             self._pools[branch.id] = candidates(branch, [])
         return self._pools[branch.id]
 
-    def possible(self, branch: Branch, way: int, origin: Origin) -> bool:
+    def possible(self, branch: Branch, way: int, origin: ValueSource) -> bool:
         """Whether an answer that its schema or its choices allow can make a branch go a way."""
         node = self.graph.nodes.get(origin.giver) if origin.kind == "ask" else None
         if isinstance(node, Ask) and node.choices:
@@ -112,7 +112,9 @@ class Answers:
         values = self.pool(branch, schema_at(output.schema, steer.path)).get(way, [])
         return any(self._put(base, steer.path, value, output.schema) is not None for value in values)
 
-    def _value(self, name: str, output: Output, steers: list[Steer], wanted: Wanted, use: Use | None = None) -> Json:
+    def _value(
+        self, name: str, output: Output, steers: list[Steer], wanted: Wanted, use: ValueUse | None = None
+    ) -> Json:
         use = use or self.use.at([output.key])
         if output.declared and output.default is not None:
             made = copy.deepcopy(output.default)

@@ -26,7 +26,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class DryRunPass:
     """One walk. `outcome` is done, fail (a `fail` node), failed (a node failed unhandled) or cut (a limit was met)."""
 
     aim: str
@@ -43,13 +43,13 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DryRunReport:
     """The whole dry run."""
 
     workflow: str
     nodes: dict[str, bool]
     ways: tuple[Way, ...]
-    passes: tuple[Pass, ...]
+    passes: tuple[DryRunPass, ...]
     warnings: tuple[str, ...] = ()
     limits: tuple[str, ...] = field(default=())
 
@@ -121,7 +121,7 @@ def _wrapped(text: str, indent: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _pass_lines(number: int, found: Pass, width: int) -> list[str]:
+def _pass_lines(number: int, found: DryRunPass, width: int) -> list[str]:
     mark = "✓" if found.outcome == "done" else "■" if found.outcome == "fail" else "✗"
     end = {
         "done": f"ends at {found.node}",

@@ -13,7 +13,7 @@ DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueSource:
     """A part of a value and who gives it: `kind` is output, ask, call, param, error, status, item or fixed."""
 
     kind: str
@@ -22,7 +22,7 @@ class Origin:
 
 
 @dataclass(slots=True)
-class Sources:
+class NameSources:
     """Who writes which name of the context."""
 
     graph: Graph
@@ -53,38 +53,38 @@ class Sources:
             if shape.area:
                 self.inside.setdefault(names[shape.area], set()).add(shape.id)
 
-    def of(self, path: str, depth: int = 0) -> list[Origin]:
+    def of(self, path: str, depth: int = 0) -> list[ValueSource]:
         """Every origin of the value at a dot path that an answer can decide, and what fixes the rest."""
         head, *rest = path.split(".")
-        found: list[Origin] = []
+        found: list[ValueSource] = []
         if depth > DEEPEST:
             return found
-        found += [Origin("output", node, (head, *rest)) for node, _ in self.outputs.get(head, ())]
+        found += [ValueSource("output", node, (head, *rest)) for node, _ in self.outputs.get(head, ())]
         for source in self.copies.get(head, ()):
             found += self.of(".".join((source, *rest)), depth + 1)
         node = self.graph.nodes.get(head)
         if isinstance(node, Ask):
-            found.append(Origin("ask", head, tuple(rest)))
+            found.append(ValueSource("ask", head, tuple(rest)))
         elif isinstance(node, Call):
-            found.append(Origin("call", head, tuple(rest)))
+            found.append(ValueSource("call", head, tuple(rest)))
         elif isinstance(node, Parallel):
             found += self._of_member(head, rest, depth)
         if head in self.items:
-            found.append(Origin("item", head, tuple(rest)))
+            found.append(ValueSource("item", head, tuple(rest)))
         if head == "error":
-            found.append(Origin("error", "", tuple(rest)))
+            found.append(ValueSource("error", "", tuple(rest)))
         if head in self.free:
-            found.append(Origin("param", head, tuple(rest)))
-        return found or [Origin("fixed", head, tuple(rest))]
+            found.append(ValueSource("param", head, tuple(rest)))
+        return found or [ValueSource("fixed", head, tuple(rest))]
 
-    def _of_member(self, construct: str, rest: list[str], depth: int) -> list[Origin]:
+    def _of_member(self, construct: str, rest: list[str], depth: int) -> list[ValueSource]:
         """`fan.a.status` is decided by a failure in the branch, `fan.a.outputs.x` by who writes `x` there."""
         if len(rest) < 2:
             return []
         member, what, *further = rest
         inside = self.inside.get((construct, member), set())
         if what == "status":
-            return [Origin("status", f"{construct}.{member}", ())]
+            return [ValueSource("status", f"{construct}.{member}", ())]
         if what == "outputs" and further:
             return [o for o in self.of(".".join(further), depth + 1) if o.giver in inside or o.kind == "fixed"]
         return []

@@ -20,7 +20,7 @@ DETOUR = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class AnswerPlan:
     """What answers should bring about."""
 
     wanted: dict[str, int]
@@ -28,7 +28,7 @@ class Course:
 
 
 @dataclass(slots=True)
-class Compass:
+class PathFinder:
     """Finds courses through one graph."""
 
     graph: Graph
@@ -60,12 +60,12 @@ class Compass:
         names += [name for name in self.graph.nodes if name not in seen]
         return [(name, way) for name in names for way in range(len(self.ways[name]))]
 
-    def to_an_end(self) -> Course:
+    def to_an_end(self) -> AnswerPlan:
         """The course to the nearest end, `terminal` before `fail`."""
         ends = {n.id: DETOUR if n.failed else 0 for n in self.graph.nodes.values() if isinstance(n, End)}
         return self._course(self._distances(ends, inwards=False), None)
 
-    def to(self, edge: Edge) -> Course:
+    def to(self, edge: Edge) -> AnswerPlan:
         """The course to an edge and through it."""
         return self._course(self._distances({edge[0]: 0}, inwards=True), edge)
 
@@ -97,7 +97,7 @@ class Compass:
         node = self.graph.nodes[source]
         return isinstance(node, Parallel | Map) and target not in (node.join, node.on_error)
 
-    def _course(self, distances: dict[str, int], through: Edge | None) -> Course:
+    def _course(self, distances: dict[str, int], through: Edge | None) -> AnswerPlan:
         wanted: dict[str, int] = {through[0]: NONE} if through and self._is_branch(through[0]) else {}
         failing: set[str] = set()
         for node in self.graph.nodes.values():
@@ -116,7 +116,7 @@ class Compass:
                 wanted[node.id] = NONE if fails else best
             elif fails:
                 failing.update(self._culprits(node))
-        return Course(wanted, frozenset(failing))
+        return AnswerPlan(wanted, frozenset(failing))
 
     def _culprits(self, node: Node) -> list[str]:
         """Who has to fail so that a node does."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bailiwick.dryrun.answers import Answers
-from bailiwick.dryrun.model import Pass, Report, Way
+from bailiwick.dryrun.answers import AnswerGenerator
+from bailiwick.dryrun.model import DryRunPass, DryRunReport, Way
 from bailiwick.dryrun.notes import NotingTemplates
-from bailiwick.dryrun.origins import Sources
-from bailiwick.dryrun.plan import Compass, Course, Edge
+from bailiwick.dryrun.origins import NameSources
+from bailiwick.dryrun.plan import AnswerPlan, Edge, PathFinder
 from bailiwick.dryrun.usage import uses_of
 from bailiwick.dryrun.values import NONE
-from bailiwick.dryrun.walk import Trail, Walk, with_failing
+from bailiwick.dryrun.walk import DryRunWalk, Trail, with_failing
 from bailiwick.engine.graph import Ask, Branch, Graph, Map, Parallel, Set
 from bailiwick.engine.rules import Rules
 from bailiwick.ids import Json
@@ -28,7 +28,7 @@ MOST_EVENTS = 50_000
 _TEXT_LIMIT = 1 << 20
 
 
-def dry_run(loaded: Loaded, params: dict[str, Json]) -> Report:
+def dry_run(loaded: Loaded, params: dict[str, Json]) -> DryRunReport:
     """Walk a workflow on stand-in answers and report what was covered. Starts no process and writes nothing."""
     from bailiwick.lang.templates import Templates
 
@@ -37,8 +37,8 @@ def dry_run(loaded: Loaded, params: dict[str, Json]) -> Report:
     texts = [templates.source(name) for name, path in loaded.files.items() if _is_text(name, path.stat().st_size)]
     children = {name: child.graph for name, child in loaded.calls.items()}
     free = frozenset(name for name in graph.params or {} if name not in params and name not in graph.vars)
-    sources = Sources(graph, free)
-    answers = Answers(graph, sources, uses_of(graph, texts), children)
+    sources = NameSources(graph, free)
+    answers = AnswerGenerator(graph, sources, uses_of(graph, texts), children)
     return _DryRun(graph, params, NotingTemplates(templates), answers, sources).report()
 
 
@@ -50,7 +50,7 @@ def _is_text(name: str, size: int) -> bool:
 class _Found:
     """What the passes so far came to."""
 
-    passes: list[Pass] = field(default_factory=list)
+    passes: list[DryRunPass] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
     edges: set[Edge] = field(default_factory=set)
     replies: set[tuple[str, str]] = field(default_factory=set)
@@ -66,15 +66,20 @@ class _DryRun:
     """The passes over one workflow."""
 
     def __init__(
-        self, graph: Graph, params: dict[str, Json], notes: NotingTemplates, answers: Answers, sources: Sources
+        self,
+        graph: Graph,
+        params: dict[str, Json],
+        notes: NotingTemplates,
+        answers: AnswerGenerator,
+        sources: NameSources,
     ) -> None:
         self.graph, self.params, self.notes, self.answers, self.sources = graph, params, notes, answers, sources
-        self.compass = Compass(graph)
+        self.compass = PathFinder(graph)
         self.home = self._complete(self.compass.to_an_end())
         self.rules = Rules(notes, notes.prepare)
         self.found = _Found()
 
-    def report(self) -> Report:
+    def report(self) -> DryRunReport:
         """Walk to the nearest end, then at each edge not taken yet, then with each choice nobody gave yet."""
         every = self.compass.all_edges()
         self._walk("", self.home, None)
@@ -90,7 +95,7 @@ class _DryRun:
         warnings = [f"'{node}' reads '{name}', which had no value" for node, name in self.notes.missed]
         spent = f"stopped after {len(self.found.passes)} passes with {self.found.events:,} events"
         limits = [spent] if self.found.full else []
-        return Report(
+        return DryRunReport(
             self.graph.name, nodes, ways, tuple(self.found.passes), (*warnings, *self.answers.misfits), tuple(limits)
         )
 
@@ -101,14 +106,14 @@ class _DryRun:
                 course = self._complete(self.compass.to((node.id, 0)))
                 self._walk(f"answers '{choice}' at {node.id}", course, None, (node.id, choice))
 
-    def _complete(self, course: Course) -> Course:
+    def _complete(self, course: AnswerPlan) -> AnswerPlan:
         return with_failing(course, self.compass, self.answers)
 
     def _is_open(self, edge: Edge) -> bool:
         """Whether aiming at an edge can help: nothing is tried for what no answer decides."""
         return not self._obstacle(edge)
 
-    def _walk(self, aim: str, course: Course, goal: Edge | None, reply: tuple[str, str] | None = None) -> None:
+    def _walk(self, aim: str, course: AnswerPlan, goal: Edge | None, reply: tuple[str, str] | None = None) -> None:
         def fresh(asked: str) -> str | None:
             if reply is not None and reply[0] == asked:
                 return reply[1]
@@ -116,7 +121,7 @@ class _DryRun:
             choices = node.choices if isinstance(node, Ask) else ()
             return next((c for c in choices if (asked, c) not in self.found.replies), None)
 
-        walk = Walk(self.answers, self.rules, self._context(course), course, self.home, goal, fresh)
+        walk = DryRunWalk(self.answers, self.rules, self._context(course), course, self.home, goal, fresh)
         trail = walk.run(MOST_EVENTS)
         self._keep(aim, trail)
 
@@ -126,9 +131,11 @@ class _DryRun:
         found.edges |= trail.edges
         found.replies |= trail.replies
         found.events += trail.steps
-        found.passes.append(Pass(aim, trail.outcome, trail.node, trail.reason, tuple(trail.path), len(trail.path)))
+        found.passes.append(
+            DryRunPass(aim, trail.outcome, trail.node, trail.reason, tuple(trail.path), len(trail.path))
+        )
 
-    def _context(self, course: Course) -> dict[str, Json]:
+    def _context(self, course: AnswerPlan) -> dict[str, Json]:
         """The vars, the params given, and a stand-in for each declared param that is neither."""
         declared = self.graph.params or {}
         made = {name: self.answers.param(name, declared[name], course.wanted) for name in sorted(self.sources.free)}

@@ -19,30 +19,30 @@ _LISTS = re.compile(r"\s*\|\s*(?:join|first|last|sort|map|select|reject|selectat
 
 
 @dataclass(slots=True)
-class Use:
+class ValueUse:
     """How one value is used. An `item` makes it a list."""
 
-    fields: dict[str, Use] = field(default_factory=dict)
-    item: Use | None = None
+    fields: dict[str, ValueUse] = field(default_factory=dict)
+    item: ValueUse | None = None
     counts: bool = False
 
-    def at(self, path: list[str]) -> Use:
+    def at(self, path: list[str]) -> ValueUse:
         """The use of a part of the value."""
         here = self
         for part in path:
-            here = here.fields.setdefault(part, Use())
+            here = here.fields.setdefault(part, ValueUse())
         return here
 
-    def listed(self) -> Use:
+    def listed(self) -> ValueUse:
         """The use of an item, once the value is known to be a list."""
         if self.item is None:
-            self.item = Use()
+            self.item = ValueUse()
         return self.item
 
 
-def uses_of(graph: Graph, texts: list[str]) -> Use:
+def uses_of(graph: Graph, texts: list[str]) -> ValueUse:
     """How each name of the context is used by the nodes and by further template texts."""
-    top = Use()
+    top = ValueUse()
     for node in graph.nodes.values():
         if isinstance(node, Branch):
             top.at(node.path.split("."))
@@ -78,7 +78,7 @@ def templates_of(node: Node) -> Iterator[str]:
     yield from _texts(found)
 
 
-def plausible(use: Use, depth: int = 0) -> Json:
+def plausible(use: ValueUse, depth: int = 0) -> Json:
     """A value that fits how it is used."""
     if depth > 12:
         return "example"
@@ -89,7 +89,7 @@ def plausible(use: Use, depth: int = 0) -> Json:
     return 1 if use.counts else "example"
 
 
-def _joined(one: Use, other: Use) -> Use:
+def _joined(one: ValueUse, other: ValueUse) -> ValueUse:
     for name, part in other.fields.items():
         one.fields.setdefault(name, part)
     one.item = one.item or other.item
@@ -108,11 +108,11 @@ def _texts(value: Json) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _read(text: str, top: Use) -> None:
+def _read(text: str, top: ValueUse) -> None:
     """Note the dotted names in the code of a template; a loop's variable stands for an item of its list."""
     if "{{" not in text and "{%" not in text:
         return
-    known: dict[str, Use] = {}
+    known: dict[str, ValueUse] = {}
     for match in _CODE.finditer(text):
         code = _QUOTED.sub("''", match[1] or match[2] or "")
         for variable, path in _LOOP.findall(code):
@@ -125,12 +125,12 @@ def _read(text: str, top: Use) -> None:
                 _note(code, name, _find(parts, top, known))
 
 
-def _find(parts: list[str], top: Use, known: dict[str, Use]) -> Use:
+def _find(parts: list[str], top: ValueUse, known: dict[str, ValueUse]) -> ValueUse:
     start = known.get(parts[0])
     return start.at(parts[1:]) if start is not None else top.at(parts)
 
 
-def _note(code: str, name: re.Match[str], use: Use) -> None:
+def _note(code: str, name: re.Match[str], use: ValueUse) -> None:
     if _LISTS.match(code, name.end(1)):
         use.listed()
     if _COUNTS_AFTER.match(code, name.end(1)) or _COUNTS_BEFORE.search(code, 0, name.start()):

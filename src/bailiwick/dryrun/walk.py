@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 
-from bailiwick.dryrun.answers import Answers
-from bailiwick.dryrun.plan import Compass, Course, Edge
+from bailiwick.dryrun.answers import AnswerGenerator
+from bailiwick.dryrun.plan import AnswerPlan, Edge, PathFinder
 from bailiwick.dryrun.values import error_way, way_of
 from bailiwick.engine import events as ev
 from bailiwick.engine.commands import Command, OpenWait, StartChild, StartEffect
@@ -36,14 +36,14 @@ class Trail:
 
 
 @dataclass(slots=True)
-class Walk:
+class DryRunWalk:
     """A pass in progress. `course` is followed until `goal` is met, then `home` is."""
 
-    answers: Answers
+    answers: AnswerGenerator
     rules: Rules
     context: dict[str, Json]
-    course: Course
-    home: Course
+    course: AnswerPlan
+    home: AnswerPlan
     goal: Edge | None
     fresh: Callable[[str], str | None]
     trail: Trail = field(default_factory=Trail)
@@ -121,7 +121,7 @@ class Walk:
             result = {"status": "done", "outputs": self.answers.child(node, course.wanted)}
         self._apply(state, ev.WaitClosed(do.scope, name, "child", result, "dry run"))
 
-    def _heading(self, visit: int) -> Course:
+    def _heading(self, visit: int) -> AnswerPlan:
         """The course to follow now."""
         met = self.goal is not None and self.goal in self.trail.edges
         return self.home if met or visit > PATIENCE else self.course
@@ -199,7 +199,7 @@ class Walk:
         return isinstance(construct, Parallel | Map) and construct.join == scope.cursor
 
 
-def with_failing(course: Course, compass: Compass, answers: Answers) -> Course:
+def with_failing(course: AnswerPlan, compass: PathFinder, answers: AnswerGenerator) -> AnswerPlan:
     """A course on which a member of a parallel fails where a branch on its status is wanted to see that."""
     failing = set(course.failing)
     for (kind, giver), steers in answers.steers.items():
@@ -213,4 +213,4 @@ def with_failing(course: Course, compass: Compass, answers: Answers) -> Course:
             )
             if "failed" in values and "done" not in values:
                 failing |= compass.failing_in(construct, inside)
-    return Course(course.wanted, frozenset(failing))
+    return AnswerPlan(course.wanted, frozenset(failing))

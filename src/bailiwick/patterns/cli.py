@@ -21,7 +21,7 @@ from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Issue, Pattern
 from bailiwick.patterns.request import Request, screen_width
 from bailiwick.patterns.service import carry_out
 from bailiwick.patterns.simulation import PLAYS, perform, staged
-from bailiwick.runs.hosting import Manners
+from bailiwick.runs.hosting import ForegroundOptions
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _PASSED_ON = {
@@ -140,7 +140,7 @@ def _request(pattern: Pattern, given: dict[str, object]) -> Request:
         fresh=bool(given["fresh"]),
         flags=flags,
         simulate=_script(given["simulate"]),
-        manners=Manners(
+        manners=ForegroundOptions(
             wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), detach=bool(given["detach"]),
             ask=person and not quiet and not given["no_input"], leaving=_leaving(pattern, given),
         ),

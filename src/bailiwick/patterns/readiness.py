@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from bailiwick.patterns.basis import Basis
     from bailiwick.patterns.request import Request
     from bailiwick.proposals.desk import Desk
-    from bailiwick.runs.start import Wish
+    from bailiwick.runs.start import StartRequest
 
 
-async def make_ready(request: Request, session: Session, desk: Desk, order: Order, ground: Ground, wish: Wish) -> Basis:
+async def make_ready(
+    request: Request, session: Session, desk: Desk, order: Order, ground: Ground, wish: StartRequest
+) -> Basis:
     """Everything that the run will need, or `NotReady`; tells the first lines as they are known."""
     from bailiwick.patterns.basis import Lookout, gate_line
 

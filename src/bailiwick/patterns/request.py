@@ -11,7 +11,7 @@ import click
 from bailiwick.cli.output import clean, is_terminal, terminal_width, wrapped
 from bailiwick.ids import Json
 from bailiwick.patterns.model import Line, Pattern
-from bailiwick.runs.hosting import Manners
+from bailiwick.runs.hosting import ForegroundOptions
 
 
 def screen_width(*, quiet: bool) -> int:
@@ -32,7 +32,7 @@ class Request:
     fresh: bool = False
     flags: dict[str, Json] = field(default_factory=dict)
     simulate: Path | bool | None = None
-    manners: Manners = field(default_factory=Manners)
+    manners: ForegroundOptions = field(default_factory=ForegroundOptions)
     quiet: bool = False
 
     def say(self, text: str) -> None:

@@ -16,7 +16,7 @@ from bailiwick.patterns.service import Errand
 from bailiwick.proposals.desk import open_desk
 from bailiwick.proposals.model import Proposal, Round
 from bailiwick.proposals.service import begin_round
-from bailiwick.runs.hosting import Manners
+from bailiwick.runs.hosting import ForegroundOptions
 
 LIMIT = 64 * 1024
 """Characters of what people said that a round is given."""
@@ -31,7 +31,7 @@ async def start_round(asked: Round, config: Config) -> int:
     with chdir(asked.repository):
         async with open_session({}, view.watch()) as session:
             desk = await open_desk(session.config, Path(asked.repository), session.assembly.clock, by=session.by)
-            manners = Manners(leaving=Leaving(results=False))
+            manners = ForegroundOptions(leaving=Leaving(results=False))
             errand = Errand(Request(ISSUE_TO_PR, manners=manners), session, view, desk)
             proposal = desk.store.named(asked.proposal)
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)

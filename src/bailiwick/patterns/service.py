@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bailiwick.cli.session import Session, open_session
-from bailiwick.cli.view import View
+from bailiwick.cli.view import RunView
 from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, Place, StoreError
@@ -27,15 +27,15 @@ from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.runs.find import name_of
 from bailiwick.runs.hosting import host
 from bailiwick.runs.limits import starting_limits
-from bailiwick.runs.start import Wish, start
-from bailiwick.workflows.service import BUNDLED, Shelf, named
+from bailiwick.runs.start import StartRequest, start
+from bailiwick.workflows.service import BUNDLED, WorkflowFolder, named
 
 NO_REPOSITORY = "BW483"
 Started = Callable[[], Awaitable[object]]
 """Called when a run is durable and before anything of it is done."""
 
 
-async def carry_out(request: Request, view: View) -> int:
+async def carry_out(request: Request, view: RunView) -> int:
     """Find the run that is meant and go on with it, or start it; gives the exit code."""
     async with open_session(
         request.flags, view.watch(), request.simulate, attended=request.manners.attended
@@ -60,7 +60,7 @@ def _no_work_tree(cwd: Path) -> NotReady:
 
 def pattern_workflow(pattern: Pattern, person: Path) -> Loaded:
     """The workflow of a pattern: the person's own of that name, else the bundled one; never the repository's."""
-    return load(named([Shelf("person", person / "workflows"), Shelf("bundled", BUNDLED)])[pattern][1])
+    return load(named([WorkflowFolder("person", person / "workflows"), WorkflowFolder("bundled", BUNDLED)])[pattern][1])
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class Errand:
 
     request: Request
     session: Session
-    view: View
+    view: RunView
     desk: Desk
 
     async def run(self) -> int:
@@ -178,7 +178,7 @@ class Errand:
         if order.issue is not None:
             request.tell(Line("issue", order.issue.title))
         request.tell(Line("base", ground.shown))
-        wish = Wish(
+        wish = StartRequest(
             loaded, {}, key, str(session.config.runs_dir), request.fresh,
             starting_limits(session.config, loaded.graph.budget), self._chosen(),
         )  # fmt: skip

@@ -18,7 +18,7 @@ _READ = ("value", "body", "failure", "error")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """One thing that happened: when, where (empty: the run itself), in a few words, with the lines a script printed."""
 
     seq: int
@@ -30,13 +30,13 @@ class Line:
 
 
 @dataclass(slots=True)
-class Chronicle:
+class LogFormatter:
     """Tells events in order; it remembers which effect and wait belongs to which node."""
 
     fetch: Fetch
     _places: dict[str, str] = field(default_factory=dict)
 
-    def tell(self, entry: Entry) -> Line | None:
+    def tell(self, entry: Entry) -> LogLine | None:
         """The line of an event; None for one that says nothing to people."""
         seq, at, event = entry
         event = self._whole(event)
@@ -51,7 +51,7 @@ class Chronicle:
         if told is None:
             return None
         mark, text = told
-        return Line(seq, at, self._place(event), mark, text, self._output(event))
+        return LogLine(seq, at, self._place(event), mark, text, self._output(event))
 
     def _whole(self, event: ev.Event) -> ev.Event:
         """The event with the texts that people read fetched, where they are kept as blobs."""

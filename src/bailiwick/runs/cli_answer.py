@@ -17,7 +17,7 @@ from bailiwick.lang.durations import seconds_of
 from bailiwick.runs.cli_control import JSON, after, may_ask, refuse, report
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import find_run, name_of
-from bailiwick.runs.query import Question, is_question, questions
+from bailiwick.runs.query import OpenQuestion, is_question, questions
 
 UNITS = ("wall", "agent_calls", "usd", "tokens")
 WRONG = "BW248"
@@ -132,7 +132,7 @@ def _listed(found: list[Asked], name: str) -> str:
     return f"--question with one of: {listed}"
 
 
-async def _asked(out: Printer, wait: WaitRow, asked: Question) -> str | None:
+async def _asked(out: Printer, wait: WaitRow, asked: OpenQuestion) -> str | None:
     if not may_ask(out):
         raise UsageError(f"no answer was given to: {clean(asked.text)}", hint=clean(asked.command), code=WRONG)
     from bailiwick.cli.prompt import ask_person
@@ -140,7 +140,7 @@ async def _asked(out: Printer, wait: WaitRow, asked: Question) -> str | None:
     return await ask_person(wait)
 
 
-def _check(asked: Question, value: Json) -> None:
+def _check(asked: OpenQuestion, value: Json) -> None:
     if asked.choices and value not in asked.choices:
         choices = clean(", ".join(asked.choices))
         raise UsageError(f"{value!r} is not a choice of: {clean(asked.text)}", hint=f"one of: {choices}", code=WRONG)

@@ -20,7 +20,7 @@ from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.runs import documents as doc
-from bailiwick.runs.control import Control, Outcome, Point
+from bailiwick.runs.control import Control, ControlResult, Point
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.points import read_point, standing_point
@@ -43,7 +43,7 @@ def may_ask(out: Printer) -> bool:
     return not out.json and is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
-def refuse(outcome: Outcome) -> None:
+def refuse(outcome: ControlResult) -> None:
     """Raise `UsageError` when the run refused the message."""
     if outcome.refused:
         name = name_of(outcome.row)
@@ -51,7 +51,7 @@ def refuse(outcome: Outcome) -> None:
         raise UsageError(f"run '{name}' refused it: {clean(outcome.refused)}", hint=hint, code=REFUSED)
 
 
-def after(session: Session, outcome: Outcome) -> str:
+def after(session: Session, outcome: ControlResult) -> str:
     """What is next for a run that can go on: its holder goes on by itself, else somebody has to walk it."""
     row, name = outcome.row, name_of(outcome.row)
     if not outcome.taken:
@@ -63,12 +63,12 @@ def after(session: Session, outcome: Outcome) -> str:
     return f"go on with: bailiwick resume {name}"
 
 
-def _document(outcome: Outcome, text: str, following: str) -> dict[str, Json]:
+def _document(outcome: ControlResult, text: str, following: str) -> dict[str, Json]:
     state = state_alone(outcome.row, current_owner("bailiwick"), SystemClock().now())
     return {**doc.row_document(outcome.row, state), "taken": outcome.taken, "done": text, "next": following}
 
 
-def report(out: Printer, outcome: Outcome, text: str, following: str) -> int:
+def report(out: Printer, outcome: ControlResult, text: str, following: str) -> int:
     """Say what was done and what is next."""
     if out.json:
         out.emit_json(_document(outcome, text, following))
@@ -94,7 +94,7 @@ def stop(run: str | None, now: bool, every: bool, as_json: bool) -> int:
     return asyncio.run(_stop(Printer.for_stdout(json=as_json), run, now=now or every))
 
 
-async def _end_everything(runs: list[str], stopping: Sequence[asyncio.Future[Outcome]]) -> None:
+async def _end_everything(runs: list[str], stopping: Sequence[asyncio.Future[ControlResult]]) -> None:
     """The holders were told; whoever has not ended its processes a moment later has them ended from here."""
     if stopping:
         await asyncio.wait(stopping, timeout=MOMENT)
@@ -130,7 +130,7 @@ async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
     return 0
 
 
-async def _landed(session: Session, outcome: Outcome) -> Outcome:
+async def _landed(session: Session, outcome: ControlResult) -> ControlResult:
     """The outcome once the run's processes have ended, which takes a holder a few seconds at most."""
     store, clock = session.assembly.store, session.assembly.clock
     until = clock.monotonic() + LANDING
@@ -151,7 +151,7 @@ async def _pass_on(session: Session, control: Control, row: RunRow) -> None:
             await _pass_on(session, control, child)
 
 
-def _stopped(session: Session, outcome: Outcome) -> tuple[str, str]:
+def _stopped(session: Session, outcome: ControlResult) -> tuple[str, str]:
     name = name_of(outcome.row)
     if outcome.refused:
         return f"{name} was not stopped: {outcome.refused}", f"bailiwick runs show {name}"
@@ -246,7 +246,7 @@ async def _fork(out: Printer, run: str, text: str | None, values: dict[str, Json
             point = await control.point(row, *read_point(text))
         limits = starting_limits(session.config, (await library.state(row.id)).graph.budget)
         made = await control.fork(row, point, values, run_id or await _free_key(session, row), limits)
-        outcome = Outcome(made, ())
+        outcome = ControlResult(made, ())
         following = after(session, outcome)
     done = f"{name_of(made)} is a fork of {name_of(row)} before '{point.node}', visit {point.visit}"
     return report(out, outcome, done, following)

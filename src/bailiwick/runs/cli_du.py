@@ -10,7 +10,7 @@ from bailiwick.cli.output import Printer, Styled, counted, size
 from bailiwick.cli.session import open_session
 from bailiwick.ids import Json
 from bailiwick.runs.cli_query import JSON
-from bailiwick.runs.retention import Usage, apply, look
+from bailiwick.runs.retention import StorageUsage, apply, look
 
 SHOWN = 20
 
@@ -53,7 +53,7 @@ async def _du(out: Printer, *, remove: bool) -> int:
     return 0
 
 
-def _document(usage: Usage, freed: int) -> dict[str, Json]:
+def _document(usage: StorageUsage, freed: int) -> dict[str, Json]:
     return {
         "kinds": [{"kind": one.kind, "bytes": one.size, "number": one.count} for one in usage.kinds],
         "bytes": usage.size,

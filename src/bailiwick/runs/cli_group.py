@@ -5,24 +5,24 @@ from __future__ import annotations
 import click
 
 from bailiwick.cli.root import LazyGroup, load
-from bailiwick.cli.table import Entry
+from bailiwick.cli.table import CommandEntry
 
-COMMANDS: dict[str, Entry] = {
-    "list": Entry("bailiwick.runs.cli_show", "list_", "List runs, newest first."),
-    "show": Entry("bailiwick.runs.cli_show", "show", "Facts, open waits and visits of a run."),
-    "tree": Entry("bailiwick.runs.cli_show", "tree", "A run with its branches, items and the runs it called."),
-    "logs": Entry("bailiwick.runs.cli_query", "logs", "What a run did, line by line."),
-    "wait": Entry("bailiwick.runs.cli_query", "wait", "Wait until a run is over or parks."),
-    "stop": Entry("bailiwick.runs.cli_control", "stop", "Stop a run at the next node, or now."),
-    "resume": Entry("bailiwick.runs.cli_run", "resume", "Go on with a run that stopped or failed."),
-    "answer": Entry("bailiwick.runs.cli_answer", "answer", "Answer a question, or raise a budget."),
-    "rewind": Entry("bailiwick.runs.cli_control", "rewind", "Go back to before a visit of a node."),
-    "fork": Entry("bailiwick.runs.cli_control", "fork", "A new run that shares the journal up to a visit."),
-    "reload": Entry("bailiwick.runs.cli_control", "reload", "Adopt the workflow's files as they are now."),
-    "reask": Entry("bailiwick.runs.cli_reask", "reask", "Ask one recorded turn once more, elsewhere."),
-    "export": Entry("bailiwick.runs.cli_keep", "export_", "Write the evidence of a run into an archive."),
-    "rebuild": Entry("bailiwick.runs.cli_keep", "rebuild", "Make run directories anew from the journal."),
-    "prune": Entry("bailiwick.runs.cli_keep", "prune_", "Remove ended runs that are old enough."),
+COMMANDS: dict[str, CommandEntry] = {
+    "list": CommandEntry("bailiwick.runs.cli_show", "list_", "List runs, newest first."),
+    "show": CommandEntry("bailiwick.runs.cli_show", "show", "Facts, open waits and visits of a run."),
+    "tree": CommandEntry("bailiwick.runs.cli_show", "tree", "A run with its branches, items and the runs it called."),
+    "logs": CommandEntry("bailiwick.runs.cli_query", "logs", "What a run did, line by line."),
+    "wait": CommandEntry("bailiwick.runs.cli_query", "wait", "Wait until a run is over or parks."),
+    "stop": CommandEntry("bailiwick.runs.cli_control", "stop", "Stop a run at the next node, or now."),
+    "resume": CommandEntry("bailiwick.runs.cli_run", "resume", "Go on with a run that stopped or failed."),
+    "answer": CommandEntry("bailiwick.runs.cli_answer", "answer", "Answer a question, or raise a budget."),
+    "rewind": CommandEntry("bailiwick.runs.cli_control", "rewind", "Go back to before a visit of a node."),
+    "fork": CommandEntry("bailiwick.runs.cli_control", "fork", "A new run that shares the journal up to a visit."),
+    "reload": CommandEntry("bailiwick.runs.cli_control", "reload", "Adopt the workflow's files as they are now."),
+    "reask": CommandEntry("bailiwick.runs.cli_reask", "reask", "Ask one recorded turn once more, elsewhere."),
+    "export": CommandEntry("bailiwick.runs.cli_keep", "export_", "Write the evidence of a run into an archive."),
+    "rebuild": CommandEntry("bailiwick.runs.cli_keep", "rebuild", "Make run directories anew from the journal."),
+    "prune": CommandEntry("bailiwick.runs.cli_keep", "prune_", "Remove ended runs that are old enough."),
 }
 
 SECTIONS: dict[str, list[str]] = {

@@ -17,7 +17,7 @@ from bailiwick.runs.cli_control import JSON, may_ask
 from bailiwick.runs.control import refuse_if_held
 from bailiwick.runs.export import export
 from bailiwick.runs.find import find_run, name_of
-from bailiwick.runs.prune import Doomed, Pruned, ended_at, plan, prune
+from bailiwick.runs.prune import Pruned, PruneItem, ended_at, plan, prune
 from bailiwick.runs.query import is_held
 from bailiwick.runtime.facts import RunFacts
 from bailiwick.runtime.owner import current_owner
@@ -142,11 +142,11 @@ async def _prune(out: Printer, limit: float | None, keep: int, *, dry_run: bool,
     return 0
 
 
-def _doomed(item: Doomed) -> dict[str, Json]:
+def _doomed(item: PruneItem) -> dict[str, Json]:
     return {"run": name_of(item.row), "uid": item.row.id, "runs": len(item.members), "bytes": item.size}
 
 
-def _print_plan(out: Printer, doomed: list[Doomed], now: float) -> None:
+def _print_plan(out: Printer, doomed: list[PruneItem], now: float) -> None:
     if not doomed:
         out.line("No run is old enough to go.")
         return
@@ -157,7 +157,7 @@ def _print_plan(out: Printer, doomed: list[Doomed], now: float) -> None:
     out.table(rows, right={4})
 
 
-def _confirmed(out: Printer, doomed: list[Doomed]) -> bool:
+def _confirmed(out: Printer, doomed: list[PruneItem]) -> bool:
     if not may_ask(out):
         hint = "add --yes, or look first with --dry-run"
         raise UsageError(f"{counted(len(doomed), 'run')} would be removed for good", hint=hint, code="BW246")

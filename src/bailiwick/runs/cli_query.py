@@ -18,12 +18,12 @@ from bailiwick.journal.codec import decode
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.durations import seconds_of
 from bailiwick.runs import documents as doc
-from bailiwick.runs.chronicle import BAD, OK, WAIT, Chronicle, Line
+from bailiwick.runs.chronicle import BAD, OK, WAIT, LogFormatter, LogLine
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.foreground import TIME, exit_code
-from bailiwick.runs.query import Overview, Standing, family, is_held, overview, standing, tree_state
+from bailiwick.runs.query import Overview, RunStatus, family, is_held, overview, standing, tree_state
 from bailiwick.runs.visits import Entry, visits
-from bailiwick.runs.why import Story, explain, explain_node
+from bailiwick.runs.why import RunHistory, explain, explain_node
 from bailiwick.runtime.owner import current_owner, shown
 
 LOOK = 0.05
@@ -126,21 +126,21 @@ def _section(out: Printer, title: str, rows: list[tuple[str, str, str]]) -> None
         out.line(f"  {out.symbol('more')} {len(rows) - SHOWN} more: bailiwick runs list")
 
 
-def _result(found: Standing) -> str:
+def _result(found: RunStatus) -> str:
     return f"degraded by {', '.join(found.degraded)}" if found.degraded else "done"
 
 
-def _ago(out: Printer, found: Standing, now: float) -> str:
+def _ago(out: Printer, found: RunStatus, now: float) -> str:
     return out.relative(float(found.ended_at or found.row.created_at), now)
 
 
-def _until(out: Printer, found: Standing, now: float) -> str:
+def _until(out: Printer, found: RunStatus, now: float) -> str:
     if found.orphaned:
         return walker(found)
     return f"until {out.time(found.due_at, now)}" if found.due_at is not None else ""
 
 
-def walker(found: Standing) -> str:
+def walker(found: RunStatus) -> str:
     """Who walks a run, or what to do where nobody does."""
     if found.holder:
         return f"by {found.holder}"
@@ -172,7 +172,7 @@ async def _logs(out: Printer, run: str | None, node: str | None, *, follow: bool
         news = await library.history(row.id)
         if node is not None:
             require_node(name_of(row), node, library.replay(news), news)
-        chronicle = Chronicle(library.fetch)
+        chronicle = LogFormatter(library.fetch)
         seen = 0
         while True:
             for entry in news:
@@ -205,7 +205,7 @@ def require_node(run: str, node: str, state: State, entries: list[Entry]) -> Non
     raise NotFound(f"run '{run}' has no node '{node}'", hint=hint)
 
 
-async def standing_of(session: Session, row: RunRow) -> Standing:
+async def standing_of(session: Session, row: RunRow) -> RunStatus:
     """Where a run stands now."""
     rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
     return standing(row, rows, current_owner("bailiwick"), session.assembly.clock.now())
@@ -238,7 +238,7 @@ async def _news(session: Session, row: RunRow, seen: int) -> tuple[RunRow, list[
     return fresh, [(stored.seq, stored.at, decode(stored)) for stored in await store.read(row.id, seen)]
 
 
-def _print_line(out: Printer, line: Line, now: float) -> None:
+def _print_line(out: Printer, line: LogLine, now: float) -> None:
     mark = {OK: "done", BAD: "failed", WAIT: "waits"}.get(line.mark)
     style = {OK: "good", BAD: "bad", WAIT: "wait"}.get(line.mark, "")
     head = out.time(line.at, now)
@@ -317,7 +317,7 @@ async def _why(out: Printer, what: str | None, node: str | None) -> int:
         entries = await library.history(row.id)
         held = is_held(row, current_owner("bailiwick"), session.assembly.clock.now())
         holder = shown(row.owner) if held and row.owner is not None else ""
-        story = Story(name_of(row), entries, library.replay(entries), holder)
+        story = RunHistory(name_of(row), entries, library.replay(entries), holder)
         if node:
             require_node(story.name, node, story.state, entries)
         reasons = explain_node(story, node) if node else explain(story)

@@ -13,7 +13,7 @@ from bailiwick.cli.session import open_session
 from bailiwick.errors import UsageError
 from bailiwick.runs.cli_query import JSON
 from bailiwick.runs.find import find_run, name_of
-from bailiwick.runs.reask import Asked
+from bailiwick.runs.reask import ReaskResult
 from bailiwick.runs.reask import reask as ask_again
 
 
@@ -53,7 +53,7 @@ async def _reask(out: Printer, run: str, node: str, model: str | None, prompt: s
     return 0 if asked.ok else 1
 
 
-def _print(out: Printer, name: str, asked: Asked) -> None:
+def _print(out: Printer, name: str, asked: ReaskResult) -> None:
     before = asked.recorded
     out.line(Styled(f"{name}  {before.node}", "strong"), "  as recorded, ", _who(before.backend, before.model))
     out.text(before.answer)

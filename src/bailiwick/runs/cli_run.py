@@ -11,7 +11,7 @@ import click
 
 from bailiwick.cli.output import Printer, Styled, problem_lines
 from bailiwick.cli.session import Session, open_session
-from bailiwick.cli.view import View, choose_view
+from bailiwick.cli.view import RunView, choose_view
 from bailiwick.config.environment import Environment
 from bailiwick.config.layers import LayerKind
 from bailiwick.errors import UsageError
@@ -21,10 +21,10 @@ from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runs.edits import source_notices
 from bailiwick.runs.find import find_run
-from bailiwick.runs.hosting import Manners, host, serve
+from bailiwick.runs.hosting import ForegroundOptions, host, serve
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.params import read_params, with_pairs
-from bailiwick.runs.start import Wish, kept_agent, key_of, refuse_other_params, start
+from bailiwick.runs.start import StartRequest, kept_agent, key_of, refuse_other_params, start
 from bailiwick.runtime.creation import refuse
 
 WORKFLOW_FILE = "workflow.yaml"
@@ -32,7 +32,7 @@ VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Every step, also t
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunArguments:
     """The command line of `run`, read."""
 
     workflow: str | None
@@ -42,7 +42,7 @@ class Request:
     flags: dict[str, Json]
     fresh: bool
     strict: bool
-    manners: Manners
+    manners: ForegroundOptions
     simulate: Path | bool | None
 
 
@@ -113,12 +113,12 @@ def run(**given: object) -> int:
         raise UsageError("--wait and --no-wait exclude each other")
     workflow, simulate = told_apart(_text(given["workflow_file"] or given["workflow"]), given["simulate"])
     workflow = workflow or Environment().workflow_dir()
-    manners = Manners(
+    manners = ForegroundOptions(
         wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), ask=not given["no_input"] and not given["as_json"]
         and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
     )  # fmt: skip
     view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]), verbose=bool(given["verbose"]))
-    request = Request(
+    request = RunArguments(
         workflow=workflow,
         key=None if given["run_id"] is None else str(given["run_id"]),
         params=read_params(_text(given["params"]), _text(given["params_file"])),
@@ -176,7 +176,7 @@ def _load(workflow: str, *, strict: bool) -> Loaded:
     return loaded
 
 
-def _dry_run(request: Request, workflow: str, *, as_json: bool) -> int:
+def _dry_run(request: RunArguments, workflow: str, *, as_json: bool) -> int:
     from bailiwick.dryrun.cli import report
 
     loaded = _load(workflow, strict=request.strict)
@@ -187,7 +187,7 @@ def _dry_run(request: Request, workflow: str, *, as_json: bool) -> int:
     return report(loaded, params, as_json=as_json)
 
 
-async def _run(request: Request, workflow: str, view: View) -> int:
+async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
     loaded = _load(workflow, strict=request.strict)
     async with open_session(
         request.flags, view.watch(), request.simulate, attended=request.manners.attended
@@ -196,7 +196,7 @@ async def _run(request: Request, workflow: str, view: View) -> int:
         limits = starting_limits(session.config, loaded.graph.budget)
         chosen = _chosen(request.flags, request.simulate)
         params = with_pairs(request.params, request.pairs, loaded.graph)
-        wish = Wish(loaded, params, request.key, runs_dir, request.fresh, limits, chosen)
+        wish = StartRequest(loaded, params, request.key, runs_dir, request.fresh, limits, chosen)
         costs = await _check_agents(session, wish, request.simulate)
         started = await start(session.assembly, wish)
         return await host(session, started.row, view, request.manners, (*_notices(session), *costs, *started.notices))
@@ -216,7 +216,7 @@ def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, J
     return out
 
 
-async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | None) -> tuple[str, ...]:
+async def _check_agents(session: Session, wish: StartRequest, simulate: Path | bool | None) -> tuple[str, ...]:
     """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with.
 
     Gives what the person should know of their costs.
@@ -243,7 +243,7 @@ async def _check_agents(session: Session, wish: Wish, simulate: Path | bool | No
     return cost_words(names, settings)
 
 
-async def _resume(reference: str | None, request: Request, view: View) -> int:
+async def _resume(reference: str | None, request: RunArguments, view: RunView) -> int:
     manners = request.manners
     async with open_session(request.flags, view.watch(), request.simulate, attended=manners.attended) as session:
         row = await find_run(session.assembly.store, reference) if reference else await _latest(session, request)
@@ -255,7 +255,7 @@ async def _resume(reference: str | None, request: Request, view: View) -> int:
         return await host(session, row, view, manners, (*_notices(session), *said, *kept))
 
 
-async def _latest(session: Session, request: Request) -> RunRow:
+async def _latest(session: Session, request: RunArguments) -> RunRow:
     """The newest unfinished run; where the command names a runs directory or a workflow, of those only."""
     rows = [r for r in await session.assembly.store.runs() if r.parent is None and r.status != "done"]
     where = ""
@@ -286,9 +286,11 @@ def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, **shown: 
     \b
     Example:  bailiwick resume hello-default
     """
-    manners = Manners(wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach)
+    manners = ForegroundOptions(
+        wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach
+    )
     view = choose_view(json=shown["as_json"], events=shown["events"], verbose=shown["verbose"])
-    request = Request(None, None, {}, (), {}, fresh=False, strict=False, manners=manners, simulate=None)
+    request = RunArguments(None, None, {}, (), {}, fresh=False, strict=False, manners=manners, simulate=None)
     return asyncio.run(_resume(reference, request, view))
 
 
@@ -306,7 +308,7 @@ def worker(*, concurrency: int, until_idle: bool, reference: str | None, events:
     return asyncio.run(_worker(concurrency, reference, choose_view(json=False, events=events), until_idle=until_idle))
 
 
-async def _worker(concurrency: int, reference: str | None, view: View, *, until_idle: bool) -> int:
+async def _worker(concurrency: int, reference: str | None, view: RunView, *, until_idle: bool) -> int:
     async with open_session(None, view.watch()) as session:
         root = (await find_run(session.assembly.store, reference)).root_id if reference else None
         return await serve(session, concurrency, root, until_idle=until_idle)

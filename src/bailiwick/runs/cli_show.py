@@ -18,8 +18,8 @@ from bailiwick.runs import documents as doc
 from bailiwick.runs.cli_query import JSON, STYLES, no_runs, standing_of, walker
 from bailiwick.runs.disk import directories
 from bailiwick.runs.find import find_run, name_of
-from bailiwick.runs.query import Standing, questions, standing
-from bailiwick.runs.trees import Twig, grow
+from bailiwick.runs.query import RunStatus, questions, standing
+from bailiwick.runs.trees import RunTreeRow, grow
 from bailiwick.runs.visits import Visit, visits
 from bailiwick.runtime.owner import current_owner
 
@@ -44,11 +44,11 @@ def list_(state: str | None, workflow: str | None, every: bool, as_json: bool, *
       bailiwick runs list --state failed --since 2d
       bailiwick runs list --limit 20
     """
-    return asyncio.run(_list(Printer.for_stdout(json=as_json), state, Listed(workflow, every, **page)))
+    return asyncio.run(_list(Printer.for_stdout(json=as_json), state, RunSelection(workflow, every, **page)))
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RunSelection:
     """Which runs were asked for."""
 
     workflow: str | None
@@ -58,7 +58,7 @@ class Listed:
     before: str | None = None
 
 
-async def _list(out: Printer, state: str | None, asked: Listed) -> int:
+async def _list(out: Printer, state: str | None, asked: RunSelection) -> int:
     async with open_session() as session:
         now, store = session.assembly.clock.now(), session.assembly.store
         status = state if state in ("stopped", "failed", "done") else "ready" if state else None
@@ -81,12 +81,12 @@ async def _list(out: Printer, state: str | None, asked: Listed) -> int:
 
 async def _fitting(
     session: Session, which: RunFilter, wanted: tuple[str | None, int | None], cursor: str | None
-) -> tuple[list[Standing], bool]:
+) -> tuple[list[RunStatus], bool]:
     """The first runs that fit, page by page, and whether there are more: no more is read than is needed."""
     state, limit = wanted
     store, me, now = session.assembly.store, current_owner("bailiwick"), session.assembly.clock.now()
     unfinished = await store.runs(status="ready", archived=True)
-    found: list[Standing] = []
+    found: list[RunStatus] = []
     while rows := await store.page(which, PAGE, cursor):
         for row in rows:
             one = standing(row, unfinished if row.status == "ready" else (), me, now)
@@ -98,7 +98,7 @@ async def _fitting(
     return found, False
 
 
-def _list_line(out: Printer, found: Standing, now: float) -> tuple[str | Styled, ...]:
+def _list_line(out: Printer, found: RunStatus, now: float) -> tuple[str | Styled, ...]:
     notes = ["archived"] * found.row.archived + ["degraded"] * bool(found.degraded) + [found.note] * bool(found.note)
     started = out.relative(found.row.created_at, now)
     note = Styled("; ".join(notes) or walker(found).partition(":")[0], "dim")
@@ -157,7 +157,7 @@ def _places(session: Session, row: RunRow, state: State) -> dict[str, str | None
     return {"directory": directory, "workspace": state.workspace, "source": row.source}
 
 
-def _print_facts(out: Printer, found: Standing, state: State, places: dict[str, str | None]) -> None:
+def _print_facts(out: Printer, found: RunStatus, state: State, places: dict[str, str | None]) -> None:
     pairs = [
         ("run", found.name),
         ("state", found.state),
@@ -217,7 +217,7 @@ async def _tree(out: Printer, text: str) -> int:
     return 0
 
 
-def _print_twig(out: Printer, twig: Twig, lead: str, below: str) -> None:
+def _print_twig(out: Printer, twig: RunTreeRow, lead: str, below: str) -> None:
     bar, turn, gap = ("├─ ", "└─ ", "│  ") if out.unicode else ("|- ", "`- ", "|  ")
     out.line(f"{lead}{twig.label}  ", Styled(twig.state, STYLES.get(twig.state, "")), f"  {twig.note}")
     for number, member in enumerate(twig.members, 1):

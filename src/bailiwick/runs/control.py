@@ -27,7 +27,7 @@ ENTERING = (ev.StepPassed, ev.EffectStarted, ev.WaitOpened, ev.ScopesForked, ev.
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ControlResult:
     """What a message came to: the events it caused, or the reason it was refused."""
 
     row: RunRow
@@ -53,7 +53,7 @@ class Control:
         self._assembly = assembly
         self._by = by
 
-    async def send(self, row: RunRow, kind: str, body: dict[str, Json]) -> Outcome:
+    async def send(self, row: RunRow, kind: str, body: dict[str, Json]) -> ControlResult:
         """Send a message and wait until the holder has taken it; attend to it here when there is no holder."""
         store, now = self._assembly.store, self._assembly.clock.now()
         message = Message(row.id, kind, f"{kind}:{row.seq}:{now!r}", {**body, "by": self._by}, now)
@@ -63,12 +63,12 @@ class Control:
         while await self._waits(row.id, now, kind):
             if not await self._attend(row.id, owner):
                 if self._assembly.clock.monotonic() > deadline:
-                    return Outcome(row, (), taken=False)
+                    return ControlResult(row, (), taken=False)
                 await asyncio.sleep(0.05)
         rows = await store.read(row.id, row.seq)
         found = [decode(r) for r in rows]
         refused = next((e.reason for e in found if isinstance(e, ev.SignalRejected) and e.kind == kind), "")
-        return Outcome(await self._fresh(row), tuple(found), refused)
+        return ControlResult(await self._fresh(row), tuple(found), refused)
 
     async def _waits(self, run_id: str, at: float, kind: str) -> bool:
         return any(r.kind == kind and r.at == at for r in await self._assembly.store.inbox(run_id))
@@ -95,24 +95,24 @@ class Control:
         """Claim one run, from a dead owner too."""
         return await self._assembly.leases.claim(owner, ClaimFilter(run_id=run_id))
 
-    async def stop(self, row: RunRow, *, now: bool) -> Outcome:
+    async def stop(self, row: RunRow, *, now: bool) -> ControlResult:
         """Stop at the next node boundary, or now."""
         return await self.send(row, "stop", {"now": now})
 
-    async def resume(self, row: RunRow) -> Outcome:
+    async def resume(self, row: RunRow) -> ControlResult:
         """Let a stopped or failed run go on; somebody has to walk it."""
         return await self.send(row, "resume", {})
 
-    async def answer(self, row: RunRow, value: Json, wait: str = "") -> Outcome:
+    async def answer(self, row: RunRow, value: Json, wait: str = "") -> ControlResult:
         """Answer an open question. Refuses here what the question would refuse."""
         body: dict[str, Json] = {"value": value}
         return await self.send(row, "answer", {**body, "wait": wait} if wait else body)
 
-    async def raise_budget(self, row: RunRow, unit: str, limit: float) -> Outcome:
+    async def raise_budget(self, row: RunRow, unit: str, limit: float) -> ControlResult:
         """Set a new ceiling."""
         return await self.send(row, "budget", {"unit": unit, "limit": limit})
 
-    async def reload(self, row: RunRow, loaded: Loaded) -> Outcome:
+    async def reload(self, row: RunRow, loaded: Loaded) -> ControlResult:
         """Adopt the files as they are now, if every live node still exists with its type."""
         digest, pinned = pin_all(loaded)
         for item in pinned:
@@ -125,7 +125,7 @@ class Control:
         history = await self._assembly.library.history(row.id)
         return find_point(history, node, visit, name_of(row))
 
-    async def rewind(self, row: RunRow, point: Point) -> Outcome:
+    async def rewind(self, row: RunRow, point: Point) -> ControlResult:
         """Go back to before a visit; what happened after it is not undone."""
         body: dict[str, Json] = {"upto": point.upto, "node": point.node, "visit": point.visit}
         return await self.send(row, "rewind", body)

@@ -6,11 +6,11 @@ from bailiwick.clock import iso
 from bailiwick.engine.state import Deferred
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow, WaitRow
-from bailiwick.runs.chronicle import Line
+from bailiwick.runs.chronicle import LogLine
 from bailiwick.runs.find import name_of
-from bailiwick.runs.query import Overview, Question, Standing
+from bailiwick.runs.query import OpenQuestion, Overview, RunStatus
 from bailiwick.runs.visits import Visit
-from bailiwick.runs.why import Reason
+from bailiwick.runs.why import Explanation
 
 
 def moment(at: float | None) -> str | None:
@@ -18,7 +18,7 @@ def moment(at: float | None) -> str | None:
     return None if at is None else iso(at)
 
 
-def standing_document(found: Standing) -> dict[str, Json]:
+def standing_document(found: RunStatus) -> dict[str, Json]:
     """A run in a list."""
     row = found.row
     return {
@@ -48,7 +48,7 @@ def row_document(row: RunRow, state: str) -> dict[str, Json]:
     }
 
 
-def question_document(asked: Question) -> dict[str, Json]:
+def question_document(asked: OpenQuestion) -> dict[str, Json]:
     """A question, with the commands that answer it."""
     return {
         "run": asked.run,
@@ -112,13 +112,13 @@ def wait_document(wait: WaitRow) -> dict[str, Json]:
     }
 
 
-def line_document(line: Line) -> dict[str, Json]:
+def line_document(line: LogLine) -> dict[str, Json]:
     """A line of the log."""
     output = [{"stream": stream, "text": text} for stream, text in line.output]
     return {"seq": line.seq, "at": iso(line.at), "node": line.place or None, "text": line.text, "output": output}
 
 
-def reason_document(reason: Reason) -> dict[str, Json]:
+def reason_document(reason: Explanation) -> dict[str, Json]:
     """An answer to why."""
     return {"topic": reason.topic, "text": reason.text, "lines": list(reason.lines), "at": moment(reason.at)}
 

@@ -37,7 +37,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ArchiveFile:
     """One file of the archive."""
 
     name: str
@@ -47,31 +47,33 @@ class Item:
 
 
 @dataclass(slots=True)
-class Evidence:
+class RunArchive:
     """Collects a run's files; `skipped` are entries that are no plain files or are gone."""
 
     assembly: Runtime
     skipped: list[str] = field(default_factory=list)
 
-    async def items(self, row: RunRow, rows: list[RunRow]) -> list[tuple[str, Item | Path]]:
+    async def items(self, row: RunRow, rows: list[RunRow]) -> list[tuple[str, ArchiveFile | Path]]:
         """Every file below the archive's top: made here, or a path to read."""
-        out: list[tuple[str, Item | Path]] = []
+        out: list[tuple[str, ArchiveFile | Path]] = []
         await self._collect(row, rows, "", out)
         return sorted(out, key=lambda pair: pair[0])
 
-    async def _collect(self, row: RunRow, rows: list[RunRow], base: str, out: list[tuple[str, Item | Path]]) -> None:
+    async def _collect(
+        self, row: RunRow, rows: list[RunRow], base: str, out: list[tuple[str, ArchiveFile | Path]]
+    ) -> None:
         events = await self._events(row.id)
         last = events[-1][1].at if events else 0.0
         lines = "".join(_line(run, seq, event) for seq, (run, event) in _numbered(events))
-        made = [Item(f"{base}journal.ndjson", lines.encode(), last)]
+        made = [ArchiveFile(f"{base}journal.ndjson", lines.encode(), last)]
         digests = list(dict.fromkeys(reversed(_definitions(events))))
         for name in digests:
             body = json.dumps(await self.assembly.store.definition(name), indent=1, sort_keys=True)
             file = "definition.json" if name == digests[0] else f"definitions/{name}.json"
-            made.append(Item(f"{base}{file}", f"{body}\n".encode()))
+            made.append(ArchiveFile(f"{base}{file}", f"{body}\n".encode()))
         blobs = sorted({found for _, event in events for found in REFERENCE.findall(event.body)})
-        made += [Item(f"{base}blobs/{blob}", self.assembly.store.blob(blob)) for blob in blobs]
-        made.append(Item(f"{base}meta.json", _meta(row, len(events))))
+        made += [ArchiveFile(f"{base}blobs/{blob}", self.assembly.store.blob(blob)) for blob in blobs]
+        made.append(ArchiveFile(f"{base}meta.json", _meta(row, len(events))))
         out += [(item.name, item) for item in made]
         for name in digests:
             out += self._files(self.assembly.pins.path(name), f"{base}pinned/{name}")
@@ -88,7 +90,7 @@ class Evidence:
             return [*await self._events(str(body["run"]), int(body["upto"])), *own]
         return own
 
-    def _files(self, root: Path, base: str) -> Iterator[tuple[str, Item | Path]]:
+    def _files(self, root: Path, base: str) -> Iterator[tuple[str, ArchiveFile | Path]]:
         for folder, folders, names in os.walk(root):
             folders.sort()
             for name in sorted(names):
@@ -142,7 +144,7 @@ async def export(assembly: Runtime, row: RunRow, target: Path, *, force: bool = 
     if target.exists() and not force:
         hint = "choose another with -o, or --force"
         raise UsageError("the file exists", place=Place(str(target)), hint=hint, code="BW240")
-    evidence = Evidence(assembly)
+    evidence = RunArchive(assembly)
     rows = await assembly.store.runs(root_id=row.root_id, archived=True)
     items = await evidence.items(row, rows)
     passing = target.with_name(f".{target.name}.{os.getpid()}.new")
@@ -158,7 +160,7 @@ async def export(assembly: Runtime, row: RunRow, target: Path, *, force: bool = 
     return Exported(target, count, target.stat().st_size, tuple(evidence.skipped))
 
 
-def _write(path: Path, top: str, items: list[tuple[str, Item | Path]], skipped: list[str]) -> int:
+def _write(path: Path, top: str, items: list[tuple[str, ArchiveFile | Path]], skipped: list[str]) -> int:
     sums: list[str] = []
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with (
@@ -167,24 +169,24 @@ def _write(path: Path, top: str, items: list[tuple[str, Item | Path]], skipped: 
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for name, source in items:
-            item = source if isinstance(source, Item) else _read(name, source, skipped)
+            item = source if isinstance(source, ArchiveFile) else _read(name, source, skipped)
             if item is not None:
                 sums.append(f"{digest(item.data)}  {name}\n")
                 _add(archive, f"{top}/{name}", item)
-        _add(archive, f"{top}/{MANIFEST}", Item(MANIFEST, "".join(sums).encode()))
+        _add(archive, f"{top}/{MANIFEST}", ArchiveFile(MANIFEST, "".join(sums).encode()))
     return len(sums) + 1
 
 
-def _read(name: str, path: Path, skipped: list[str]) -> Item | None:
+def _read(name: str, path: Path, skipped: list[str]) -> ArchiveFile | None:
     """A file of a live directory; one that is gone meanwhile is noted, not fatal."""
     try:
-        return Item(name, path.read_bytes(), executable=os.access(path, os.X_OK))
+        return ArchiveFile(name, path.read_bytes(), executable=os.access(path, os.X_OK))
     except OSError:
         skipped.append(name)
         return None
 
 
-def _add(archive: tarfile.TarFile, name: str, item: Item) -> None:
+def _add(archive: tarfile.TarFile, name: str, item: ArchiveFile) -> None:
     info = tarfile.TarInfo(name)
     info.size, info.mtime, info.mode = len(item.data), int(item.at), 0o755 if item.executable else 0o644
     archive.addfile(info, io.BytesIO(item.data))

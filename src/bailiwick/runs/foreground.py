@@ -29,7 +29,7 @@ class Interrupts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunExit:
     """How a command that walks or waits for a run ends: the row as it is, and the exit code."""
 
     row: RunRow
@@ -99,7 +99,7 @@ class Foreground:
     async def _ended(self, row: RunRow) -> bool:
         return (await self._assembly.library.state(row.id)).ended
 
-    async def walk(self, row: RunRow, signals: Interrupts) -> Verdict:
+    async def walk(self, row: RunRow, signals: Interrupts) -> RunExit:
         """Walk the tree of a root run until it is over or waits for what we don't stay for."""
         if row.status == "ready":
             worker = Worker(self._assembly, self._owner, ClaimFilter(root_id=row.root_id), CONCURRENCY)
@@ -124,8 +124,8 @@ class Foreground:
 
         return finished
 
-    async def verdict(self, row: RunRow) -> Verdict:
+    async def verdict(self, row: RunRow) -> RunExit:
         """The run as it is, with the exit code that says so."""
         tree = await self._assembly.store.runs(root_id=row.root_id)
         fresh = await self._assembly.store.run(row.id) or row
-        return Verdict(fresh, exit_code(fresh, tree))
+        return RunExit(fresh, exit_code(fresh, tree))

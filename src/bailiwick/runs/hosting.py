@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from bailiwick.cli.session import Session
-from bailiwick.cli.view import View
+from bailiwick.cli.view import RunView
 from bailiwick.cli.view.port import Leaving
 from bailiwick.clock import local
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.rows import ClaimFilter, Message, RunRow
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
-from bailiwick.runs.foreground import BUDGET, TIME, WAITS, Foreground, Verdict
+from bailiwick.runs.foreground import BUDGET, TIME, WAITS, Foreground, RunExit
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.proc import become_subreaper
 from bailiwick.runtime.supervise import Supervisor
@@ -35,7 +35,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class ForegroundOptions:
     """How a foreground run behaves towards the person."""
 
     wait: bool = False
@@ -75,7 +75,7 @@ class Signals:
     """
 
     def __init__(
-        self, session: Session, row: RunRow | None = None, view: View | None = None, *, stays: bool = True
+        self, session: Session, row: RunRow | None = None, view: RunView | None = None, *, stays: bool = True
     ) -> None:
         self._session = session
         self._row = row
@@ -120,7 +120,7 @@ class Signals:
         if self.worker is not None:
             self.worker.drain(why, now=now)
 
-    async def _offer(self, view: View) -> None:
+    async def _offer(self, view: RunView) -> None:
         from bailiwick.cli.prompt import ask_interrupt
 
         async with self.terminal:
@@ -148,7 +148,9 @@ class Signals:
         self.worker.nudge()
 
 
-async def host(session: Session, row: RunRow, view: View, manners: Manners, notices: tuple[str, ...]) -> int:
+async def host(
+    session: Session, row: RunRow, view: RunView, manners: ForegroundOptions, notices: tuple[str, ...]
+) -> int:
     """Walk a run in the foreground, with the person's questions; gives the exit code."""
     owner = current_owner("bailiwick run")
     foreground = Foreground(session.assembly, owner, wait=manners.wait, no_wait=manners.no_wait)
@@ -163,7 +165,9 @@ async def host(session: Session, row: RunRow, view: View, manners: Manners, noti
         view.close()
 
 
-async def _walk(session: Session, foreground: Foreground, row: RunRow, view: View, manners: Manners) -> int:
+async def _walk(
+    session: Session, foreground: Foreground, row: RunRow, view: RunView, manners: ForegroundOptions
+) -> int:
     settled = row.status != "ready"
     become_subreaper()
     ticking = Supervisor(lambda _name, _error: None)
@@ -214,7 +218,7 @@ async def _tick(session: Session, root_id: str, every: float) -> None:
                 session.assembly.on_trouble(row.id, text)
 
 
-async def _ask(session: Session, verdict: Verdict, view: View) -> bool:
+async def _ask(session: Session, verdict: RunExit, view: RunView) -> bool:
     """Put an open question to the person at the terminal; False when there is none or they decline."""
     from bailiwick.cli.prompt import ask_person
 
@@ -237,7 +241,7 @@ def again() -> list[str]:
     return [sys.executable, "-m", "bailiwick", *(word for word in sys.argv[1:] if word != "--fresh")]
 
 
-def _detach(row: RunRow, view: View) -> int:
+def _detach(row: RunRow, view: RunView) -> int:
     from bailiwick.runtime.detach import start_background
 
     pid = start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])

@@ -22,7 +22,7 @@ YOUNG_PIN = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class PruneItem:
     """A run that goes, with its children and what they have on disk."""
 
     row: RunRow
@@ -67,13 +67,13 @@ def select(rows: Iterable[RunRow], now: float, older_than: float, keep: int = 0)
     return out
 
 
-async def plan(assembly: Runtime, older_than: float, keep: int = 0) -> list[Doomed]:
+async def plan(assembly: Runtime, older_than: float, keep: int = 0) -> list[PruneItem]:
     """What `prune` would remove, with sizes. Changes nothing."""
     rows = await assembly.store.runs(archived=True)
     out = []
     for row, members in select(rows, assembly.clock.now(), older_than, keep):
         paths = [path for member in members for path in _paths(assembly, member)]
-        out.append(Doomed(row, members, tuple(paths), sum(map(size_of, paths))))
+        out.append(PruneItem(row, members, tuple(paths), sum(map(size_of, paths))))
     return out
 
 
@@ -83,7 +83,7 @@ def _paths(assembly: Runtime, row: RunRow) -> list[Path]:
     return [*directories(assembly, row), *own]
 
 
-async def prune(assembly: Runtime, doomed: Iterable[Doomed]) -> Pruned:
+async def prune(assembly: Runtime, doomed: Iterable[PruneItem]) -> Pruned:
     """Remove the runs, then their files: a crash in between leaves files, never a run without its journal."""
     gone: list[RunRow] = []
     kept: list[tuple[RunRow, str]] = []

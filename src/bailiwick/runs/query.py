@@ -17,7 +17,7 @@ LATELY = 7 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """Something only a person can answer, and how: `commands` has one command per choice, or one with a placeholder."""
 
     run: str
@@ -32,7 +32,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunStatus:
     """Where a run with its children stands. `holder` walks it; `orphaned`: it could go on and nobody walks it."""
 
     row: RunRow
@@ -56,14 +56,14 @@ class Standing:
 class Overview:
     """All runs that matter now, by what they need."""
 
-    questions: list[Question] = field(default_factory=list)
-    failed: list[Standing] = field(default_factory=list)
-    stopped: list[Standing] = field(default_factory=list)
-    interrupted: list[Standing] = field(default_factory=list)
-    queued: list[Standing] = field(default_factory=list)
-    sleeping: list[Standing] = field(default_factory=list)
-    running: list[Standing] = field(default_factory=list)
-    finished: list[Standing] = field(default_factory=list)
+    questions: list[OpenQuestion] = field(default_factory=list)
+    failed: list[RunStatus] = field(default_factory=list)
+    stopped: list[RunStatus] = field(default_factory=list)
+    interrupted: list[RunStatus] = field(default_factory=list)
+    queued: list[RunStatus] = field(default_factory=list)
+    sleeping: list[RunStatus] = field(default_factory=list)
+    running: list[RunStatus] = field(default_factory=list)
+    finished: list[RunStatus] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         going = (self.interrupted, self.queued, self.sleeping, self.running)
@@ -127,7 +127,7 @@ def _walked(state: str, holder: str, tree: Iterable[RunRow]) -> str:
     return "interrupted" if any(member.epoch for member in tree) else "queued"
 
 
-def standing(row: RunRow, rows: Iterable[RunRow], me: Owner, now: float) -> Standing:
+def standing(row: RunRow, rows: Iterable[RunRow], me: Owner, now: float) -> RunStatus:
     """Where a run stands; `rows` hold the runs below it, and may hold others."""
     tree = family(row, rows)
     row = tree[0]
@@ -137,7 +137,7 @@ def standing(row: RunRow, rows: Iterable[RunRow], me: Owner, now: float) -> Stan
     due = [m.wake_at is not None and m.wake_at <= now for m in ready]
     state = _walked(tree_state(tree), holder, tree) if row.status == "ready" else row.status
     sleeps = [facts(m).get("due_at") for m in ready if state_of(m) == "sleeping"]
-    return Standing(
+    return RunStatus(
         row,
         state,
         str(known.get("node") or ""),
@@ -156,7 +156,7 @@ def state_alone(row: RunRow, me: Owner, now: float) -> str:
     return "running" if _only_waits_for_children(row) else standing(row, (), me, now).state
 
 
-def question(row: RunRow, wait: WaitRow, *, several: bool) -> Question:
+def question(row: RunRow, wait: WaitRow, *, several: bool) -> OpenQuestion:
     """An open wait as a question; with `several` open in one run, the command says which one is meant."""
     body = wait.body if isinstance(wait.body, dict) else {}
     choices = tuple(str(choice) for choice in body.get("choices") or ())
@@ -164,7 +164,7 @@ def question(row: RunRow, wait: WaitRow, *, several: bool) -> Question:
     tail = f" --question {wait.id}" if several else ""
     commands = tuple(f"{head} {shlex.quote(choice)}{tail}" for choice in choices) or (f"{head} VALUE{tail}",)
     options = " | ".join(shlex.quote(choice) for choice in choices) or "VALUE"
-    return Question(
+    return OpenQuestion(
         run=name_of(row),
         wait=wait.id,
         place="" if wait.kind == "budget" else place(wait.scope, wait.node),
@@ -182,7 +182,7 @@ def is_question(wait: WaitRow) -> bool:
     return isinstance(wait.body, dict) and "choices" in wait.body
 
 
-def questions(rows: Iterable[RunRow], waits: Iterable[WaitRow]) -> list[Question]:
+def questions(rows: Iterable[RunRow], waits: Iterable[WaitRow]) -> list[OpenQuestion]:
     """The open questions of runs that are not over or stopped."""
     asked: dict[str, list[WaitRow]] = {}
     for wait in waits:
@@ -209,7 +209,7 @@ async def overview(store: Store, me: Owner, now: float) -> Overview:
     return out
 
 
-def _sort_in(out: Overview, found: Standing, now: float) -> None:
+def _sort_in(out: Overview, found: RunStatus, now: float) -> None:
     match found.state:
         case "failed":
             out.failed.append(found)

@@ -41,7 +41,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReaskResult:
     """Both answers, with what the new one cost; None is unknown."""
 
     recorded: Recorded
@@ -86,7 +86,7 @@ def _recorded(node: str, event: ev.EffectFinished, session: Session) -> Recorded
     )  # fmt: skip
 
 
-async def reask(session: Session, row: RunRow, node: str, model: str | None, prompt: str | None) -> Asked:
+async def reask(session: Session, row: RunRow, node: str, model: str | None, prompt: str | None) -> ReaskResult:
     """Ask the last turn of a node once more, in an empty directory and a session of its own; it is paid as a call."""
     entries = await session.assembly.library.history(row.id)
     turn = find_turn(entries, node, session)
@@ -110,7 +110,7 @@ async def reask(session: Session, row: RunRow, node: str, model: str | None, pro
         shutil.rmtree(session.config.paths.state / "homes" / call, ignore_errors=True)
         await store.end_call(_ended(record, told, now()), [], _spent(told))
     answer = told.answer.text if told.answer else told.failure.message if told.failure else ""
-    return Asked(turn, wanted.backend, wanted.model, answer, told.answer is not None, told.spent.usd)
+    return ReaskResult(turn, wanted.backend, wanted.model, answer, told.answer is not None, told.spent.usd)
 
 
 def _ended(record: CallRow, told: TurnResult | None, now: float) -> CallRow:

@@ -17,7 +17,7 @@ from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.runs.disk import directories, size_of
 from bailiwick.runs.find import name_of
-from bailiwick.runs.prune import Doomed, ended_at, plan, prune
+from bailiwick.runs.prune import PruneItem, ended_at, plan, prune
 
 TRANSCRIPT = "transcript.jsonl"
 ENDED = ("done", "failed")
@@ -44,7 +44,7 @@ class Going:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class StorageUsage:
     """All of it: what is there, what would go, and the limits that hold."""
 
     kinds: tuple[Kept, ...]
@@ -59,7 +59,7 @@ class Usage:
         return sum(kind.size for kind in self.kinds)
 
 
-async def look(session: Session) -> Usage:
+async def look(session: Session) -> StorageUsage:
     """Measure everything and say what would go. Changes nothing."""
     config, now = session.config, session.assembly.clock.now()
     rows = await session.assembly.store.runs(archived=True)
@@ -77,7 +77,7 @@ async def look(session: Session) -> Usage:
     going += await _oldest(session, proposals, {one.row.id for one in safe}, over)
     free = shutil.disk_usage(config.paths.state).free
     most, least = config.get("retention.max_disk"), int(config.get("retention.min_free") or 0)
-    return Usage(kinds, tuple(going), free, most, least)
+    return StorageUsage(kinds, tuple(going), free, most, least)
 
 
 async def apply(going: Iterable[Going]) -> int:
@@ -132,13 +132,13 @@ def _bytes(file: Path) -> int:
         return 0
 
 
-def _waits(one: Doomed, proposals: Iterable[Proposal]) -> bool:
+def _waits(one: PruneItem, proposals: Iterable[Proposal]) -> bool:
     """Whether a person may still act on what a tree made."""
     members = {member.id for member in one.members}
     return any(proposal.live and members & {proposal.run, *proposal.runs} for proposal in proposals)
 
 
-def _run(session: Session, one: Doomed, why: str) -> Going:
+def _run(session: Session, one: PruneItem, why: str) -> Going:
     async def remove() -> None:
         await prune(session.assembly, [one])
 

@@ -18,7 +18,7 @@ from bailiwick.runtime.pins import Pinned, pin_all
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class StartRequest:
     """What a person asked for."""
 
     loaded: Loaded
@@ -31,7 +31,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedRun:
     """The run, whether it is new, and what the person should know."""
 
     row: RunRow
@@ -39,12 +39,12 @@ class Started:
     notices: tuple[str, ...] = ()
 
 
-def key_of(wish: Wish) -> str:
+def key_of(wish: StartRequest) -> str:
     """The run id: the person's, else a digest of the params, else `default`."""
     return wish.key if wish.key is not None else params_key(wish.params) if wish.params else "default"
 
 
-async def start(assembly: Runtime, wish: Wish) -> Started:
+async def start(assembly: Runtime, wish: StartRequest) -> StartedRun:
     """The run of this name and id: the one there is, or a new one. Refuses params and sources that differ."""
     graph = wish.loaded.graph
     key = key_of(wish)
@@ -62,10 +62,10 @@ async def start(assembly: Runtime, wish: Wish) -> Started:
     notices = unread_params(graph, wish.loaded.reads, wish.params)
     notices += await _others(assembly, graph.name, key)
     row = await _create(assembly, wish, key, pinned, digest, found.generation + 1 if found else 0)
-    return Started(row, new=True, notices=tuple(notices))
+    return StartedRun(row, new=True, notices=tuple(notices))
 
 
-async def _known(assembly: Runtime, wish: Wish, row: RunRow) -> Started:
+async def _known(assembly: Runtime, wish: StartRequest, row: RunRow) -> StartedRun:
     source = str(wish.loaded.root)
     if row.source != source:
         raise UsageError(
@@ -76,7 +76,7 @@ async def _known(assembly: Runtime, wish: Wish, row: RunRow) -> Started:
     if wish.params:
         refuse_other_params(row, await assembly.library.state(row.id), wish.params)
     notices = await pin_notices(assembly.library, row, wish.loaded)
-    return Started(row, new=False, notices=(*notices, *await kept_agent(assembly, row, wish.agents)))
+    return StartedRun(row, new=False, notices=(*notices, *await kept_agent(assembly, row, wish.agents)))
 
 
 async def kept_agent(assembly: Runtime, row: RunRow, asked: dict[str, Json]) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ async def _others(assembly: Runtime, workflow: str, key: str) -> list[str]:
 
 
 async def _create(
-    assembly: Runtime, wish: Wish, key: str, pinned: list[Pinned], digest: str, generation: int
+    assembly: Runtime, wish: StartRequest, key: str, pinned: list[Pinned], digest: str, generation: int
 ) -> RunRow:
     graph, now = wish.loaded.graph, assembly.clock.now()
     for item in pinned:

@@ -19,13 +19,13 @@ _WORDS = {Phase.PENDING: "pending", Phase.WAITING: "waiting", Phase.FAILED: "fai
 
 
 @dataclass(slots=True)
-class Twig:
+class RunTreeRow:
     """A run or a scope with what is below it."""
 
     label: str
     state: str
     note: str = ""
-    members: list[Twig] = field(default_factory=list)
+    members: list[RunTreeRow] = field(default_factory=list)
 
     def document(self) -> dict[str, Json]:
         """The same as a JSON object."""
@@ -33,10 +33,10 @@ class Twig:
         return {"name": self.label, "state": self.state, "note": self.note, "members": members}
 
 
-async def grow(library: RunReader, row: RunRow, rows: list[RunRow], state_now: Callable[[RunRow], str]) -> Twig:
+async def grow(library: RunReader, row: RunRow, rows: list[RunRow], state_now: Callable[[RunRow], str]) -> RunTreeRow:
     """The tree of a run; journals are read only of runs that are not over. `state_now` is the word for a run."""
     known = facts(row)
-    twig = Twig(name_of(row), state_now(row), str(known.get("reason") or known.get("node") or ""))
+    twig = RunTreeRow(name_of(row), state_now(row), str(known.get("reason") or known.get("node") or ""))
     if row.status in ("ready", "stopped"):
         state = await library.state(row.id)
         twig.members += _scopes(state, "", "interrupted" if twig.state == "interrupted" else "running")
@@ -45,14 +45,14 @@ async def grow(library: RunReader, row: RunRow, rows: list[RunRow], state_now: C
     return twig
 
 
-def _scopes(state: State, parent: str, going: str) -> list[Twig]:
+def _scopes(state: State, parent: str, going: str) -> list[RunTreeRow]:
     here = [s for s in state.scopes.values() if s.parent is not None and s.parent.path == parent]
     here.sort(key=lambda s: s.phase is Phase.ENDED)
-    shown = [Twig(s.path, _word(s, going), _note(s), _scopes(state, s.path, going)) for s in here[:MOST]]
+    shown = [RunTreeRow(s.path, _word(s, going), _note(s), _scopes(state, s.path, going)) for s in here[:MOST]]
     if len(here) > MOST:
         counts = Counter(_word(s, going) for s in here[MOST:])
         words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
-        shown.append(Twig(f"{len(here) - MOST} more", "", words))
+        shown.append(RunTreeRow(f"{len(here) - MOST} more", "", words))
     return shown
 
 

@@ -64,7 +64,7 @@ def attempts(entries: Sequence[Entry], visit: Visit, resolve: Resolve = lambda v
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NodeStatement:
     """What a node said about what it found: in one sentence, with lines that back it up; `good` if all is well."""
 
     node: str
@@ -75,10 +75,10 @@ class Told:
     at: float
 
 
-def told(entries: Sequence[Entry]) -> list[Told]:
+def told(entries: Sequence[Entry]) -> list[NodeStatement]:
     """What the nodes of a run said they found, in order; visits that a rewind took back are among it."""
     starts: dict[str, ev.EffectStarted] = {}
-    found: list[Told] = []
+    found: list[NodeStatement] = []
     for _, at, event in entries:
         if isinstance(event, ev.EffectStarted):
             starts[event.key] = event
@@ -88,7 +88,7 @@ def told(entries: Sequence[Entry]) -> list[Told]:
             lines = tuple(str(line) for line in listed) if isinstance(listed, list) else ()
             where = f"'{place(start.scope, start.node)}'{visit}"
             good = event.data.get("good") is not False
-            found.append(Told(start.node, where, event.data["told"], good, lines, at))
+            found.append(NodeStatement(start.node, where, event.data["told"], good, lines, at))
     return found
 
 

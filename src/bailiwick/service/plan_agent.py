@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bailiwick.cli.view.port import Leaving, Listener
+from bailiwick.cli.view.port import Leaving, SilentView
 from bailiwick.config.paths import make_private
 from bailiwick.errors import StoreError
 from bailiwick.gate.backends.pytest_command import read_call
@@ -101,7 +101,7 @@ def plan_of(answer: dict[str, Json], protected: tuple[str, ...]) -> GateSpec | N
         return None
 
 
-class _Silent(Listener):
+class _Silent(SilentView):
     """Shows nothing: what the agent proposes is said by who asked."""
 
     def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
@@ -112,9 +112,9 @@ async def _ask(session: Session, site: Site, spec: GateSpec, report: Report, hir
     """One question: a run of its own, so that its money counts and `bailiwick why` can tell of it."""
     from bailiwick.fence.preparing import remove
     from bailiwick.lang.load import load
-    from bailiwick.runs.hosting import Manners, host
+    from bailiwick.runs.hosting import ForegroundOptions, host
     from bailiwick.runs.limits import starting_limits
-    from bailiwick.runs.start import Wish, start
+    from bailiwick.runs.start import StartRequest, start
 
     folder = make_private(site.where.paths.make_state() / "plans") / secrets.token_hex(6)
     try:
@@ -132,8 +132,8 @@ async def _ask(session: Session, site: Site, spec: GateSpec, report: Report, hir
         limits = starting_limits(session.config, loaded.graph.budget)
         runs = str(session.config.runs_dir)
         key = f"plan-{secrets.token_hex(4)}"
-        started = await start(session.assembly, Wish(loaded, params, key, runs, True, limits, chosen))
-        await host(session, started.row, _Silent(), Manners(no_wait=True), ())
+        started = await start(session.assembly, StartRequest(loaded, params, key, runs, True, limits, chosen))
+        await host(session, started.row, _Silent(), ForegroundOptions(no_wait=True), ())
         values = _answer(await session.assembly.library.state(started.row.id))
     finally:
         await asyncio.to_thread(remove, folder)

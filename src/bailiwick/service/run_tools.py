@@ -21,12 +21,12 @@ from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.query import overview, standing, state_alone
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.service.mcp_resources import SCHEME
 from bailiwick.service.mcp_tools import Asked
-from bailiwick.workflows.service import BUNDLED, FILE, Shelf, named
+from bailiwick.workflows.service import BUNDLED, FILE, WorkflowFolder, named
 
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
@@ -83,7 +83,7 @@ class RunTools:
         _check_agents(session, loaded)
         limits = within(starting_limits(session.config, loaded.graph.budget), self.licence.usd)
         key = f"mcp-{secrets.token_hex(4)}"
-        wish = Wish(
+        wish = StartRequest(
             loaded, dict(asked.arguments.get("params") or {}), key, str(session.config.runs_dir), limits=limits,
             agents={STARTED_BY: asked.by},
         )  # fmt: skip
@@ -162,7 +162,10 @@ class RunTools:
             listed = ", ".join(allowed) or "none"
             hint = f"listed are: {listed}; the operator can add one: bailiwick config set mcp.workflows"
             raise NotFound(f"'{name[:64]}' is no workflow that clients may start", hint=hint, code=NOT_LISTED)
-        shelves = [Shelf("person", self.session.config.paths.config / "workflows"), Shelf("bundled", BUNDLED)]
+        shelves = [
+            WorkflowFolder("person", self.session.config.paths.config / "workflows"),
+            WorkflowFolder("bundled", BUNDLED),
+        ]
         known = named(shelves)
         if name not in known:
             hint = f"put it into {shelves[0].path}: workflows of repositories are not started over MCP"
@@ -182,7 +185,7 @@ class RunTools:
             hint = "set sandbox.profile to auto, with bubblewrap or a container engine installed"
             raise NotReady("runs are started over MCP only with a sandbox", hint=hint, code=NO_SANDBOX)
 
-    def _note(self, by: str, wish: Wish) -> None:
+    def _note(self, by: str, wish: StartRequest) -> None:
         from bailiwick.audit.service import append
 
         data = {

@@ -21,7 +21,7 @@ from bailiwick.engine.state import State
 from bailiwick.ids import Json
 from bailiwick.journal.rows import InboxRow, RunRow, StoredEvent, WaitRow
 from bailiwick.runs.control import Control
-from bailiwick.runs.foreground import Foreground, Verdict
+from bailiwick.runs.foreground import Foreground, RunExit
 from bailiwick.runtime.assemble import Runtime, Watch
 from bailiwick.runtime.children import find_children
 from bailiwick.runtime.facts import RunFacts
@@ -107,10 +107,10 @@ async def opened(state: Path, watch: Watch | None = None) -> AsyncIterator[Runti
 async def begin(assembly: Runtime, workflow: Path, key: str | None = None) -> RunRow:
     """Start a run of a workflow directory, or find the one there is; called workflows lie beside it."""
     from bailiwick.lang.load import load  # only starting needs the language
-    from bailiwick.runs.start import Wish, start
+    from bailiwick.runs.start import StartRequest, start
 
     loaded = load(workflow, lambda name, caller: caller.parent / name)
-    return (await start(assembly, Wish(loaded, key=key))).row
+    return (await start(assembly, StartRequest(loaded, key=key))).row
 
 
 class Quiet:
@@ -121,7 +121,7 @@ class Quiet:
     hands_over = False
 
 
-async def walk(assembly: Runtime, row: RunRow, name: str = "harness", answer: Json = "yes") -> Verdict:
+async def walk(assembly: Runtime, row: RunRow, name: str = "harness", answer: Json = "yes") -> RunExit:
     """Walk a run until it is over: questions are answered, a stopped run is resumed."""
     foreground = Foreground(assembly, current_owner(name))
     for _ in range(TURNS):

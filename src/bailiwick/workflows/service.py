@@ -16,27 +16,27 @@ BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class WorkflowFolder:
     """A place where workflows are looked up by name."""
 
     label: str
     path: Path
 
 
-def shelves(cwd: Path, person: Path) -> list[Shelf]:
+def shelves(cwd: Path, person: Path) -> list[WorkflowFolder]:
     """Where names are looked up, nearest first: the repository's, the person's, the bundled ones."""
     found = []
     for base in (cwd, *cwd.parents):
         found += [
-            Shelf("repository", base / ".bailiwick" / "workflows"),
-            Shelf("repository", base / ".agents" / "workflows"),
+            WorkflowFolder("repository", base / ".bailiwick" / "workflows"),
+            WorkflowFolder("repository", base / ".agents" / "workflows"),
         ]
         if is_work_tree(base):
             break
-    return [*found, Shelf("person", person / "workflows"), Shelf("bundled", BUNDLED)]
+    return [*found, WorkflowFolder("person", person / "workflows"), WorkflowFolder("bundled", BUNDLED)]
 
 
-def named(places: list[Shelf]) -> dict[str, tuple[str, Path]]:
+def named(places: list[WorkflowFolder]) -> dict[str, tuple[str, Path]]:
     """Every workflow there is, by name, with its shelf; the nearest one wins."""
     out: dict[str, tuple[str, Path]] = {}
     for shelf in places:
@@ -48,7 +48,7 @@ def named(places: list[Shelf]) -> dict[str, tuple[str, Path]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class WorkflowEntry:
     """A workflow that could be run: by name or as a directory here, where it lies, and what it says it is for."""
 
     name: str
@@ -61,11 +61,11 @@ class Listed:
         return {"name": self.name, "where": self.label, "path": str(self.path), "description": self.description}
 
 
-def listed(cwd: Path, person: Path) -> list[Listed]:
+def listed(cwd: Path, person: Path) -> list[WorkflowEntry]:
     """Every workflow that can be run from here: directories below, then names, each group sorted."""
-    here = [Listed(f"{path.name}/", "here", path, _description(path)) for path in _beside(cwd)]
+    here = [WorkflowEntry(f"{path.name}/", "here", path, _description(path)) for path in _beside(cwd)]
     known = sorted(named(shelves(cwd, person)).items())
-    return [*here, *(Listed(name, label, path, _description(path)) for name, (label, path) in known)]
+    return [*here, *(WorkflowEntry(name, label, path, _description(path)) for name, (label, path) in known)]
 
 
 def _beside(cwd: Path) -> list[Path]:
@@ -89,7 +89,7 @@ def _description(path: Path) -> str:
     return " ".join(said.split()) if isinstance(said, str) else ""
 
 
-def locate(text: str, places: list[Shelf], cwd: Path) -> Path:
+def locate(text: str, places: list[WorkflowFolder], cwd: Path) -> Path:
     """The directory or file that a person means: a path first, then a name."""
     path = Path(text)
     if path.exists() or "/" in text or text in (".", ".."):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bailiwick.cli.output import cells, wrapped
 from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.plain import PlainView
-from bailiwick.cli.view.tree import Picture, Run
-from bailiwick.cli.view.visits import Stand, Visit
+from bailiwick.cli.view.tree import Run, RunTreeView
+from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Display
 from tests.unit.cli.view_stage import Branch, Set, Stage, graph, lines, printer, work
@@ -84,15 +84,15 @@ def test_a_hidden_step_that_fails_is_shown() -> None:
 
 
 @given(
-    stand=st.sampled_from(list(Stand)), mode=st.sampled_from(["", "shown", "quiet", "hidden"]), bad=st.booleans(),
+    stand=st.sampled_from(list(VisitStatus)), mode=st.sampled_from(["", "shown", "quiet", "hidden"]), bad=st.booleans(),
     defaulted=st.booleans(), text=st.sampled_from([None, "", "said"]),
 )  # fmt: skip
 def test_what_went_wrong_or_waits_for_a_person_is_never_left_out(
-    stand: Stand, mode: str, bad: bool, defaulted: bool, text: str | None
+    stand: VisitStatus, mode: str, bad: bool, defaulted: bool, text: str | None
 ) -> None:
     """Whatever an author hides, a failure, a bad finding, a default and a question are seen."""
-    visit = Visit("", "a", 1, 0.0, stand, bad=bad, defaulted=defaulted, mode=mode, text=text)
-    if bad or defaulted or stand in (Stand.FAILED, Stand.WAITS, Stand.CUT):
+    visit = ViewedVisit("", "a", 1, 0.0, stand, bad=bad, defaulted=defaulted, mode=mode, text=text)
+    if bad or defaulted or stand in (VisitStatus.FAILED, VisitStatus.WAITS, VisitStatus.CUT):
         assert not is_left_out(visit)
     if mode in ("", "shown") and text is None:
         assert not is_left_out(visit)
@@ -124,9 +124,9 @@ def test_a_failed_step_is_broken_between_words_instead_of_cut() -> None:
     run = Run()
     run.graph = stage.graph
     told = "red: tests/test_prices.py::test_ten_percent fails: tests/test_prices.py:8: assert 190 == 180"
-    visit = Visit("", "gate", 1, 1.0, Stand.DONE, 3.0, attempts=1, spent=2.0, told=told, bad=True)
+    visit = ViewedVisit("", "gate", 1, 1.0, VisitStatus.DONE, 3.0, attempts=1, spent=2.0, told=told, bad=True)
     run.track.root.add(visit)
-    picture = Picture(printer(io.StringIO()), "flow", {"r": run}, "r")
+    picture = RunTreeView(printer(io.StringIO()), "flow", {"r": run}, "r")
     text = ["".join(part.text for part in line) for line in picture.body(60, 20, 4.0)]
     assert all(cells(line) <= 60 for line in text)
     assert " ".join(" ".join(text).split()).endswith(told)

@@ -136,9 +136,9 @@ def reserve(config: Config) -> object:
 
 def purse(config: Config) -> object:
     """What a credential may spend a day."""
-    from bailiwick.cli.session import Agents
+    from bailiwick.cli.session import AgentServices
 
-    return Agents(config, SimpleNamespace(), CLOCK, None).daily("claude")
+    return AgentServices(config, SimpleNamespace(), CLOCK, None).daily("claude")
 
 
 def broker_rules(config: Config) -> object:
@@ -279,14 +279,14 @@ def protection(config: Config) -> object:
 
 def egress(config: Config) -> object:
     """The hosts that a turn may reach."""
-    from bailiwick.cli.session import Agents
+    from bailiwick.cli.session import AgentServices
 
     async def none() -> None:
         return None
 
     house: Any = SimpleNamespace(fence=none)
     store: Any = None
-    return asyncio.run(Agents(config, store, CLOCK, None, None, house).fencing()).allow
+    return asyncio.run(AgentServices(config, store, CLOCK, None, None, house).fencing()).allow
 
 
 def order(config: Config) -> object:

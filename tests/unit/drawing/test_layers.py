@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.drawing.layers import Item, Plan, Tie, arrange, nearest_fit
+from bailiwick.drawing.layers import DrawingLayout, LayoutBox, Tie, arrange, nearest_fit
 
 NAMES = [f"n{i}" for i in range(9)]
 TIES = st.lists(
@@ -16,11 +16,13 @@ TIES = st.lists(
 )
 
 
-def _plan(ties: list[tuple[str, str, str]]) -> Plan:
-    return arrange([Item(name, 90, 44) for name in NAMES], [Tie(s, t, text, 7.0 * len(text)) for s, t, text in ties])
+def _plan(ties: list[tuple[str, str, str]]) -> DrawingLayout:
+    return arrange(
+        [LayoutBox(name, 90, 44) for name in NAMES], [Tie(s, t, text, 7.0 * len(text)) for s, t, text in ties]
+    )
 
 
-def _overlap(one: Item, other: Item) -> bool:
+def _overlap(one: LayoutBox, other: LayoutBox) -> bool:
     wide, tall = (one.width + other.width) / 2, (one.height + other.height) / 2
     return abs(one.x - other.x) < wide - 0.01 and abs(one.y - other.y) < tall - 0.01
 
@@ -50,7 +52,7 @@ def test_no_label_lies_on_a_box_or_on_another_label(ties: list[tuple[str, str, s
     """Case values are why one looks at the picture."""
     made = _plan(ties)
     labels = [
-        Item("", route.tie.label_width, 14, *route.label_at) for route in made.routes if route.label_at is not None
+        LayoutBox("", route.tie.label_width, 14, *route.label_at) for route in made.routes if route.label_at is not None
     ]
     assert not any(_overlap(one, other) for one, other in combinations(labels, 2))
     assert not any(_overlap(one, item) for one in labels for item in made.items.values())

@@ -6,17 +6,19 @@ import json
 from pathlib import Path
 
 from bailiwick.dryrun.cli import report
-from bailiwick.dryrun.model import Report
+from bailiwick.dryrun.model import DryRunReport
 from bailiwick.dryrun.service import MOST_PASSES, dry_run
 from bailiwick.ids import Json
 from tests.unit.dryrun.writing import loaded
 
 
-def _missed(found: Report) -> dict[str, str]:
+def _missed(found: DryRunReport) -> dict[str, str]:
     return {f"{way.node}:{way.label}": way.why for way in found.ways if not way.covered}
 
 
-def _run(root: Path, text: str, params: dict[str, Json] | None = None, files: dict[str, str] | None = None) -> Report:
+def _run(
+    root: Path, text: str, params: dict[str, Json] | None = None, files: dict[str, str] | None = None
+) -> DryRunReport:
     return dry_run(loaded(root, text, files or {}), params or {})
 
 

@@ -14,8 +14,8 @@ from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import load
 from bailiwick.patterns.model import Pattern
 from bailiwick.runs.control import Control
-from bailiwick.runs.foreground import Foreground, Verdict
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.foreground import Foreground, RunExit
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
@@ -143,7 +143,7 @@ async def walk(home: Path, pattern: Pattern, stand: Stand, answers: tuple[str, .
     assembly = Runtime(store, clock, home, dict, kinds=kinds)
     given = {"repository": "/repo", **({"issue": ISSUE} if pattern == "issue-to-pr" else {}), **params}
     try:
-        row = (await start(assembly, Wish(load(BUNDLED / pattern), given, "x"))).row
+        row = (await start(assembly, StartRequest(load(BUNDLED / pattern), given, "x"))).row
         verdict, questions = await _answered(assembly, Foreground(assembly, current_owner("test")), row.id, answers)
         state = await assembly.library.state(row.id)
         context = {name: state.lookup("", name) for name in state.names("")}
@@ -154,7 +154,7 @@ async def walk(home: Path, pattern: Pattern, stand: Stand, answers: tuple[str, .
 
 async def _answered(
     assembly: Runtime, foreground: Foreground, run: str, answers: tuple[str, ...]
-) -> tuple[Verdict, list[str]]:
+) -> tuple[RunExit, list[str]]:
     questions: list[str] = []
     for given in (*answers, None):
         row = await assembly.store.run(run)

@@ -15,7 +15,7 @@ from bailiwick.journal.rows import ClaimFilter, RunRow
 from bailiwick.lang.load import load
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import find_run
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 
@@ -74,7 +74,7 @@ class House:
         """Create a run; nobody walks it yet."""
 
         async def create(session: Session) -> RunRow:
-            wish = Wish(load(folder, _beside), {}, key, fresh=fresh)
+            wish = StartRequest(load(folder, _beside), {}, key, fresh=fresh)
             return (await start(session.assembly, wish)).row
 
         row: RunRow = self.inside(create)

@@ -11,7 +11,7 @@ from bailiwick.engine.graph import Ask, Branch, Condition, End, Graph, Node, Par
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import Owner, RunRow
 from bailiwick.runs.visits import Entry
-from bailiwick.runs.why import Story
+from bailiwick.runs.why import RunHistory
 
 NOW = 1_700_000_000.0
 
@@ -75,9 +75,9 @@ class Tale:
         """What the events come to."""
         return replay(self.entries, lambda _: graph(self.start))
 
-    def story(self) -> Story:
+    def story(self) -> RunHistory:
         """The tale as `why` reads it."""
-        return Story("flow-default", self.entries, self.state())
+        return RunHistory("flow-default", self.entries, self.state())
 
 
 def run_row(run_id: str = "r1", **changes: Any) -> RunRow:

@@ -7,7 +7,7 @@ import pytest
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import Deferred
 from bailiwick.ids import Json
-from bailiwick.runs.chronicle import Chronicle
+from bailiwick.runs.chronicle import LogFormatter
 from tests.unit.runs.tales import NOW, Tale
 
 
@@ -17,7 +17,7 @@ def _nothing(digest: str) -> Json:
 
 def test_an_effect_is_told_with_what_its_script_printed() -> None:
     """The kept output is why people open the log."""
-    chronicle = Chronicle(lambda digest: f"from {digest}\n")
+    chronicle = LogFormatter(lambda digest: f"from {digest}\n")
     chronicle.tell((2, NOW, ev.EffectStarted("fan.a", "left", 1, 1, 2, "k")))
     log: dict[str, Json] = {"stdout": "one\ntwo\n", "stderr": Deferred("blob")}
     line = chronicle.tell((3, NOW, ev.EffectFinished("fan.a", "k", log=log, seconds=1.5)))
@@ -28,7 +28,7 @@ def test_an_effect_is_told_with_what_its_script_printed() -> None:
 
 def test_a_further_attempt_and_a_re_entry_are_told_apart() -> None:
     """Both begin a node again, for different reasons."""
-    chronicle = Chronicle(_nothing)
+    chronicle = LogFormatter(_nothing)
     again = chronicle.tell((2, NOW, ev.EffectStarted("", "build", 1, 1, 2, "k")))
     entered = chronicle.tell((3, NOW, ev.EffectStarted("", "build", 2, 1, 1, "k", 2)))
     assert again is not None
@@ -52,26 +52,26 @@ def test_a_further_attempt_and_a_re_entry_are_told_apart() -> None:
 )
 def test_each_turn_has_its_words(event: ev.Event, words: str) -> None:
     """A log of event names would be a log for us, not for people."""
-    line = Chronicle(_nothing).tell((2, NOW, event))
+    line = LogFormatter(_nothing).tell((2, NOW, event))
     assert line is not None
     assert words in line.text
 
 
 def test_a_timer_that_is_due_says_nothing() -> None:
     """The step that follows says it."""
-    assert Chronicle(_nothing).tell((2, NOW, ev.WaitClosed("", "w", "due"))) is None
+    assert LogFormatter(_nothing).tell((2, NOW, ev.WaitClosed("", "w", "due"))) is None
 
 
 def test_every_line_of_a_whole_run_is_in_order() -> None:
     """The log follows the journal."""
     tale = Tale().done("build", "done").tell(ev.RunFinished("done", "done"))
-    told = [Chronicle(_nothing).tell(entry) for entry in tale.entries]
+    told = [LogFormatter(_nothing).tell(entry) for entry in tale.entries]
     assert [line.seq for line in told if line] == [1, 2, 3, 4, 5]
 
 
 def test_a_long_text_that_is_kept_as_a_blob_is_told_all_the_same() -> None:
     """Where a value lies is our business, not the reader's."""
-    chronicle = Chronicle({"q": "a long question", "v": "x" * 5000, "m": "a long message"}.__getitem__)
+    chronicle = LogFormatter({"q": "a long question", "v": "x" * 5000, "m": "a long message"}.__getitem__)
     asked = chronicle.tell((2, NOW, ev.WaitOpened("", "ask", 1, "w", "ask", body={"question": Deferred("q")})))
     answered = chronicle.tell((3, NOW, ev.WaitClosed("", "w", "answered", Deferred("v"), "ann")))
     failed = chronicle.tell((4, NOW, ev.StepFailed("", "ask", 1, {"kind": "x", "message": Deferred("m")})))

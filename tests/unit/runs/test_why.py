@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import State
-from bailiwick.runs.why import Reason, Story, branch_sentence, explain, explain_node
+from bailiwick.runs.why import Explanation, RunHistory, branch_sentence, explain, explain_node
 from tests.unit.runs.tales import CHECK, Tale
 
 
-def _topic(reasons: list[Reason], topic: str) -> list[Reason]:
+def _topic(reasons: list[Explanation], topic: str) -> list[Explanation]:
     return [reason for reason in reasons if reason.topic == topic]
 
 
@@ -154,7 +154,7 @@ def test_a_branch_is_explained_by_the_graph_of_its_time() -> None:
     later = type(new)(name="flow", start="build", nodes=nodes)
     state = State(graphs=lambda name: old if name == "d1" else later)
     state.graph, state.status, state.scopes = later, "running", tale.state().scopes
-    reasons = explain(Story("flow-default", tale.entries, state))
+    reasons = explain(RunHistory("flow-default", tale.entries, state))
     assert "which is the case 'few'" in _topic(reasons, "branch")[0].text
 
 

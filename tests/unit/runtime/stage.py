@@ -16,8 +16,8 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import Loaded
-from bailiwick.runs.foreground import Foreground, Verdict
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.foreground import Foreground, RunExit
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import KINDS, Runtime, Watch
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, NodeKind
@@ -88,9 +88,9 @@ class Stage:
         root.mkdir(exist_ok=True)
         return Loaded(graph=graph, warnings=[], root=root, files={}, calls={})
 
-    async def walk(self, assembly: Runtime, graph: g.Graph, *, no_wait: bool = False, **limits: Json) -> Verdict:
+    async def walk(self, assembly: Runtime, graph: g.Graph, *, no_wait: bool = False, **limits: Json) -> RunExit:
         """Start or go on with the run of a graph, as `run` does."""
-        started = await start(assembly, Wish(self.loaded(graph), limits=limits))
+        started = await start(assembly, StartRequest(self.loaded(graph), limits=limits))
         foreground = Foreground(assembly, current_owner("test"), no_wait=no_wait)
         row = await foreground.prepare(started.row, "tester")
         return await foreground.walk(row, self.signals)

@@ -20,7 +20,7 @@ from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, first_context
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.facts import RunFacts
 from bailiwick.runtime.history import Entry
@@ -61,7 +61,7 @@ def _caller(stage: Stage, callee: g.Graph, params: dict[str, Json]) -> Loaded:
 
 
 async def _walked(assembly: Runtime, loaded: Loaded, params: dict[str, Json], key: str) -> RunRow:
-    row = (await start(assembly, Wish(loaded, params, key))).row
+    row = (await start(assembly, StartRequest(loaded, params, key))).row
     return (await Foreground(assembly, current_owner("test")).walk(row, Calm())).row
 
 

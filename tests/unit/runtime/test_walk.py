@@ -17,7 +17,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import Batch, ClaimFilter, Message
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, FAILED, WAITS
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.kinds import AttemptRequest
@@ -295,8 +295,8 @@ def test_one_broken_run_does_not_stop_the_others(tmp_path: Path) -> None:
     async def scene(assembly: Runtime) -> None:
         good = chain(work("a"))
         bad = replace(good, name="bad")
-        await start(assembly, Wish(stage.loaded(bad)))
-        await start(assembly, Wish(stage.loaded(good)))
+        await start(assembly, StartRequest(stage.loaded(bad)))
+        await start(assembly, StartRequest(stage.loaded(good)))
         plain = assembly.store.read
 
         async def torn(run_id: str, after: int = 0, upto: int | None = None) -> list[object]:
@@ -334,7 +334,7 @@ def test_every_attempt_of_a_visit_is_asked_for_what_the_first_was(tmp_path: Path
     graph = chain(work("a", "agent"), g.Branch(id="b", path="again", cases={"no": "done"}, default="a"))
 
     async def first(assembly: Runtime) -> None:
-        row = (await start(assembly, Wish(stage.loaded(graph)))).row
+        row = (await start(assembly, StartRequest(stage.loaded(graph)))).row
         worker = Worker(assembly, current_owner("test"), ClaimFilter(root_id=row.id))
 
         async def answer(request: AttemptRequest) -> dict[str, Json] | Failure:

@@ -15,7 +15,7 @@ from bailiwick.ids import Json
 from bailiwick.lang.load import Loaded
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, TIME, WAITS, Foreground
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.kinds import AttemptRequest
 from bailiwick.runtime.owner import current_owner
@@ -78,7 +78,7 @@ def test_a_timer_and_the_time_before_somebody_takes_the_run_are_no_work(tmp_path
     graph = chain(work("a"), wait, work("b"), budget=g.Budget(wall=12 * HOURS))
 
     async def scene(assembly: Runtime) -> None:
-        await start(assembly, Wish(stage.loaded(graph)))
+        await start(assembly, StartRequest(stage.loaded(graph)))
         clock.advance(100 * HOURS)
         assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
         clock.advance(73 * HOURS)
@@ -128,7 +128,7 @@ def test_the_work_of_a_called_run_counts_and_its_waits_do_not(tmp_path: Path) ->
     async def scene(assembly: Runtime) -> None:
         (tmp_path / "inner").mkdir()
         loaded = replace(stage.loaded(outer), calls={"inner": Loaded(inner, [], tmp_path / "inner", {})})
-        row = (await start(assembly, Wish(loaded))).row
+        row = (await start(assembly, StartRequest(loaded))).row
         foreground = Foreground(assembly, current_owner("test"))
         assert (await foreground.walk(row, Calm())).code == WAITS
         clock.advance(90 * HOURS)
@@ -158,7 +158,7 @@ def test_a_called_run_stops_at_what_its_root_has_left(tmp_path: Path) -> None:
     async def scene(assembly: Runtime) -> None:
         (tmp_path / "inner").mkdir()
         loaded = replace(stage.loaded(outer), calls={"inner": Loaded(inner, [], tmp_path / "inner", {})})
-        row = (await start(assembly, Wish(loaded))).row
+        row = (await start(assembly, StartRequest(loaded))).row
         assert (await Foreground(assembly, current_owner("test")).walk(row, Calm())).code == BUDGET
         assert [r.node.id for r in stage.kind.seen] == ["first", "n0", "n1"]
 

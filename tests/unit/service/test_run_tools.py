@@ -18,7 +18,7 @@ from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import ClaimFilter, RunRow
 from bailiwick.lang.load import load
-from bailiwick.runs.start import Wish, start
+from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from bailiwick.service.mcp_tools import Asked
@@ -206,7 +206,9 @@ def test_a_client_cancels_what_a_client_started(place: Place) -> None:
         begun = await counter.call("run_start", workflow="flow")
         await counter.walk()
         assert (await counter.call("run_cancel", run_id=begun["run_id"]))["status"] == "stopped"
-        own = await start(counter.session.assembly, Wish(load(place.root / "home/config/workflows/flow"), {}, "own"))
+        own = await start(
+            counter.session.assembly, StartRequest(load(place.root / "home/config/workflows/flow"), {}, "own")
+        )
         with pytest.raises(UsageError, match="not started over MCP"):
             await counter.call("run_cancel", run_id=own.row.id)
 

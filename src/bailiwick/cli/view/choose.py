@@ -6,7 +6,7 @@ import sys
 
 from bailiwick.cli import output
 from bailiwick.cli.output import Printer
-from bailiwick.cli.view.port import View
+from bailiwick.cli.view.port import RunView
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.errors import UsageError
@@ -20,7 +20,7 @@ def choose_view(
     is_terminal: bool | None = None,
     printer: Printer | None = None,
     clock: Clock | None = None,
-) -> View:
+) -> RunView:
     """The view for these flags; `is_terminal` None looks at standard output. Both flags at once are a `UsageError`."""
     if json and events:
         raise UsageError("--json and --events exclude each other", hint="the last line of --events has the exit code")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bailiwick.cli.view.visits import Stand, Visit
+from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
 from bailiwick.engine.render import RenderFailed
 from bailiwick.engine.state import State
 from bailiwick.errors import StoreError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LIMIT = 4000
 """Characters that a title or a text may have."""
-_WELL = frozenset({Stand.DONE, Stand.PASSED})
+_WELL = frozenset({VisitStatus.DONE, VisitStatus.PASSED})
 
 
 class Displays:
@@ -25,7 +25,7 @@ class Displays:
         self.verbose = verbose
         self._templates: Templates | None = None
 
-    def dress(self, visit: Visit, state: State) -> None:
+    def dress(self, visit: ViewedVisit, state: State) -> None:
         """Take over what the node says about its display, rendered with the context as it is now."""
         node = state.graph.nodes.get(visit.node)
         hint = node.display if node is not None else None
@@ -37,7 +37,7 @@ class Displays:
         if hint.text:
             visit.text = self._rendered(hint.text, visit, state)
 
-    def _rendered(self, template: str, visit: Visit, state: State) -> str:
+    def _rendered(self, template: str, visit: ViewedVisit, state: State) -> str:
         """A template with the context that the visit's scope sees; empty where it can't be rendered."""
         from bailiwick.lang.templates import Templates
 
@@ -55,12 +55,12 @@ class Displays:
             return ""
 
 
-def is_left_out(visit: Visit) -> bool:
+def is_left_out(visit: ViewedVisit) -> bool:
     """Whether people are not shown a visit as it stands; one that failed, waits or found something bad always is."""
-    if visit.bad or visit.defaulted or visit.stand in (Stand.FAILED, Stand.WAITS, Stand.CUT):
+    if visit.bad or visit.defaulted or visit.stand in (VisitStatus.FAILED, VisitStatus.WAITS, VisitStatus.CUT):
         return False
     if visit.mode == "hidden":
         return True
     if visit.stand in _WELL:
-        return visit.mode == "quiet" or (visit.text == "" and visit.stand is Stand.PASSED)
+        return visit.mode == "quiet" or (visit.text == "" and visit.stand is VisitStatus.PASSED)
     return False

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from bailiwick.cli.output import Printer, json_text
-from bailiwick.cli.view.ending import BACKGROUND, WORDS, Known, Question, ending, results
-from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of, run_dir, told
+from bailiwick.cli.view.ending import BACKGROUND, WORDS, PendingWait, SeenRuns, ending, results
+from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of, run_dir, told
 from bailiwick.clock import Clock, iso
 from bailiwick.engine.state import State
 from bailiwick.errors import StoreError
@@ -17,14 +17,14 @@ from bailiwick.journal.rows import RunRow
 CONTEXT_LIMIT = 64 * 1024
 
 
-class DocumentView(Listener):
+class DocumentView(SilentView):
     """Keeps quiet until the end; what is for people goes to standard error."""
 
     def __init__(self, printer: Printer, clock: Clock, people: Printer | None = None) -> None:
         self._printer = printer
         self._clock = clock
         self._people = people or Printer(out=sys.stderr, forgive=True)
-        self._known = Known()
+        self._known = SeenRuns()
 
     def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
         for notice in notices:
@@ -70,7 +70,7 @@ class DocumentView(Listener):
         return document | {"run_dir": directory, "next": words.commands()}
 
 
-def _wait(question: Question) -> dict[str, Json]:
+def _wait(question: PendingWait) -> dict[str, Json]:
     return {
         "run": question.run,
         "id": question.id,

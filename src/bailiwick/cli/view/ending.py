@@ -36,7 +36,7 @@ _STYLE = {"runs": "strong", "done": "good", "failed": "bad", "warn": "wait", "wa
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PendingWait:
     """An open wait of a run of the tree; `due_at` in seconds since the epoch."""
 
     run: str
@@ -53,7 +53,7 @@ class Question:
 
 
 @dataclass(slots=True)
-class Known:
+class SeenRuns:
     """What a view learned of a tree while it was walked: rows and states by run id."""
 
     states: dict[str, State] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Known:
         if row.parent is not None and state.status in ("done", "failed"):
             del self.rows[row.id], self.states[row.id]
 
-    def questions(self, root: RunRow) -> list[Question]:
+    def questions(self, root: RunRow) -> list[PendingWait]:
         """Every open wait of the tree but those for children; from the summary when nothing was walked."""
         found = [
             _question(name_of(self.rows[run]), scope.path, scope.cursor, wait)
@@ -79,20 +79,20 @@ class Known:
         return _from_summary(root)
 
 
-def _question(run: str, scope: str, cursor: str, wait: WaitState) -> Question:
+def _question(run: str, scope: str, cursor: str, wait: WaitState) -> PendingWait:
     choices = wait.body.get("choices")
     node = "" if wait.kind == "budget" else place(scope, cursor)
     text = str(wait.body.get("question", ""))
-    return Question(run, wait.id, node, wait.kind, text, tuple(choices or ()), wait.due_at)
+    return PendingWait(run, wait.id, node, wait.kind, text, tuple(choices or ()), wait.due_at)
 
 
-def _from_summary(row: RunRow) -> list[Question]:
+def _from_summary(row: RunRow) -> list[PendingWait]:
     question, due, node = told(row, "question"), told(row, "due_at"), str(told(row, "node") or "")
     due_at = float(due) if isinstance(due, int | float) else None
     if question is not None:
         kind = "budget" if told(row, "budget") else "ask"
-        return [Question(name_of(row), str(told(row, "wait") or ""), node, kind, str(question), (), due_at)]
-    return [Question(name_of(row), "", node, "timer", due_at=due_at)] if due_at is not None else []
+        return [PendingWait(name_of(row), str(told(row, "wait") or ""), node, kind, str(question), (), due_at)]
+    return [PendingWait(name_of(row), "", node, "timer", due_at=due_at)] if due_at is not None else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Ending:
 
 
 def ending(
-    row: RunRow, code: int, known: Known, printer: Printer, now: float, leaving: Leaving | None = None
+    row: RunRow, code: int, known: SeenRuns, printer: Printer, now: float, leaving: Leaving | None = None
 ) -> Ending:
     """How a command ends that leaves with `code`."""
     leaving = leaving or Leaving()
@@ -195,7 +195,7 @@ def _word(code: int) -> str:
     return f"{word[0].upper()}{word[1:]}"
 
 
-def _sentence(row: RunRow, code: int, known: Known, printer: Printer, now: float) -> str:
+def _sentence(row: RunRow, code: int, known: SeenRuns, printer: Printer, now: float) -> str:
     state = known.states.get(row.id)
     match code:
         case 0 | 4:
@@ -244,7 +244,9 @@ def _done(row: RunRow, state: State | None, *, degraded: bool) -> str:
     return f"{text}, but degraded: {nodes} used a default."
 
 
-def _next(row: RunRow, code: int, known: Known, questions: list[Question], leaving: Leaving) -> list[tuple[str, str]]:
+def _next(
+    row: RunRow, code: int, known: SeenRuns, questions: list[PendingWait], leaving: Leaving
+) -> list[tuple[str, str]]:
     name = name_of(row)
     go_on = ("go on", f"bailiwick resume {name}")
     why = ("why", f"bailiwick why {name}")
@@ -265,7 +267,7 @@ def _next(row: RunRow, code: int, known: Known, questions: list[Question], leavi
             return [go_on]
 
 
-def _answers(questions: list[Question]) -> list[tuple[str, str]]:
+def _answers(questions: list[PendingWait]) -> list[tuple[str, str]]:
     asked = [q for q in questions if q.kind in PERSON_WAITS]
     return [("answer", q.command(sum(1 for o in asked if o.run == q.run) - 1)) for q in asked[:6]]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from bailiwick.cli.output import Printer, json_text
-from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of, told
+from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of, told
 from bailiwick.clock import iso
 from bailiwick.engine.events import Event, body_of
 from bailiwick.engine.state import Deferred, State
@@ -18,7 +18,7 @@ from bailiwick.journal.rows import RunRow
 _WHOLE = frozenset({"value", "request"})
 
 
-class EventsView(Listener):
+class EventsView(SilentView):
     """Writes NDJSON, each line at once; what is for people goes to standard error."""
 
     def __init__(self, printer: Printer, people: Printer | None = None) -> None:

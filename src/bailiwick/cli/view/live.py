@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from bailiwick.cli.output import NARROW, Line, Printer
 from bailiwick.cli.view.display import Displays
-from bailiwick.cli.view.ending import Known, ending
+from bailiwick.cli.view.ending import SeenRuns, ending
 from bailiwick.cli.view.plain import FIRST_OWN, PlainView
-from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of
-from bailiwick.cli.view.tree import Picture, Run
-from bailiwick.cli.view.visits import Visit
+from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of
+from bailiwick.cli.view.tree import Run, RunTreeView
+from bailiwick.cli.view.visits import ViewedVisit
 from bailiwick.clock import Clock
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import State
@@ -39,7 +39,7 @@ LOW = 24
 _COLOURS = {"good": "green", "bad": "red", "wait": "yellow", "dim": "dim", "strong": "bold", "": ""}
 
 
-class LiveView(Listener):
+class LiveView(SilentView):
     """Draws the run that was begun; until then it writes lines. Everything happens on the loop's own thread."""
 
     def __init__(
@@ -55,8 +55,8 @@ class LiveView(Listener):
         self._console = console or self._terminal
         self._lines = PlainView(printer, clock, self._displays)
         self._runs: dict[str, Run] = {}
-        self._known = Known()
-        self._picture: Picture | None = None
+        self._known = SeenRuns()
+        self._picture: RunTreeView | None = None
         self._live: Live | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._drawn = 0.0
@@ -67,7 +67,7 @@ class LiveView(Listener):
     def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
         self._lines.notices(notices)
         self._lines.shown = row.id
-        self._picture = Picture(self._printer, name_of(row), self._runs, row.id)
+        self._picture = RunTreeView(self._printer, name_of(row), self._runs, row.id)
         self._arm(FIRST)
 
     def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
@@ -215,7 +215,7 @@ class LiveView(Listener):
         self._arm(LONGEST)
 
 
-def _fold(run: Run, entries: list[Entry]) -> Iterator[Visit]:
+def _fold(run: Run, entries: list[Entry]) -> Iterator[ViewedVisit]:
     """Take events in, of a long row of pure steps only the last ones; gives the visits that they are about."""
     spare = sum(1 for _, _, event in entries if isinstance(event, ev.StepPassed)) - PURE_KEPT
     for _, at, event in entries:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from bailiwick.cli.output import Printer, Styled, counted, duration
 from bailiwick.cli.view.display import Displays, is_left_out
-from bailiwick.cli.view.ending import Known, ending
-from bailiwick.cli.view.port import Entry, Leaving, Listener, name_of
-from bailiwick.cli.view.visits import Stand, Track, Visit
-from bailiwick.cli.view.words import STYLE, Said, answer_command, phrase, question_of, run_words, short
+from bailiwick.cli.view.ending import SeenRuns, ending
+from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of
+from bailiwick.cli.view.visits import RunVisits, ViewedVisit, VisitStatus
+from bailiwick.cli.view.words import STYLE, RunSentence, answer_command, phrase, question_of, run_words, short
 from bailiwick.clock import Clock
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Branch, Graph
@@ -29,7 +29,7 @@ _COLUMN = 12
 _COLUMN_LIMIT = 28
 
 
-class PlainView(Listener):
+class PlainView(SilentView):
     """Writes lines as events become durable. Runs other than the one that is `shown` are named by who called them."""
 
     def __init__(self, printer: Printer, clock: Clock, displays: Displays | None = None) -> None:
@@ -37,10 +37,10 @@ class PlainView(Listener):
         self._displays = displays or Displays()
         self._clock = clock
         self.shown = ""
-        self._tracks: dict[str, Track] = {}
+        self._tracks: dict[str, RunVisits] = {}
         self._callers: dict[str, str] = {}
         self._met: set[str] = set()
-        self._known = Known()
+        self._known = SeenRuns()
         self._column = _COLUMN
 
     def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
@@ -56,7 +56,7 @@ class PlainView(Listener):
     def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
         if self.shown:
             self._known.learn(row, state)
-        track = self._tracks.get(row.id) or Track()
+        track = self._tracks.get(row.id) or RunVisits()
         if row.id not in self._tracks:
             self.meet(row, state, entries)
             self._tracks[row.id] = seeded(state) if entries and entries[0][0] > FIRST_OWN else track
@@ -115,7 +115,7 @@ class PlainView(Listener):
             at = entries[0][1] if entries else self._clock.now()
             self._say(at, "passed", "", f"resumed: {counted(kept, 'step')} kept{again}", self._prefix(row))
 
-    def _tell(self, row: RunRow, state: State, event: ev.Event, at: float, visit: Visit | None) -> None:
+    def _tell(self, row: RunRow, state: State, event: ev.Event, at: float, visit: ViewedVisit | None) -> None:
         prefix = self._prefix(row)
         if isinstance(event, ev.ChildStarted) and visit is not None:
             self._callers[event.child] = prefix + visit.place
@@ -126,30 +126,32 @@ class PlainView(Listener):
         if visit is None or not _worth_a_line(event, visit) or is_left_out(visit):
             return
         text = phrase(visit, self._printer, state.graph, at)
-        if visit.stand is Stand.WAITS and visit.wait is not None:
+        if visit.stand is VisitStatus.WAITS and visit.wait is not None:
             text += f"  ({answer_command(name_of(row), visit.wait.body.get('choices') or ())})"
-        seconds = visit.seconds(at) if not visit.live and visit.stand is not Stand.PASSED else None
+        seconds = visit.seconds(at) if not visit.live and visit.stand is not VisitStatus.PASSED else None
         parts = [text, duration(seconds) if seconds is not None else ""]
         retried = isinstance(event, ev.WaitOpened) and event.kind == "retry"
-        symbol = Stand.FAILED if retried else visit.symbol
+        symbol = VisitStatus.FAILED if retried else visit.symbol
         self._say(at, symbol, visit.place, "  ".join(p for p in parts if p), prefix)
 
-    def _run_lines(self, row: RunRow, event: ev.Event) -> Iterator[Said]:
+    def _run_lines(self, row: RunRow, event: ev.Event) -> Iterator[RunSentence]:
         if said := run_words(event):
             yield said
         if isinstance(event, ev.WaitOpened) and event.kind == "budget":
             command = answer_command(name_of(row), event.body.get("choices") or ())
-            yield Said("waits", f"waiting for you: {question_of(event)}  ({command})")
+            yield RunSentence("waits", f"waiting for you: {question_of(event)}  ({command})")
         if isinstance(event, ev.ScopeEnded) and event.status != "done":
             error = event.error or {}
             if error.get("kind") in ("fail", "cancelled"):
-                yield Said("failed", f"{event.scope} {event.status}: {short(error.get('message') or 'no reason')}")
+                yield RunSentence(
+                    "failed", f"{event.scope} {event.status}: {short(error.get('message') or 'no reason')}"
+                )
         if isinstance(event, ev.RunFinished) and row.id != self.shown and row.parent is None:
-            yield Said(event.status, f"{event.status}: {short(event.reason)}" if event.reason else event.status)
+            yield RunSentence(event.status, f"{event.status}: {short(event.reason)}" if event.reason else event.status)
 
     def _say(self, at: float, symbol: str, where: str, text: str, prefix: str) -> None:
         printer = self._printer
-        style = STYLE[Stand(symbol)] if symbol != "warn" else "wait"
+        style = STYLE[VisitStatus(symbol)] if symbol != "warn" else "wait"
         mark = Styled(printer.symbol(symbol), style)
         dim = "dim" if symbol == "passed" else ""
         label = prefix + where
@@ -163,9 +165,9 @@ class PlainView(Listener):
         self._met.discard(row.id)
 
 
-def seeded(state: State) -> Track:
+def seeded(state: State) -> RunVisits:
     """A track that begins in the middle of a run."""
-    track = Track()
+    track = RunVisits()
     track.seed(state)
     return track
 
@@ -176,11 +178,11 @@ def parked(state: State, now: float) -> bool:
     return not state.running and min(dues, default=now + PARKED) >= now + PARKED
 
 
-def _worth_a_line(event: ev.Event, visit: Visit) -> bool:
+def _worth_a_line(event: ev.Event, visit: ViewedVisit) -> bool:
     """Ends of steps, chosen branches, waits: the first look of a poll stands for all of them."""
     if isinstance(event, ev.WaitOpened):
         return event.kind != "poll" or event.ordinal <= 1
-    return isinstance(event, (*_TOLD, ev.StepPassed)) and visit.stand is not Stand.RUNS
+    return isinstance(event, (*_TOLD, ev.StepPassed)) and visit.stand is not VisitStatus.RUNS
 
 
 def _notes(event: ev.Event, graph: Graph) -> list[str]:

@@ -35,7 +35,7 @@ class Leaving:
     results: bool = True
 
 
-class View(Protocol):
+class RunView(Protocol):
     """Shows a walk. A reader that goes away silences a view; it never disturbs the walk."""
 
     def watch(self) -> Watch:
@@ -57,7 +57,7 @@ class View(Protocol):
         """The terminal is the view's again."""
 
 
-class Listener:
+class SilentView:
     """Hears everything and does nothing with it: the base of views."""
 
     def watch(self) -> Watch:

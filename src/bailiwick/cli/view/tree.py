@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bailiwick.cli.output import NARROW, Line, Printer, Styled, cells, counted, dollars, duration, wrapped
 from bailiwick.cli.view.display import is_left_out
-from bailiwick.cli.view.visits import Lane, Stand, Track, Visit
+from bailiwick.cli.view.visits import Lane, RunVisits, ViewedVisit, VisitStatus
 from bailiwick.cli.view.words import STYLE, phrase, question_of, short
 from bailiwick.engine.graph import Graph
 from bailiwick.engine.state import State
@@ -26,7 +26,7 @@ _LABEL_LIMIT = 28
 class Run:
     """A run of the tree: its visits, and what the state said when they became durable."""
 
-    track: Track = field(default_factory=Track)
+    track: RunVisits = field(default_factory=RunVisits)
     graph: Graph = field(default_factory=lambda: Graph(name="", start="", nodes={}))
     state: str = "running"
     steps: int = 0
@@ -45,7 +45,7 @@ class Run:
         return self.wall + (max(0.0, now - self.at) if counts and self.at else 0.0)
 
 
-class Picture:
+class RunTreeView:
     """Draws a run and its children. `name` is the run's name; children are found by run id in `runs`."""
 
     def __init__(self, printer: Printer, name: str, runs: dict[str, Run], root: str) -> None:
@@ -70,7 +70,7 @@ class Picture:
         return [self._fit(line, width) for line in self._body(run, height, now)]
 
     def _header(self, run: Run, now: float) -> Line:
-        waits = sum(1 for r in self._runs.values() for v in r.track.under_way() if v.stand is Stand.WAITS)
+        waits = sum(1 for r in self._runs.values() for v in r.track.under_way() if v.stand is VisitStatus.WAITS)
         waits += sum(1 for r in self._runs.values() if r.track.budget is not None)
         parts = [duration(int(run.elapsed(now))), counted(run.steps, "step")]
         spent = sum(one.track.usd for one in self._runs.values())
@@ -102,11 +102,11 @@ class Picture:
         mark = Styled(f"{self._printer.symbol('waits')} ", "wait")
         return (mark, Styled(f"{'budget':<{_LABEL}}  waiting for you: {question_of(run.track.budget)}"))
 
-    def _block(self, run: Run, visit: Visit, now: float, depth: int) -> list[Line]:
+    def _block(self, run: Run, visit: ViewedVisit, now: float, depth: int) -> list[Line]:
         """A visit's own line and, below it, what is under way or failed inside it."""
         below = self._below(run, visit, now, depth + 1) if depth < DEEPEST else []
         own = self._row(run, visit, now, depth)
-        return [*(self._broken(own) if visit.symbol is Stand.FAILED else [own]), *below]
+        return [*(self._broken(own) if visit.symbol is VisitStatus.FAILED else [own]), *below]
 
     def _broken(self, line: Line) -> list[Line]:
         """A line that says what went wrong: broken between words instead of cut, the rest indented below it."""
@@ -118,7 +118,7 @@ class Picture:
         own: Line = (mark, label, Styled(f"{head}{first}", text.style), *rest)
         return [own, *((Styled(f"{' ' * _BELOW}{part}", text.style),) for part in below)]
 
-    def _below(self, run: Run, visit: Visit, now: float, depth: int) -> list[Line]:
+    def _below(self, run: Run, visit: ViewedVisit, now: float, depth: int) -> list[Line]:
         blocks = [self._member(run, lane, now, depth) for lane in _failed_first(visit)]
         child = self._runs.get(visit.child) if visit.child and visit.live else None
         if child is not None:
@@ -156,15 +156,15 @@ class Picture:
     def _column(self, run: Run) -> int:
         return max(_LABEL, min(max(map(len, run.graph.nodes), default=0), _LABEL_LIMIT))
 
-    def _row(self, run: Run, visit: Visit, now: float, depth: int) -> Line:
+    def _row(self, run: Run, visit: ViewedVisit, now: float, depth: int) -> Line:
         """One visit: symbol, name, time, words, the last line its process wrote."""
-        passed = visit.stand is Stand.PASSED
+        passed = visit.stand is VisitStatus.PASSED
         seconds = None if passed else visit.seconds(now)
         if seconds is not None and visit.live:
             seconds = float(int(seconds))
         time = duration(seconds) if seconds is not None else ""
         words = phrase(visit, self._printer, run.graph, now)
-        said = short(visit.said, 200) if visit.stand is Stand.RUNS and visit.said else ""
+        said = short(visit.said, 200) if visit.stand is VisitStatus.RUNS and visit.said else ""
         mark = Styled(f"{'  ' * depth}{self._printer.symbol(visit.symbol)} ", STYLE[visit.symbol])
         style = "dim" if passed else ""
         text = "  ".join(part for part in (f"{time:>{_TIME}}", words) if part)
@@ -193,11 +193,11 @@ class Picture:
         return tuple(out)
 
 
-def _failed_first(visit: Visit) -> list[Lane]:
+def _failed_first(visit: ViewedVisit) -> list[Lane]:
     return sorted(visit.lanes.values(), key=lambda lane: lane.status != "failed")
 
 
-def _rest(visit: Visit, hidden: int) -> str:
+def _rest(visit: ViewedVisit, hidden: int) -> str:
     """What the lines below a visit don't show: members that ended, wait for a place, or found no room."""
     parts = [f"{hidden} more"] if hidden else []
     if visit.size and visit.live:

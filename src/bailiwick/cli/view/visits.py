@@ -17,7 +17,7 @@ FAILED_KEPT = 20
 """Failed members that a construct remembers; further ones are only counted."""
 
 
-class Stand(StrEnum):
+class VisitStatus(StrEnum):
     """How a visit stands; each value is also the name of its symbol."""
 
     RUNS = "runs"
@@ -29,11 +29,11 @@ class Stand(StrEnum):
     PASSED = "passed"
 
 
-LIVE = frozenset({Stand.RUNS, Stand.WAITS, Stand.SLEEPS, Stand.CUT})
+LIVE = frozenset({VisitStatus.RUNS, VisitStatus.WAITS, VisitStatus.SLEEPS, VisitStatus.CUT})
 
 
 @dataclass(slots=True)
-class Visit:
+class ViewedVisit:
     """One visit of a node. `spent` sums its attempts; `over` counts the members of a construct by how they ended.
 
     `told` is a sentence of the node about what it found, `bad` that it found nothing good although it did its work.
@@ -44,7 +44,7 @@ class Visit:
     node: str
     number: int
     since: float
-    stand: Stand = Stand.RUNS
+    stand: VisitStatus = VisitStatus.RUNS
     until: float = 0.0
     spent: float = 0.0
     attempts: int = 0
@@ -74,9 +74,9 @@ class Visit:
         return self.stand in LIVE
 
     @property
-    def symbol(self) -> Stand:
+    def symbol(self) -> VisitStatus:
         """The symbol it goes with: a step that was done and found something bad looks like a failed one."""
-        return Stand.FAILED if self.bad and self.stand is Stand.DONE else self.stand
+        return VisitStatus.FAILED if self.bad and self.stand is VisitStatus.DONE else self.stand
 
     @property
     def place(self) -> str:
@@ -107,12 +107,12 @@ class Lane:
     """The visits of one scope in order; `earlier` counts those no longer kept."""
 
     path: str
-    visits: list[Visit] = field(default_factory=list)
+    visits: list[ViewedVisit] = field(default_factory=list)
     earlier: int = 0
     status: str = ""
     error: str = ""
 
-    def add(self, visit: Visit) -> Visit:
+    def add(self, visit: ViewedVisit) -> ViewedVisit:
         """Append a visit; let go of the oldest when there are too many."""
         self.visits.append(visit)
         if len(self.visits) > 2 * KEPT:
@@ -127,18 +127,18 @@ class Lane:
         self.visits = kept
 
     @property
-    def last(self) -> Visit | None:
+    def last(self) -> ViewedVisit | None:
         """The visit under way, or the last one."""
         return self.visits[-1] if self.visits else None
 
 
-class Track:
+class RunVisits:
     """One run's lanes by scope path."""
 
     def __init__(self) -> None:
         self.lanes: dict[str, Lane] = {"": Lane("")}
         self.budget: ev.WaitOpened | None = None
-        self.places: dict[str, Visit] = {}
+        self.places: dict[str, ViewedVisit] = {}
         self.sessions: dict[str, float] = {}
         self.usd = 0.0
 
@@ -147,7 +147,7 @@ class Track:
         """The run's own lane."""
         return self.lanes[""]
 
-    def apply(self, event: ev.Event, at: float) -> Visit | None:
+    def apply(self, event: ev.Event, at: float) -> ViewedVisit | None:
         """Take an event in; gives the visit that it is about."""
         handler = self._HANDLERS.get(type(event))
         return handler(self, event, at) if handler else None
@@ -163,7 +163,7 @@ class Track:
             visit.said = text
         return visit is not None
 
-    def under_way(self) -> Iterator[Visit]:
+    def under_way(self) -> Iterator[ViewedVisit]:
         """Visits that are not over, in all lanes."""
         for lane in self.lanes.values():
             if lane.last is not None and lane.last.live:
@@ -196,7 +196,7 @@ class Track:
                 )
                 self._wait(opened, wait.opened_at)
         elif scope.phase is Phase.LOST:
-            visit.stand = Stand.CUT
+            visit.stand = VisitStatus.CUT
         elif scope.fork is not None:
             visit.size = len(scope.fork.members)
             for path in scope.fork.members:
@@ -215,29 +215,29 @@ class Track:
             above.lanes[path] = lane
         return lane
 
-    def _construct(self, path: str) -> Visit | None:
+    def _construct(self, path: str) -> ViewedVisit | None:
         if not path:
             return None
         parent = self.lanes.get(path.rpartition("/")[0])
         return parent.last if parent is not None else None
 
-    def _enter(self, scope: str, node: str, number: int, at: float) -> Visit:
+    def _enter(self, scope: str, node: str, number: int, at: float) -> ViewedVisit:
         lane = self._lane(scope)
         last = lane.last
         if last is not None and last.live and (last.node, last.number) == (node, number):
             return last
-        visit = lane.add(Visit(scope, node, number, at))
+        visit = lane.add(ViewedVisit(scope, node, number, at))
         self.places[place(scope, node)] = visit
         return visit
 
-    def _passed(self, e: ev.StepPassed, at: float) -> Visit:
-        visit = Visit(e.scope, e.node, e.visit, at, Stand.PASSED, at)
+    def _passed(self, e: ev.StepPassed, at: float) -> ViewedVisit:
+        visit = ViewedVisit(e.scope, e.node, e.visit, at, VisitStatus.PASSED, at)
         visit.target, visit.value, visit.writes = e.next, e.value, tuple(e.writes)
         return self._lane(e.scope).add(visit)
 
-    def _started(self, e: ev.EffectStarted, at: float) -> Visit:
+    def _started(self, e: ev.EffectStarted, at: float) -> ViewedVisit:
         visit = self._enter(e.scope, e.node, e.visit, at)
-        visit.stand, visit.since = Stand.RUNS, visit.since or at
+        visit.stand, visit.since = VisitStatus.RUNS, visit.since or at
         visit.attempts = max(visit.attempts, e.attempt)
         return visit
 
@@ -246,7 +246,7 @@ class Track:
         if visit is not None and visit.live and isinstance(e.data.get("told"), str):
             visit.told, visit.bad = e.data["told"], e.data.get("good") is False
 
-    def _finished(self, e: ev.EffectFinished, at: float) -> Visit | None:
+    def _finished(self, e: ev.EffectFinished, at: float) -> ViewedVisit | None:
         visit = self._lane(e.scope).last
         if visit is not None:
             visit.spent += e.seconds
@@ -268,24 +268,24 @@ class Track:
         self.usd += usd
         return float(usd)
 
-    def _lost(self, e: ev.EffectLost, at: float) -> Visit | None:
+    def _lost(self, e: ev.EffectLost, at: float) -> ViewedVisit | None:
         visit = self._lane(e.scope).last
         if visit is not None and visit.live:
-            visit.stand, visit.reason = Stand.CUT, e.why
+            visit.stand, visit.reason = VisitStatus.CUT, e.why
         return visit
 
-    def _done(self, e: ev.StepDone, at: float) -> Visit:
+    def _done(self, e: ev.StepDone, at: float) -> ViewedVisit:
         visit = self._left(e.scope, e.node, e.visit, at)
-        visit.stand, visit.target, visit.defaulted = Stand.DONE, e.next, e.defaulted
+        visit.stand, visit.target, visit.defaulted = VisitStatus.DONE, e.next, e.defaulted
         return visit
 
-    def _failed(self, e: ev.StepFailed, at: float) -> Visit:
+    def _failed(self, e: ev.StepFailed, at: float) -> ViewedVisit:
         visit = self._left(e.scope, e.node, e.visit, at)
-        visit.stand, visit.target = Stand.FAILED, e.next or ""
+        visit.stand, visit.target = VisitStatus.FAILED, e.next or ""
         visit.reason = str(e.failure.get("message", ""))
         return visit
 
-    def _left(self, scope: str, node: str, number: int, at: float) -> Visit:
+    def _left(self, scope: str, node: str, number: int, at: float) -> ViewedVisit:
         visit = self._enter(scope, node, number, 0.0)
         visit.until = at
         self.places.pop(place(scope, node), None)
@@ -294,26 +294,26 @@ class Track:
         visit.lanes = {path: lane for path, lane in visit.lanes.items() if lane.status == "failed"}
         return visit
 
-    def _wait(self, e: ev.WaitOpened, at: float) -> Visit | None:
+    def _wait(self, e: ev.WaitOpened, at: float) -> ViewedVisit | None:
         if e.kind == "budget":
             self.budget = e
             return None
         visit = self._enter(e.scope, e.node, e.visit, at)
         visit.wait = e
-        visit.stand = Stand.WAITS if e.kind in PERSON_WAITS else Stand.SLEEPS
+        visit.stand = VisitStatus.WAITS if e.kind in PERSON_WAITS else VisitStatus.SLEEPS
         return visit
 
-    def _wait_closed(self, e: ev.WaitClosed, at: float) -> Visit | None:
+    def _wait_closed(self, e: ev.WaitClosed, at: float) -> ViewedVisit | None:
         if self.budget is not None and self.budget.id == e.id:
             self.budget = None
             return None
         visit = self._lane(e.scope).last
         if visit is not None and visit.live:
-            visit.stand = Stand.RUNS
+            visit.stand = VisitStatus.RUNS
             visit.answer, visit.by = (e.value, e.by) if e.how == "answered" else (None, "")
         return visit
 
-    def _forked(self, e: ev.ScopesForked, at: float) -> Visit:
+    def _forked(self, e: ev.ScopesForked, at: float) -> ViewedVisit:
         visit = self._enter(e.scope, e.node, e.visit, at)
         visit.size = len(e.members)
         for member in e.members:
@@ -346,7 +346,7 @@ class Track:
             for inner in visit.lanes:
                 self._drop(inner)
 
-    def _child(self, e: ev.ChildStarted, at: float) -> Visit:
+    def _child(self, e: ev.ChildStarted, at: float) -> ViewedVisit:
         visit = self._enter(e.scope, e.node, e.visit, at)
         visit.child = e.child
         return visit
@@ -357,7 +357,7 @@ class Track:
         root.visits = []
         self.lanes, self.places = {"": root}, {}
 
-    _HANDLERS: ClassVar[dict[type[ev.Event], Callable[[Track, Any, float], Visit | None]]] = {
+    _HANDLERS: ClassVar[dict[type[ev.Event], Callable[[RunVisits, Any, float], ViewedVisit | None]]] = {
         ev.StepPassed: _passed, ev.EffectStarted: _started, ev.EffectObserved: _observed, ev.EffectFinished: _finished,
         ev.EffectLost: _lost, ev.StepDone: _done, ev.StepFailed: _failed, ev.WaitOpened: _wait,
         ev.WaitClosed: _wait_closed, ev.ScopesForked: _forked, ev.ScopeStarted: _scope_started,

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bailiwick.cli.output import Printer, clean, clip, counted, dollars, duration
-from bailiwick.cli.view.visits import Stand, Visit
+from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Branch, Graph
 from bailiwick.ids import Json
 
 LONGEST = 500
 STYLE = {
-    Stand.DONE: "good",
-    Stand.FAILED: "bad",
-    Stand.CUT: "bad",
-    Stand.WAITS: "wait",
-    Stand.SLEEPS: "wait",
-    Stand.RUNS: "strong",
-    Stand.PASSED: "dim",
+    VisitStatus.DONE: "good",
+    VisitStatus.FAILED: "bad",
+    VisitStatus.CUT: "bad",
+    VisitStatus.WAITS: "wait",
+    VisitStatus.SLEEPS: "wait",
+    VisitStatus.RUNS: "strong",
+    VisitStatus.PASSED: "dim",
 }
 
 
-class Said(NamedTuple):
+class RunSentence(NamedTuple):
     """Something about the run as a whole: the symbol it goes with and a sentence."""
 
     symbol: str
@@ -44,22 +44,22 @@ def answer_command(name: str, choices: Sequence[Json], wait: str = "") -> str:
     return f"bailiwick runs answer {name}{which} {values}"
 
 
-def phrase(visit: Visit, printer: Printer, graph: Graph, now: float) -> str:
+def phrase(visit: ViewedVisit, printer: Printer, graph: Graph, now: float) -> str:
     """What there is to say of a visit besides its name and its time; may be empty."""
     match visit.stand:
-        case Stand.PASSED:
+        case VisitStatus.PASSED:
             return _passed(visit, printer, graph)
-        case Stand.FAILED:
+        case VisitStatus.FAILED:
             return short(visit.reason or "failed") + _towards(visit, printer)
-        case Stand.WAITS:
+        case VisitStatus.WAITS:
             return f"waiting for you: {question_of(visit.wait)}" + _until(visit, printer, now)
-        case Stand.SLEEPS:
+        case VisitStatus.SLEEPS:
             return _sleeps(visit, printer, now)
-        case Stand.CUT:
+        case VisitStatus.CUT:
             return f"cut off ({short(visit.reason)}); it is entered again" if visit.reason else "cut off"
-        case Stand.RUNS:
+        case VisitStatus.RUNS:
             return _runs(visit)
-        case Stand.DONE:
+        case VisitStatus.DONE:
             return _done(visit)
 
 
@@ -68,11 +68,11 @@ def question_of(wait: ev.WaitOpened | None) -> str:
     return short(wait.body.get("question", "")) if wait is not None else ""
 
 
-def _towards(visit: Visit, printer: Printer) -> str:
+def _towards(visit: ViewedVisit, printer: Printer) -> str:
     return f" {printer.symbol('arrow')} {visit.target}" if visit.target else ""
 
 
-def _passed(visit: Visit, printer: Printer, graph: Graph) -> str:
+def _passed(visit: ViewedVisit, printer: Printer, graph: Graph) -> str:
     if visit.text is not None:
         return short(visit.text)
     node = graph.nodes.get(visit.node)
@@ -83,12 +83,12 @@ def _passed(visit: Visit, printer: Printer, graph: Graph) -> str:
     return f"sets {names}" if names else ""
 
 
-def _until(visit: Visit, printer: Printer, now: float) -> str:
+def _until(visit: ViewedVisit, printer: Printer, now: float) -> str:
     due = visit.wait.due_at if visit.wait is not None else None
     return f" (until {printer.time(due, now)})" if due is not None else ""
 
 
-def _sleeps(visit: Visit, printer: Printer, now: float) -> str:
+def _sleeps(visit: ViewedVisit, printer: Printer, now: float) -> str:
     wait = visit.wait
     if wait is None or wait.due_at is None:
         return "sleeps"
@@ -101,21 +101,21 @@ def _sleeps(visit: Visit, printer: Printer, now: float) -> str:
     return f"resumes at {printer.time(wait.due_at, now)}"
 
 
-def _runs(visit: Visit) -> str:
+def _runs(visit: ViewedVisit) -> str:
     parts = [f"attempt {visit.attempts}"] if visit.attempts > 1 and not visit.polled else []
     if visit.size:
         parts.append(members(visit))
     return ", ".join(parts)
 
 
-def members(visit: Visit) -> str:
+def members(visit: ViewedVisit) -> str:
     """How far the members of a construct are."""
     over = sum(visit.over.values())
     bad = [f"{visit.over[how]} {how}" for how in ("failed", "cancelled") if visit.over.get(how)]
     return ", ".join([f"{over} of {visit.size} ended", *bad])
 
 
-def _done(visit: Visit) -> str:
+def _done(visit: ViewedVisit) -> str:
     parts = [short(one) for one in (visit.text, visit.told) if one]
     if visit.answer is not None:
         parts.append(f'answered "{short(visit.answer, 80)}"' + (f" by {short(visit.by, 40)}" if visit.by else ""))
@@ -131,28 +131,28 @@ def _done(visit: Visit) -> str:
     return "; ".join(parts)
 
 
-def run_words(event: ev.Event) -> Said | None:
+def run_words(event: ev.Event) -> RunSentence | None:
     """What an event says of the run as a whole; None where a visit tells it, or nothing has to be told."""
     match event:
         case ev.StopRequested():
             how = "stopping now" if event.now else "stopping at the next step"
-            return Said("waits", how + _by(event.by))
+            return RunSentence("waits", how + _by(event.by))
         case ev.RunStopped():
-            return Said("waits", "stopped")
+            return RunSentence("waits", "stopped")
         case ev.RunResumed():
-            return Said("passed", "goes on" + _by(event.by))
+            return RunSentence("passed", "goes on" + _by(event.by))
         case ev.SignalRejected():
-            return Said("warn", f"refused: {short(event.kind, 40)}: {short(event.reason)}")
+            return RunSentence("warn", f"refused: {short(event.kind, 40)}: {short(event.reason)}")
         case ev.BudgetReached():
-            return Said("waits", f"the budget for {event.unit} ({event.limit:g}) is used up")
+            return RunSentence("waits", f"the budget for {event.unit} ({event.limit:g}) is used up")
         case ev.BudgetRaised():
-            return Said("passed", f"the budget for {event.unit} is now {event.limit:g}" + _by(event.by))
+            return RunSentence("passed", f"the budget for {event.unit} is now {event.limit:g}" + _by(event.by))
         case ev.DefinitionAdopted():
-            return Said("passed", "adopted the files as they are now" + _by(event.by))
+            return RunSentence("passed", "adopted the files as they are now" + _by(event.by))
         case ev.Rewound():
-            return Said("passed", f"went back to before '{event.node}', visit {event.visit}" + _by(event.by))
+            return RunSentence("passed", f"went back to before '{event.node}', visit {event.visit}" + _by(event.by))
         case ev.CancelRequested():
-            return Said("passed", f"ending {counted(len(event.keys), 'step')} because a sibling failed")
+            return RunSentence("passed", f"ending {counted(len(event.keys), 'step')} because a sibling failed")
         case _:
             return None
 
