@@ -15,7 +15,7 @@ from statistics import median, quantiles
 from bailiwick.brain.frontmatter import write
 from bailiwick.brain.index import LOOK_EVERY, Index
 from bailiwick.brain.model import Note
-from bailiwick.brain.notes import Folder, Keeper
+from bailiwick.brain.notes import NoteFolder, NoteWriter
 from bailiwick.brain.service import Brain
 from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
@@ -57,8 +57,8 @@ def asked(folder: Path, notes: int, questions: int) -> Reading:
     _fill(root, notes, lambda count: dice.choices(words, cum_weights=weights, k=count), dice)
     environment = Environment()
     clock = ManualClock()
-    place = Folder(root)
-    brain = Brain(place, Index(folder / "index.db", place, clock.now), Keeper(place, environment), clock)
+    place = NoteFolder(root)
+    brain = Brain(place, Index(folder / "index.db", place, clock.now), NoteWriter(place, environment), clock)
 
     async def all_of_it() -> Reading:
         build = await _seconds(brain.reindex)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bailiwick.routing.estimates import Estimates, Record, ending_of
-from bailiwick.routing.learned import Aims, Ask, Trust, choose_start
+from bailiwick.routing.learned import Aims, StartQuery, Trust, choose_start
 from bailiwick.routing.model import Chain
 from benchmarks.routing.world import Case, Try, chain
 
@@ -97,7 +97,7 @@ class Learned:
         """Route one call and learn from what came of it."""
         models = tuple(case.tries)
         tiers = self._chains.setdefault(models, chain(models))
-        ask = Ask(case.id, case.skill, case.size)
+        ask = StartQuery(case.id, case.skill, case.size)
         walked = walk(case, models[choose_start(tiers, self.known, ask, self.aims(case.skill)).index :])
         self.learn(case, walked.models)
         return walked

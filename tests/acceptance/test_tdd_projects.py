@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from bailiwick.fence.port import SandboxBackend
-from bailiwick.routing.model import Checked, Result
+from bailiwick.routing.model import CheckOutcome, Result
 from bailiwick.skills.checks import find_check
-from bailiwick.skills.site import Asked
+from bailiwick.skills.site import CheckArguments
 from tests.unit.gate.gate_stage import real_sandbox
 from tests.unit.skills.skill_stage import Stage, given
 
@@ -28,7 +28,7 @@ PYTHON = {
 TEST = "tests/test_sub.py"
 WANTED = "from calc import sub\n\n\ndef test_sub():\n    assert sub(3, 1) == 2\n"
 SOLVED = PYTHON["calc.py"] + "\n\ndef sub(a, b):\n    return a - b\n"
-PYTEST = Asked("pytest -q", TEST, "calc.py")
+PYTEST = CheckArguments("pytest -q", TEST, "calc.py")
 
 
 @cache
@@ -47,10 +47,10 @@ def make(top: Path, files: Mapping[str, str], *, repository: bool = False) -> St
     return stage
 
 
-def attempt(stage: Stage, phase: str, files: Mapping[str, str], asked: Asked = PYTEST) -> Checked:
+def attempt(stage: Stage, phase: str, files: Mapping[str, str], asked: CheckArguments = PYTEST) -> CheckOutcome:
     """One attempt of a phase as the router makes it; what holds is in the project afterwards."""
 
-    async def story() -> Checked:
+    async def story() -> CheckOutcome:
         bench = stage.bench(find_check("tdd", phase), asked)
         await bench.open()
         await bench.begin()
@@ -146,7 +146,7 @@ def test_tests_have_no_network_and_no_way_to_the_persons_files(tmp_path: Path) -
         "print('net', line.connect_ex(('192.0.2.1', 80)) == 0)\nraise SystemExit(3)\n"
     )
     (tmp_path / "outside").write_text("secret")
-    checked = attempt(stage, "green", {"probe.py": probe}, Asked("python3 probe.py", "x"))
+    checked = attempt(stage, "green", {"probe.py": probe}, CheckArguments("python3 probe.py", "x"))
     assert "key False\nnet False\n[exit code 3]" in checked.output
 
 
@@ -160,7 +160,7 @@ def test_a_virtual_environment_that_git_ignores_is_used_with_the_copys_code(tmp_
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(stage.root / ".venv")], check=True, timeout=600)
     [packages] = (stage.root / ".venv").glob("lib/python3*/site-packages")
     (packages / "shop.pth").write_text(f"{stage.root / 'src'}\n", "utf-8")
-    asked = Asked(".venv/bin/python -m unittest discover -s tests", "tests/test_price.py")
+    asked = CheckArguments(".venv/bin/python -m unittest discover -s tests", "tests/test_price.py")
     assert "exit code 1" in attempt(stage, "green", {"src/shop/price.py": "LOWEST = 2\n"}, asked).feedback
     solved = attempt(stage, "green", {"src/shop/price.py": "LOWEST = 0\n"}, asked)
     assert solved.ok, solved.feedback + solved.output
@@ -173,7 +173,7 @@ def test_another_runner_than_pytest_is_judged_too(tmp_path: Path) -> None:
     """node's own runner: a missing function is red, a syntax error is not."""
     head = "const test = require('node:test'), assert = require('node:assert'), calc = require('./calc.js');\n"
     stage = make(tmp_path, {"calc.js": "exports.add = (a, b) => a + b;\n"})
-    asked = Asked("node --test", "calc.test.js")
+    asked = CheckArguments("node --test", "calc.test.js")
     broken = attempt(stage, "red", {"calc.test.js": head + "test('sub', ( => {});\n"}, asked)
     assert "broken itself" in broken.feedback
     red = attempt(stage, "red", {"calc.test.js": head + "test('sub', () => assert.equal(calc.sub(3, 1), 2));\n"}, asked)

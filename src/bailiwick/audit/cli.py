@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.audit.service import Verdict
+from bailiwick.audit.service import ChainVerdict
 from bailiwick.clock import local
 from bailiwick.config.paths import find_paths
 
@@ -39,7 +39,7 @@ def verify(*, against: str | None, as_json: bool) -> int:
     return 0 if verdict.ok else FAILED
 
 
-def _tell(verdict: Verdict) -> None:
+def _tell(verdict: ChainVerdict) -> None:
     for finding in verdict.findings:
         where = f"line {finding.line}: " if finding.line else ""
         click.echo(f"{finding.kind.replace('_', ' ')}: {where}{finding.what}", err=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bailiwick.audit.model import LONGEST, Entry, Head, is_sealed, read_entry, read_head
+from bailiwick.audit.model import LONGEST, AuditEntry, ChainHead, is_sealed, read_entry, read_head
 from bailiwick.config.paths import make_private
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place
@@ -173,7 +173,7 @@ def complete_lines(handle: int) -> Iterator[bytes]:
             cut = not line.endswith(b"\n")
 
 
-def mend(handle: int, key: bytes, known: Head | None) -> int:
+def mend(handle: int, key: bytes, known: ChainHead | None) -> int:
     """Set the end of the file right after a crash: how many bytes of half a line were taken off.
 
     Nothing is taken off a file whose last whole entry is not the one that we left there.
@@ -184,7 +184,7 @@ def mend(handle: int, key: bytes, known: Head | None) -> int:
         return 0
     rest = os.pread(handle, min(size - end, LONGEST + 1), end)
     entry, before = read_entry(rest), read_entry(line)
-    follows = before.mac if before else Head().mac
+    follows = before.mac if before else ChainHead().mac
     if entry is not None and entry.prev == follows and is_sealed(key, entry):
         _write(handle, b"\n")
         os.fsync(handle)
@@ -195,11 +195,11 @@ def mend(handle: int, key: bytes, known: Head | None) -> int:
     return size - end
 
 
-def current_head(handle: int, key: bytes, known: Head | None) -> Head:
+def current_head(handle: int, key: bytes, known: ChainHead | None) -> ChainHead:
     """The head that the next entry follows; raises `AuditUnavailable` where the end is not as we left it."""
     line, _ = last_line(handle)
     entry = read_entry(line) if line else None
-    head = entry.head if entry else Head()
+    head = entry.head if entry else ChainHead()
     sealed = entry is None or is_sealed(key, entry)
     if (line and entry is None) or not sealed:
         raise _broken("the last entry of the audit was changed, or sealed with another key")
@@ -214,7 +214,7 @@ def _broken(what: str) -> AuditUnavailable:
     )
 
 
-def kept_head(state: Path) -> Head | None:
+def kept_head(state: Path) -> ChainHead | None:
     """The head of the last append, as far as it was kept."""
     try:
         return read_head(head_file(state).read_text("ascii", "replace")[:200])
@@ -222,7 +222,7 @@ def kept_head(state: Path) -> Head | None:
         return None
 
 
-def add(handle: int, entry: Entry) -> None:
+def add(handle: int, entry: AuditEntry) -> None:
     """Write an entry as a whole and sync it, or leave the file as it was and raise `OSError`."""
     size = os.fstat(handle).st_size
     try:

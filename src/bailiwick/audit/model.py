@@ -24,7 +24,7 @@ _HEAD = re.compile(r"bw-audit:1:(0|[1-9][0-9]{0,17}):([0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """The end of a chain: how many entries, and the seal of the last one. Kept elsewhere, it anchors the chain."""
 
     count: int = 0
@@ -35,7 +35,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One thing that happened; `mac` seals it together with `prev`, the seal of the entry before."""
 
     seq: int
@@ -51,9 +51,9 @@ class Entry:
         return {name: getattr(self, name) for name in _FIELDS}
 
     @property
-    def head(self) -> Head:
+    def head(self) -> ChainHead:
         """The chain's end, if this is its last entry."""
-        return Head(self.seq, self.mac)
+        return ChainHead(self.seq, self.mac)
 
     def line(self) -> bytes:
         """The one way in which it is written."""
@@ -61,7 +61,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ChainFault:
     """One thing that was done to the chain; `line` is where in the file, 0 where it is about the whole."""
 
     kind: FindingKind
@@ -74,11 +74,11 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ChainVerdict:
     """What a look at the whole chain came to. `anchored`: it was compared with a head that was kept elsewhere."""
 
-    head: Head
-    findings: tuple[Finding, ...] = ()
+    head: ChainHead
+    findings: tuple[ChainFault, ...] = ()
     anchored: bool = False
     unfinished: int = 0
 
@@ -106,14 +106,14 @@ def seal(key: bytes, fields: Mapping[str, Json], prev: str) -> str:
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
-def make_entry(key: bytes, after: Head, fields: Mapping[str, Json]) -> Entry:
+def make_entry(key: bytes, after: ChainHead, fields: Mapping[str, Json]) -> AuditEntry:
     """The entry that follows `after`; `fields` are time, kind, actor and data."""
     numbered = {**fields, "seq": after.count + 1}
     mac = seal(key, numbered, after.mac)
-    return Entry(numbered["seq"], fields["time"], fields["kind"], fields["actor"], fields["data"], after.mac, mac)
+    return AuditEntry(numbered["seq"], fields["time"], fields["kind"], fields["actor"], fields["data"], after.mac, mac)
 
 
-def read_entry(line: bytes) -> Entry | None:
+def read_entry(line: bytes) -> AuditEntry | None:
     """The entry in a line without its end; None where it is not written exactly as we write one."""
     if len(line) > LONGEST:
         return None
@@ -127,22 +127,22 @@ def read_entry(line: bytes) -> Entry | None:
     texts = all(isinstance(found[name], str) for name in ("kind", "actor", "prev", "mac"))
     if not plain or not texts or not _MAC.fullmatch(found["mac"]):
         return None
-    entry = Entry(**found)
+    entry = AuditEntry(**found)
     try:
         return entry if entry.line() == line + b"\n" else None
     except (ValueError, RecursionError):
         return None
 
 
-def is_sealed(key: bytes, entry: Entry) -> bool:
+def is_sealed(key: bytes, entry: AuditEntry) -> bool:
     """Whether an entry is as it was when the key sealed it."""
     return hmac.compare_digest(entry.mac, seal(key, entry.to_json(), entry.prev))
 
 
-def read_head(text: str) -> Head | None:
+def read_head(text: str) -> ChainHead | None:
     """The head in a text, which may be an export: of several the last one. None where there is none."""
     found = _HEAD.findall(text)
-    return Head(int(found[-1][0]), found[-1][1]) if found else None
+    return ChainHead(int(found[-1][0]), found[-1][1]) if found else None
 
 
 @dataclass(slots=True)
@@ -150,9 +150,9 @@ class Inspection:
     """Follows a chain line by line and notes what does not fit. `anchors` are heads that it has to run through."""
 
     key: bytes
-    anchors: tuple[Head, ...] = ()
-    head: Head = field(default_factory=Head)
-    findings: list[Finding] = field(default_factory=list)
+    anchors: tuple[ChainHead, ...] = ()
+    head: ChainHead = field(default_factory=ChainHead)
+    findings: list[ChainFault] = field(default_factory=list)
     _line: int = 0
     _foreign: list[int] = field(default_factory=list)
     _gone: dict[int, None] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class Inspection:
                 what = f"entries were cut off: there were {anchor.count}, {self.head.count} are left"
                 self._note("truncated", what)
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: AuditEntry) -> None:
         self._sealed = True
         if entry.seq <= self.head.count:
             self._gone_or_again(entry)
@@ -198,7 +198,7 @@ class Inspection:
                 what = f"entry {entry.seq} is not the one whose seal was kept: the chain was written anew"
                 self._note("rewritten", what, self._line)
 
-    def _gone_or_again(self, entry: Entry) -> None:
+    def _gone_or_again(self, entry: AuditEntry) -> None:
         """An entry whose place is already taken: it was moved here from a gap, or stands here a second time."""
         for line in self._foreign:
             self._note("inserted", "this line was put in by somebody without the key", line)
@@ -220,10 +220,10 @@ class Inspection:
         self._foreign.clear()
 
     def _note(self, kind: FindingKind, what: str, line: int = 0) -> None:
-        self.findings.append(Finding(kind, what, line))
+        self.findings.append(ChainFault(kind, what, line))
 
 
-def inspect(key: bytes, lines: Iterable[bytes], anchors: tuple[Head, ...] = ()) -> Inspection:
+def inspect(key: bytes, lines: Iterable[bytes], anchors: tuple[ChainHead, ...] = ()) -> Inspection:
     """The chain in these lines, followed to its end."""
     inspection = Inspection(key, anchors)
     inspection.look(lines)

@@ -10,14 +10,35 @@ from pathlib import Path
 
 from bailiwick.audit import file
 from bailiwick.audit.file import AuditUnavailable
-from bailiwick.audit.model import LONGEST, Entry, Finding, Head, Verdict, inspect, make_entry, read_entry, read_head
+from bailiwick.audit.model import (
+    LONGEST,
+    AuditEntry,
+    ChainFault,
+    ChainHead,
+    ChainVerdict,
+    inspect,
+    make_entry,
+    read_entry,
+    read_head,
+)
 from bailiwick.clock import Clock
 from bailiwick.durable import sync_folder
 from bailiwick.errors import BailiwickError, Place, UsageError
 from bailiwick.fence.redact import Redactor
 from bailiwick.ids import Json
 
-__all__ = ["AuditUnavailable", "Entry", "Finding", "Head", "Verdict", "append", "entries", "export", "head", "verify"]
+__all__ = [
+    "AuditEntry",
+    "AuditUnavailable",
+    "ChainFault",
+    "ChainHead",
+    "ChainVerdict",
+    "append",
+    "entries",
+    "export",
+    "head",
+    "verify",
+]
 
 NO_HEAD = "BW493"
 NOT_EXTENDED = "BW494"
@@ -25,7 +46,9 @@ REPAIRED = "audit.repaired"
 """The kind of the entry which says that a crash had left half a line."""
 
 
-def append(state: Path, kind: str, data: Json, *, actor: str, clock: Clock, redactor: Redactor | None = None) -> Entry:
+def append(
+    state: Path, kind: str, data: Json, *, actor: str, clock: Clock, redactor: Redactor | None = None
+) -> AuditEntry:
     """Record something, durably, before it is done. Raises `AuditUnavailable` where it can't be: then don't do it.
 
     Any number of processes may append at once. `redactor` takes known secrets out of `data` and `actor`.
@@ -49,7 +72,7 @@ def append(state: Path, kind: str, data: Json, *, actor: str, clock: Clock, reda
     return made
 
 
-def _add(handle: int, state: Path, entry: Entry) -> Entry:
+def _add(handle: int, state: Path, entry: AuditEntry) -> AuditEntry:
     size = len(entry.line())
     if size > LONGEST:
         raise AuditUnavailable(
@@ -73,12 +96,12 @@ def _storable(value: Json) -> Json:
     return json.loads(text.encode("utf-8", "replace"))
 
 
-def head(state: Path) -> Head:
+def head(state: Path) -> ChainHead:
     """The end of the chain as it is now, without looking at the rest; reads `bw-audit:1:<count>:<mac>`."""
     with file.locked(state, write=False) as handle:
         key = file.read_key(state)
         if handle is None or os.fstat(handle).st_size == 0:
-            return Head()
+            return ChainHead()
         if key is None:
             raise AuditUnavailable(
                 "the audit's key is gone",
@@ -89,7 +112,7 @@ def head(state: Path) -> Head:
         return file.current_head(handle, key, file.kept_head(state))
 
 
-def verify(state: Path, against: Head | None = None) -> Verdict:
+def verify(state: Path, against: ChainHead | None = None) -> ChainVerdict:
     """Look at every entry, and compare with a head that was kept elsewhere; changes nothing."""
     with file.locked(state, write=False) as handle:
         kept = file.kept_head(state)
@@ -102,28 +125,28 @@ def verify(state: Path, against: Head | None = None) -> Verdict:
             unfinished = os.fstat(handle).st_size - file.last_line(handle)[1]
     findings = tuple(inspection.findings)
     if key is None and findings:
-        findings = (Finding("wrong_key", "the audit's key is gone, so no entry can be checked"),)
-    return Verdict(inspection.head, findings, against is not None, unfinished)
+        findings = (ChainFault("wrong_key", "the audit's key is gone, so no entry can be checked"),)
+    return ChainVerdict(inspection.head, findings, against is not None, unfinished)
 
 
-def entries(state: Path, *, kind: str | None = None, limit: int | None = None) -> list[Entry]:
+def entries(state: Path, *, kind: str | None = None, limit: int | None = None) -> list[AuditEntry]:
     """The last `limit` entries of a kind (or that begin with it and a dot), oldest first; not verified."""
     with file.locked(state, write=False) as handle:
-        kept: deque[Entry] = deque(maxlen=limit)
+        kept: deque[AuditEntry] = deque(maxlen=limit)
         for entry in () if handle is None else _readable(handle):
             if kind is None or entry.kind == kind or entry.kind.startswith(f"{kind}."):
                 kept.append(entry)
     return list(kept)
 
 
-def _readable(handle: int) -> Iterator[Entry]:
+def _readable(handle: int) -> Iterator[AuditEntry]:
     for line in file.complete_lines(handle):
         entry = read_entry(line)
         if entry is not None:
             yield entry
 
 
-def anchor_of(text: str) -> Head:
+def anchor_of(text: str) -> ChainHead:
     """The head that a person gave: itself, or the name of a file that holds one, such as an export."""
     given = read_head(text)
     if given is not None and text.strip() == str(given):
@@ -150,7 +173,7 @@ def anchor_of(text: str) -> Head:
     return found
 
 
-def export(state: Path, target: Path, *, head_only: bool = False) -> Verdict:
+def export(state: Path, target: Path, *, head_only: bool = False) -> ChainVerdict:
     """Write the entries and the head to a file, which is replaced as a whole; only if nothing was done to the chain.
 
     A file that already holds a head is replaced only by a chain that goes on from it: an anchor is never overwritten
@@ -167,7 +190,7 @@ def export(state: Path, target: Path, *, head_only: bool = False) -> Verdict:
     return verdict
 
 
-def exported(state: Path, upto: Head, *, head_only: bool = False) -> bytes:
+def exported(state: Path, upto: ChainHead, *, head_only: bool = False) -> bytes:
     """An export: the entries up to a head, one per line, and the head on the last line."""
     if head_only:
         return f"{upto}\n".encode()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.brain.model import GLOBAL, LIVE, MAX_BYTES, STATUSES, Found, Note, Status, one_line, printable
+from bailiwick.brain.model import GLOBAL, LIVE, MAX_BYTES, STATUSES, FoundNote, Note, Status, one_line, printable
 from bailiwick.brain.service import Brain, Saved, scope_of
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.environment import Environment
@@ -18,7 +18,7 @@ from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
-from bailiwick.secrets.service import Coverage
+from bailiwick.secrets.service import KnownSecrets
 
 NO_SCOPE = "BW577"
 _SHOWN = 8
@@ -276,7 +276,7 @@ def _tell(saved: Saved, *, as_json: bool) -> int:
     return 0
 
 
-def _headline(found: Found) -> str:
+def _headline(found: FoundNote) -> str:
     note = found.note
     source = f"  {one_line(note.source, 40)}" if note.source else ""
     commit = f"  {found.commit[:10]}" if found.commit else ""
@@ -303,7 +303,7 @@ def _with_brain(go: Callable[[Brain, Config], Awaitable[int]]) -> int:
     async def run() -> int:
         config = load_config(Path.cwd(), {})
         one = Brain.open(config, SystemClock())
-        one.redact = Coverage.of(config).text
+        one.redact = KnownSecrets.of(config).text
         try:
             return await go(one, config)
         finally:

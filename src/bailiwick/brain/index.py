@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bailiwick.brain.folding import indexed
-from bailiwick.brain.model import Found, Note, Wanted
-from bailiwick.brain.notes import Folder, History, Stamp, Survey
+from bailiwick.brain.model import FoundNote, Note, NoteQuery
+from bailiwick.brain.notes import FolderListing, History, NoteFolder, Stamp
 from bailiwick.brain.terms import MOST_ROWS, chosen, facets_of, phrase, question, scope_facet, status_facet, words
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class NoteFilter:
     """What every row of an answer has to be, as SQL: no answer is built without it."""
 
     sql: str
     bindings: tuple[str, ...]
 
     @classmethod
-    def of(cls, wanted: Wanted) -> Limits:
+    def of(cls, wanted: NoteQuery) -> NoteFilter:
         """The limits of a question."""
         parts = [f"status IN ({_marks(wanted.statuses)})"]
         bindings: list[str] = [*wanted.statuses]
@@ -80,18 +80,18 @@ class Limits:
 class Index:
     """The index of one folder. Threads take turns; processes may share the file."""
 
-    def __init__(self, file: Path, folder: Folder, now: Callable[[], float]) -> None:
+    def __init__(self, file: Path, folder: NoteFolder, now: Callable[[], float]) -> None:
         self.file = file
         self.folder = folder
         self._now = now
         self._db: apsw.Connection | None = None
         self._one = threading.Lock()
 
-    def search(self, wanted: Wanted) -> list[Found]:
+    def search(self, wanted: NoteQuery) -> list[FoundNote]:
         """Notes as they are now, the best first; of a text without words the newest."""
         return self._do(lambda db: self._search(db, wanted))
 
-    def named(self, name: str) -> list[Found]:
+    def named(self, name: str) -> list[FoundNote]:
         """The notes with this id; where there is none, those whose id begins so."""
         return self._do(lambda db: self._named(db, name))
 
@@ -211,7 +211,7 @@ class Index:
             else:
                 _learn(db, *read)
 
-    def _search(self, db: apsw.Connection, wanted: Wanted) -> list[Found]:
+    def _search(self, db: apsw.Connection, wanted: NoteQuery) -> list[FoundNote]:
         self._fresh(db)
         for _ in range(_ROUNDS):
             rows = _rows(db, wanted)
@@ -222,7 +222,7 @@ class Index:
                 self._take_in(db, stale, ())
         return self._read(db, (path for path, _ in _rows(db, wanted)), wanted)
 
-    def _read(self, db: apsw.Connection, paths: Iterable[str], wanted: Wanted | None = None) -> list[Found]:
+    def _read(self, db: apsw.Connection, paths: Iterable[str], wanted: NoteQuery | None = None) -> list[FoundNote]:
         """Notes from their files; one that became another's meanwhile is not given."""
         found = []
         for path in paths:
@@ -230,10 +230,10 @@ class Index:
             if read is None or (wanted is not None and not _fits(read[0].scope, read[0].status, wanted)):
                 continue
             row = db.execute("SELECT revision FROM last WHERE path = ?", (path,)).fetchone()
-            found.append(Found(read[0], str(row[0]) if row else ""))
+            found.append(FoundNote(read[0], str(row[0]) if row else ""))
         return found
 
-    def _named(self, db: apsw.Connection, name: str) -> list[Found]:
+    def _named(self, db: apsw.Connection, name: str) -> list[FoundNote]:
         self._fresh(db)
         paths = [row[0] for row in db.execute("SELECT path FROM note WHERE id = ? ORDER BY path", (name,))]
         if not paths and name:
@@ -255,7 +255,7 @@ def _writing(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def _differences(db: apsw.Connection, survey: Survey) -> tuple[list[str], list[str]]:
+def _differences(db: apsw.Connection, survey: FolderListing) -> tuple[list[str], list[str]]:
     """The files that have to be read, and those that are gone."""
     known = dict(_pairs(db, "SELECT path, stamp FROM note"))
     changed = [path for path, stamp in survey.files.items() if known.get(path) != stamp]
@@ -266,12 +266,12 @@ def _folders(db: apsw.Connection) -> dict[str, int]:
     return {str(path): int(changed) for path, changed in db.execute("SELECT path, changed FROM folder")}
 
 
-def _is_current(db: apsw.Connection, survey: Survey) -> bool:
+def _is_current(db: apsw.Connection, survey: FolderListing) -> bool:
     return _folders(db) == survey.folders and _differences(db, survey) == ([], [])
 
 
-def _rows(db: apsw.Connection, wanted: Wanted) -> list[tuple[str, str]]:
-    limits = Limits.of(wanted)
+def _rows(db: apsw.Connection, wanted: NoteQuery) -> list[tuple[str, str]]:
+    limits = NoteFilter.of(wanted)
     candidates = words(wanted.text, broad=wanted.broad)
     if not candidates:
         if wanted.broad:
@@ -289,13 +289,13 @@ def _rows(db: apsw.Connection, wanted: Wanted) -> list[tuple[str, str]]:
     return _pairs(db, _RANKED.format(limits=limits.sql), (asked, MOST_ROWS, *limits.bindings, wanted.limit))
 
 
-def _facets(wanted: Wanted) -> list[str]:
+def _facets(wanted: NoteQuery) -> list[str]:
     if wanted.scopes is None:
         return [status_facet(status) for status in wanted.statuses]
     return [scope_facet(scope, status) for scope in wanted.scopes for status in wanted.statuses]
 
 
-def _fits(scope: str, status: str, wanted: Wanted) -> bool:
+def _fits(scope: str, status: str, wanted: NoteQuery) -> bool:
     return status in wanted.statuses and (wanted.scopes is None or scope in wanted.scopes)
 
 

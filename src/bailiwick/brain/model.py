@@ -74,7 +74,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundNote:
     """A note with its provenance: the last commit that changed its file, "" where none is known."""
 
     note: Note
@@ -86,7 +86,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NoteQuery:
     """What is looked for. `scopes` None means all of them. Without words in `text` the newest notes are meant.
 
     `broad`: the text is a whole task, of which common words say nothing.

@@ -38,7 +38,7 @@ Stamp = str
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class FolderListing:
     """Every note file with its stamp, and every folder with its time of change; paths are relative."""
 
     files: Mapping[str, Stamp] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class NoteFolder:
     """Notes as they lie on the disk. Reading makes and changes nothing."""
 
     root: Path
@@ -65,7 +65,7 @@ class Folder:
         """Whether there is anything to read."""
         return self.root.is_dir()
 
-    def survey(self) -> Survey:
+    def survey(self) -> FolderListing:
         """Look at everything once: Markdown files, without hidden ones and links."""
         files: dict[str, Stamp] = {}
         folders: dict[str, int] = {}
@@ -76,7 +76,7 @@ class Folder:
                 folders[here] = os.stat(f"{self.root}/{here}").st_mtime_ns  # noqa: PTH116 - no Path is made in vain
                 with os.scandir(f"{self.root}/{here}") as entries:
                     _sort_out(here, entries, files, left)
-        return Survey(files, folders)
+        return FolderListing(files, folders)
 
     def same_folders(self, folders: Mapping[str, int]) -> bool:
         """Whether in none of these folders a file came, went or was replaced since."""
@@ -128,13 +128,13 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class NoteWriter:
     """Writes notes and commits them, one process at a time. `hold` first, then `save`.
 
     `prepare` makes the folder around ours, where that is our business.
     """
 
-    folder: Folder
+    folder: NoteFolder
     environment: Environment
     prepare: Callable[[], object] | None = None
 

@@ -20,10 +20,10 @@ from bailiwick.brain.model import (
     GLOBAL,
     LIVE,
     Brief,
-    Found,
+    FoundNote,
     Note,
+    NoteQuery,
     Status,
-    Wanted,
     checked,
     conflict,
     in_conflict,
@@ -33,7 +33,7 @@ from bailiwick.brain.model import (
     seen_from,
     slug,
 )
-from bailiwick.brain.notes import Folder, Keeper
+from bailiwick.brain.notes import NoteFolder, NoteWriter
 from bailiwick.brain.terms import words
 from bailiwick.clock import Clock, iso
 from bailiwick.config.environment import Environment
@@ -56,7 +56,7 @@ PROMPTS = Path(__file__).parent.parent / "bundled" / "prompts"
 _LEAST = 400
 """Characters that a cut note has to have left to be worth its place."""
 
-FoundNotes = list[Found]
+FoundNotes = list[FoundNote]
 
 
 def scope_of(root: Path | None) -> str:
@@ -97,9 +97,9 @@ class Saved:
 class Brain:
     """The notes of a person. Queries make nothing but the index, and without a folder not even that."""
 
-    folder: Folder
+    folder: NoteFolder
     index: Index
-    keeper: Keeper
+    keeper: NoteWriter
     clock: Clock
     redact: Callable[[str], str] = printable
     ingest_url: str = ""
@@ -113,9 +113,9 @@ class Brain:
         if not config.get("features.brain"):
             raise NotReady("the brain is switched off", hint="set features.brain to true", code=OFF)
         chosen = config.get("brain_dir")
-        folder = Folder(Path(chosen) if chosen else config.paths.state / "brain")
+        folder = NoteFolder(Path(chosen) if chosen else config.paths.state / "brain")
         file = config.paths.cache / "brain" / f"{digest(str(folder.root.resolve()))[:24]}.db"
-        keeper = Keeper(folder, environment or Environment(), None if chosen else config.paths.make_state)
+        keeper = NoteWriter(folder, environment or Environment(), None if chosen else config.paths.make_state)
         ingest = str(config.get("brain.ingest_url") or "")
         return cls(folder, Index(file, folder, clock.now), keeper, clock, ingest_url=ingest)
 
@@ -130,15 +130,15 @@ class Brain:
                 hint="give words that the note may hold; all notes: bailiwick brain list",
                 code=NO_WORDS,
             )
-        return await self._search(Wanted(text, _scopes(scope), tuple(statuses), _bounded(limit)))
+        return await self._search(NoteQuery(text, _scopes(scope), tuple(statuses), _bounded(limit)))
 
     async def list(
         self, scope: str | None = GLOBAL, statuses: Sequence[Status] = LIVE, limit: int = MOST, kind: str = ""
     ) -> FoundNotes:
         """Notes of a scope and the global ones, the newest first."""
-        return await self._search(Wanted("", _scopes(scope), tuple(statuses), max(1, limit), type=kind))
+        return await self._search(NoteQuery("", _scopes(scope), tuple(statuses), max(1, limit), type=kind))
 
-    async def get(self, name: str) -> Found:
+    async def get(self, name: str) -> FoundNote:
         """The one note of an id, or of its beginning; raises `NotFound`."""
         await self._learn_commits()
         found = await asyncio.to_thread(self.index.named, name) if self.folder.exists else []
@@ -220,7 +220,7 @@ class Brain:
 
     async def brief(self, text: str, scope: str, max_tokens: int = BRIEF_TOKENS) -> Brief:
         """Approved notes about a task, and which ones they are."""
-        wanted = Wanted(text, seen_from(scope), ("approved",), BRIEF_NOTES, broad=True)
+        wanted = NoteQuery(text, seen_from(scope), ("approved",), BRIEF_NOTES, broad=True)
         found = [one.note for one in await self._search(wanted)]
         pieces, notes = _fitting(found, max_tokens * CHARACTERS - len(_framed("")))
         return Brief(_framed("\n\n".join(pieces)), notes) if pieces else Brief()
@@ -229,7 +229,7 @@ class Brain:
         """Let go of the index."""
         self.index.close()
 
-    async def _search(self, wanted: Wanted) -> FoundNotes:
+    async def _search(self, wanted: NoteQuery) -> FoundNotes:
         if not self.folder.exists:
             return []
         await self._learn_commits()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
     from bailiwick.fence.service import Sandboxes
     from bailiwick.gate.port import Judge
-    from bailiwick.secrets.service import Coverage
+    from bailiwick.secrets.service import KnownSecrets
     from bailiwick.skills.service import Skills
 
 TABLE: dict[str, str] = {
@@ -41,15 +41,15 @@ class App:
     _skills: Callable[[App], Skills] | None = field(default=None)
     _judge: Callable[[], Judge] | None = field(default=None)
     _fence: Sandboxes | None = field(default=None)
-    _coverage: Coverage | None = field(default=None)
+    _coverage: KnownSecrets | None = field(default=None)
 
     @property
-    def coverage(self) -> Coverage:
+    def coverage(self) -> KnownSecrets:
         """The secrets that this process knows, looked up when the first effect ends."""
         if self._coverage is None:
-            from bailiwick.secrets.service import Coverage
+            from bailiwick.secrets.service import KnownSecrets
 
-            self._coverage = Coverage.of(self.config)
+            self._coverage = KnownSecrets.of(self.config)
         return self._coverage
 
     def clean(self, value: Json) -> Json:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bailiwick.ids import Json
     from bailiwick.routing.cooldown import Cooldowns
     from bailiwick.routing.endpoints import Endpoints
-    from bailiwick.routing.leads import Discipline, Leads
+    from bailiwick.routing.leads import NodeChains, SkillRoute
     from bailiwick.routing.models_file import Models
     from bailiwick.routing.service import Router
     from bailiwick.routing.slots import Slots
@@ -38,7 +38,7 @@ class RoutingServices:
     clean: Callable[[Json], Json]
     models_file: Path | None = None
     _shared: tuple[Endpoints, Slots, Cooldowns] | None = field(default=None)
-    _leads: Leads | None = field(default=None)
+    _leads: NodeChains | None = field(default=None)
     _router: Router | None = field(default=None)
 
     def models(self) -> Models:
@@ -47,24 +47,24 @@ class RoutingServices:
 
         return read_models(self.config, file=self.models_file)
 
-    def leads(self) -> Leads:
+    def leads(self) -> NodeChains:
         """The chains of agent nodes."""
-        from bailiwick.routing.leads import Leads
+        from bailiwick.routing.leads import NodeChains
 
         if self._leads is None:
             endpoints, slots, cooldowns = self._ways()
-            self._leads = Leads(
+            self._leads = NodeChains(
                 clock=self.clock, models=self.models, endpoints=endpoints, queue=slots, cooldowns=cooldowns,
                 discipline=self._discipline, environment=environment,
             )  # fmt: skip
         return self._leads
 
-    def _discipline(self, name: str) -> Discipline:
-        from bailiwick.routing.leads import Discipline
+    def _discipline(self, name: str) -> SkillRoute:
+        from bailiwick.routing.leads import SkillRoute
         from bailiwick.skills.folders import find_skills
 
         skill = find_skills(self.config).get(name)
-        return Discipline(skill.body, tuple(skill.chain or ()), skill.local_only)
+        return SkillRoute(skill.body, tuple(skill.chain or ()), skill.local_only)
 
     def router(self) -> Router:
         """Where skill calls go."""

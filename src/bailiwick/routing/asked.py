@@ -16,7 +16,7 @@ LOCAL_BACKENDS = frozenset({"ollama", "openai", "simulate"})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelAttempt:
     """A model was asked once. `subject` is the skill, or `workflow NAME`; what is not known is None, never 0."""
 
     subject: str
@@ -32,7 +32,7 @@ class Asked:
     call: str = ""
 
 
-async def asked_since(store: Store, since: float | None) -> list[Asked]:
+async def asked_since(store: Store, since: float | None) -> list[ModelAttempt]:
     """Attempts of routed calls, then those of agent nodes; tiers that were skipped left out."""
     rows = [row for row in await store.attempts(since=since) if not row.feedback.startswith(NOT_ASKED)]
     return [_routed(row) for row in rows] + await _by_nodes(store, since)
@@ -45,15 +45,15 @@ async def workflow_names(store: Store) -> dict[str, str]:
     return {row.id: names.get(row.root_id, row.workflow) for row in rows}
 
 
-def _routed(row: AttemptRow) -> Asked:
+def _routed(row: AttemptRow) -> ModelAttempt:
     cold = row.tier == "local" and not row.warm_start
-    return Asked(
+    return ModelAttempt(
         row.skill, row.model, row.tier, row.verdict, row.at, row.duration_ms, cold,
         row.input_tokens, row.output_tokens, row.cost, row.call,
     )  # fmt: skip
 
 
-async def _by_nodes(store: Store, since: float | None) -> list[Asked]:
+async def _by_nodes(store: Store, since: float | None) -> list[ModelAttempt]:
     """Attempts of agent nodes. Earlier ones are read too: a session's totals count only beyond what they were."""
     names = await workflow_names(store)
     totals: dict[tuple[str, str, str], Mapping[str, Json]] = {}
@@ -70,14 +70,14 @@ async def _by_nodes(store: Store, since: float | None) -> list[Asked]:
     return found
 
 
-def _by_node(subject: str, event: EffectFinished, before: Mapping[str, Json], at: float) -> Asked:
+def _by_node(subject: str, event: EffectFinished, before: Mapping[str, Json], at: float) -> ModelAttempt:
     backend, model = str(event.log["backend"]), event.log.get("model")
     usage: Mapping[str, Json] = event.log.get("usage") or {}
     earlier = before if usage.get("cumulative") else {}
     routed = event.log if "verdict" in event.log else {}
     tier = str(routed.get("tier") or ("local" if backend in LOCAL_BACKENDS else "subagent"))
     verdict = str(routed.get("verdict") or ("accept_unverified" if event.failure is None else "error"))
-    return Asked(
+    return ModelAttempt(
         str(routed.get("skill") or subject), str(routed.get("candidate") or model or f"({backend})"), tier, verdict,
         at, round(event.seconds * 1000), tier == "local" and routed.get("warm_start") is False,
         _beyond(usage, earlier, "input"), _beyond(usage, earlier, "output"), _cost(event, usage, earlier),

@@ -14,9 +14,9 @@ from bailiwick.clock import Clock, SystemClock, local
 from bailiwick.config.service import load_config
 from bailiwick.journal.port import Store
 from bailiwick.lang.durations import beginning
-from bailiwick.routing.costs import Cost, Costs, ModelCost, costs_since
+from bailiwick.routing.costs import CostLine, Costs, ModelCost, costs_since
 from bailiwick.routing.reports import ModelsReport, SessionsReport, models_report, sessions_report
-from bailiwick.routing.stats import ModelStats, Use
+from bailiwick.routing.stats import ModelStats, TokenUsage
 from bailiwick.runtime.proc import plain_line
 
 T = TypeVar("T")
@@ -172,12 +172,12 @@ def describe_costs(found: Costs, since: float) -> Iterable[str]:
     yield from _footnote(one.use for one in found.models)
 
 
-def _footnote(uses: Iterable[Use]) -> Iterable[str]:
+def _footnote(uses: Iterable[TokenUsage]) -> Iterable[str]:
     if any(use.cost_unknown or use.tokens_unknown for use in uses):
         yield "+? and more, that nobody counted or priced"
 
 
-def _cost_cells(one: Cost) -> Sequence[str]:
+def _cost_cells(one: CostLine) -> Sequence[str]:
     return one.name, _usd(one.usd), _usd(one.unknown_usd), _usd(one.open_usd), str(one.lines)
 
 
@@ -199,7 +199,7 @@ def _span(milliseconds: int | None) -> str:
     return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
 
 
-def _tokens(use: Use) -> str:
+def _tokens(use: TokenUsage) -> str:
     if use.input_tokens is None and use.output_tokens is None:
         return UNKNOWN if use.tokens_unknown else "0"
     more = "+?" if use.tokens_unknown else ""
@@ -212,7 +212,7 @@ def _short(count: int | None) -> str:
     return str(count) if count < 10_000 else f"{count / 1000:.0f}k"
 
 
-def _cost(use: Use) -> str:
+def _cost(use: TokenUsage) -> str:
     if use.cost is None:
         return UNKNOWN if use.cost_unknown else _usd(0.0)
     return _usd(use.cost) + ("+?" if use.cost_unknown else "")

@@ -10,7 +10,7 @@ from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import FailureKind
 from bailiwick.journal.rows import AttemptRow
-from bailiwick.routing.endpoints import Place
+from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.model import NOT_ASKED, Candidate
 
 PATIENCE = 3
@@ -22,7 +22,7 @@ REMEMBERED = 2 * LONGEST
 _COUNTED = frozenset({FailureKind.UNREACHABLE, FailureKind.OVERLOADED, FailureKind.TIMEOUT})
 
 
-class Remembers(Protocol):
+class CooldownStore(Protocol):
     """The part of the store that tells which endpoints are left alone, and why."""
 
     async def bucket_until(self, name: str) -> float:
@@ -43,7 +43,7 @@ def counts(kind: str) -> bool:
     return kind in _COUNTED
 
 
-def key_of(candidate: Candidate, place: Place | None) -> str:
+def key_of(candidate: Candidate, place: EndpointAddress | None) -> str:
     """Under which name a candidate's endpoint is remembered: its address, or the program of a subagent."""
     return place.key if place is not None else f"program:{candidate.backend}"
 
@@ -52,7 +52,7 @@ def key_of(candidate: Candidate, place: Place | None) -> str:
 class Cooldowns:
     """Knows which endpoints are to be left alone."""
 
-    store: Remembers
+    store: CooldownStore
     clock: Clock
 
     async def blocked(self, key: str) -> float:

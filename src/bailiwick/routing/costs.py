@@ -9,15 +9,15 @@ from bailiwick.clock import day
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import SpendRow
-from bailiwick.routing.asked import Asked, asked_since, workflow_names
-from bailiwick.routing.stats import Use, use_of
+from bailiwick.routing.asked import ModelAttempt, asked_since, workflow_names
+from bailiwick.routing.stats import TokenUsage, use_of
 
 HALF_DAY = 43_200.0
 REMOVED = "(removed runs)"
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CostLine:
     """Dollars under one name. `usd` is known; `unknown_usd` counts what nobody priced as much as was set aside for it.
 
     `open_usd` is set aside now, or was when a process died. `lines` are entries of the ledger.
@@ -29,7 +29,7 @@ class Cost:
     open_usd: float = 0.0
     lines: int = 0
 
-    def with_line(self, row: SpendRow) -> Cost:
+    def with_line(self, row: SpendRow) -> CostLine:
         """The same with one more line."""
         settled = row.settled or 0.0
         return replace(
@@ -51,7 +51,7 @@ class ModelCost:
 
     model: str
     calls: int
-    use: Use
+    use: TokenUsage
 
     def to_json(self) -> dict[str, Json]:
         """The numbers."""
@@ -62,8 +62,8 @@ class ModelCost:
 class Costs:
     """Days newest first, workflows and skills by cost, models by calls."""
 
-    days: tuple[Cost, ...]
-    workflows: tuple[Cost, ...]
+    days: tuple[CostLine, ...]
+    workflows: tuple[CostLine, ...]
     models: tuple[ModelCost, ...]
 
     def __bool__(self) -> bool:
@@ -110,15 +110,15 @@ def days_between(since: float, now: float) -> list[str]:
     return list(found)
 
 
-def _summed(lines: Iterable[tuple[str, SpendRow]]) -> list[Cost]:
-    found: dict[str, Cost] = {}
+def _summed(lines: Iterable[tuple[str, SpendRow]]) -> list[CostLine]:
+    found: dict[str, CostLine] = {}
     for name, row in lines:
-        found[name] = found.get(name, Cost(name)).with_line(row)
+        found[name] = found.get(name, CostLine(name)).with_line(row)
     return list(found.values())
 
 
-def _by_model(asks: Sequence[Asked]) -> list[ModelCost]:
-    groups: dict[str, list[Asked]] = {}
+def _by_model(asks: Sequence[ModelAttempt]) -> list[ModelCost]:
+    groups: dict[str, list[ModelAttempt]] = {}
     for ask in asks:
         groups.setdefault(ask.model, []).append(ask)
     found = [ModelCost(model, len(group), use_of(group)) for model, group in groups.items()]

@@ -15,29 +15,38 @@ from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.errors import BailiwickError
 from bailiwick.routing.chains import LOCAL_BACKEND
 from bailiwick.routing.cooldown import Cooldowns, key_of
-from bailiwick.routing.endpoints import Place
-from bailiwick.routing.generate import Generated, Question, Reply, Stop, Stopped, Tiers, generate, question_for
-from bailiwick.routing.model import NOT_ASKED, VERIFY_SECONDS, Attempt, Candidate, Checked, Job, Judging, Result
-from bailiwick.routing.port import Bench
+from bailiwick.routing.endpoints import EndpointAddress
+from bailiwick.routing.generate import GeneratedText, Question, Reply, Stop, Stopped, Tiers, generate, question_for
+from bailiwick.routing.model import (
+    NOT_ASKED,
+    VERIFY_SECONDS,
+    Attempt,
+    Candidate,
+    CheckOutcome,
+    Job,
+    Result,
+    VerifierUsage,
+)
+from bailiwick.routing.port import CallFiles
 from bailiwick.routing.result import answer_schema, one_line, settled_path, summary
 from bailiwick.routing.tasks import read_files, task_for
-from bailiwick.routing.verifier import Case, judging_of, verify
+from bailiwick.routing.verifier import VerifierInput, judging_of, verify
 from bailiwick.routing.walk import (
     Accept,
     Begin,
-    End,
     Event,
-    Failed,
-    Mark,
     Passed,
     Rejected,
     Skipped,
     Step,
-    TooLong,
     Unjudged,
     Verify,
-    Wait,
     Walk,
+    WalkEnd,
+    WalkFailed,
+    WalkMark,
+    WalkTooLong,
+    WalkWait,
     advance,
 )
 from bailiwick.runtime.money import LEAST, TURNED_AWAY, UNCALLED
@@ -51,7 +60,7 @@ SHOWN = 2_000
 IN_SESSION = frozenset({"reask", "resume", "compact"})
 """Rungs that go on with the work of the attempt before."""
 
-Probe = Callable[[Place, str], Coroutine[Any, Any, bool]]
+Probe = Callable[[EndpointAddress, str], Coroutine[Any, Any, bool]]
 Pause = Callable[[float], Coroutine[Any, Any, None]]
 
 
@@ -63,14 +72,14 @@ class Trying:
     at: float
     task: str
     warm: asyncio.Future[bool] | None = None
-    generated: Generated | None = None
+    generated: GeneratedText | None = None
     result: Result | None = None
-    checked: Checked | None = None
-    judging: Judging | None = None
+    checked: CheckOutcome | None = None
+    judging: VerifierUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RecordedAttempt:
     """An attempt on record, with when it began and how long the task was in characters."""
 
     attempt: Attempt
@@ -84,7 +93,7 @@ class Course:
 
     call: str
     job: Job
-    bench: Bench | None
+    bench: CallFiles | None
     walk: Walk
     tiers: Tiers
     cooldowns: Cooldowns
@@ -92,7 +101,7 @@ class Course:
     until: float
     allowance: float | None = None
     pause: Pause = asyncio.sleep
-    made: list[Made] = field(default_factory=list)
+    made: list[RecordedAttempt] = field(default_factory=list)
     asked: int = 0
     _best: Result | None = None
     _now: Trying | None = None
@@ -118,11 +127,11 @@ class Course:
             return await self._go()
         except Stopped as stopped:
             self._take_stock(stopped.reply)
-            self._mark(Mark("error", None, self._stop.why))
+            self._mark(WalkMark("error", None, self._stop.why))
             after = f" after {self._count} attempt(s)" if self._count else ""
             return self._without(self._stop.why + after, "error")
         except BailiwickError as error:
-            self._mark(Mark("error", None, error.sentence))
+            self._mark(WalkMark("error", None, error.sentence))
             return self._without(error.sentence, "error")
         finally:
             if self.bench is not None:
@@ -139,7 +148,7 @@ class Course:
                     event = await self._begin(step)
                 case Verify():
                     event = await self._verify()
-                case Wait():
+                case WalkWait():
                     late = await self._wait(step)
                     if late is None:
                         step = step.then
@@ -147,7 +156,7 @@ class Course:
                     event = late
                 case Accept():
                     return await self._accept()
-                case End():
+                case WalkEnd():
                     return self._exhausted(step.why)
                 case never:
                     assert_never(never)
@@ -199,7 +208,7 @@ class Course:
             feedback=f"{NOT_ASKED}{why}"[:SHOWN],
             cost=0.0,
         )
-        self.made.append(Made(attempt, self._clock.now(), 0))
+        self.made.append(RecordedAttempt(attempt, self._clock.now(), 0))
 
     async def _prepare(self, now: Trying, step: Begin) -> None:
         """A fresh tree, unless the attempt goes on with what is there; and the task as this tier is told it."""
@@ -222,7 +231,7 @@ class Course:
             tree=self._tree, max_usd=self.allowance, attempt=len(self.made) + 1, loaded=loaded,
         )  # fmt: skip
 
-    async def _look(self, now: Trying, generated: Generated) -> Event:
+    async def _look(self, now: Trying, generated: GeneratedText) -> Event:
         """What the deterministic checks say of an output, before anybody else is asked."""
         if generated.result is None:
             failure = generated.failure
@@ -252,7 +261,7 @@ class Course:
         if now is None or now.result is None or verifier is None:
             return Unjudged("there is nothing to judge")
         self.tiers.show(f"asking the verifier {verifier.model}")
-        case = Case(self.job, now.task, now.result, now.checked)
+        case = VerifierInput(self.job, now.task, now.result, now.checked)
         seconds = min(VERIFY_SECONDS, max(0.001, self.until - self._clock.monotonic()))
         opinion = await verify(self.tiers, verifier, case, f"{self.call}-{len(self.made) + 1}-verifier", seconds)
         now.judging = opinion.judging
@@ -260,14 +269,14 @@ class Course:
         self._spend(opinion.judging.cost)
         return opinion.event
 
-    async def _wait(self, wait: Wait) -> TooLong | None:
+    async def _wait(self, wait: WalkWait) -> WalkTooLong | None:
         """Wait, where that ends before the deadline."""
         until = 0.0 if wait.until is None else wait.until - self._clock.now()
         seconds = max(0.0, until if wait.seconds is None else wait.seconds)
         if self._clock.monotonic() + seconds >= self.until:
             if not self._count:
                 self._note_unasked(self.walk.candidate, wait.why)
-            return TooLong(f"{wait.why}; waiting {seconds:.0f} s for it would be longer than the deadline allows")
+            return WalkTooLong(f"{wait.why}; waiting {seconds:.0f} s for it would be longer than the deadline allows")
         self.tiers.show(f"waiting {seconds:.0f} s: {wait.why}")
         await self._stop.bounded(self.pause(seconds))
         return None
@@ -313,7 +322,7 @@ class Course:
         """An output in our own words: where its file will lie, what the checks printed, who made it."""
         result = now.result or self._empty("")
         tree = str(self._tree or "")
-        checked = now.checked or Checked(ok=True, ran=False)
+        checked = now.checked or CheckOutcome(ok=True, ran=False)
         path = settled_path(checked.file_path, tree, self.job.root) or checked.file_path
         proved = checked.ran and checked.ok and self.job.writes
         return replace(
@@ -325,12 +334,12 @@ class Course:
             details={**result.details, **checked.details},
         )
 
-    def _mark(self, mark: Mark) -> None:
+    def _mark(self, mark: WalkMark) -> None:
         """Put the attempt that is under way on record, if there is one."""
         now, self._now = self._now, None
         if now is None:
             return
-        generated = now.generated or Generated(None, None, 0, TurnUsage(usd=0.0))
+        generated = now.generated or GeneratedText(None, None, 0, TurnUsage(usd=0.0))
         spent, judging = generated.spent, now.judging
         costs = [spent.usd, *([judging.cost] if judging else [])]
         if self._best is not None and now.result is not None:
@@ -343,7 +352,7 @@ class Course:
             output_summary=summary(now.result) if now.result else "",
             runner_output=now.checked.output if now.checked and now.checked.ran else "", verifier=judging,
         )  # fmt: skip
-        self.made.append(Made(attempt, now.at, len(now.task)))
+        self.made.append(RecordedAttempt(attempt, now.at, len(now.task)))
 
     def _take_stock(self, reply: Reply | None) -> None:
         """What was used by a question that was broken off: it is paid for like others."""
@@ -352,15 +361,17 @@ class Course:
             return
         if now.generated is None:
             told = reply.told
-            now.generated = self._charged(Generated(None, told.failure, reply.duration_ms, told.spent, told.session))
+            now.generated = self._charged(
+                GeneratedText(None, told.failure, reply.duration_ms, told.spent, told.session)
+            )
         elif verifier is not None:
             now.judging = judging_of(verifier, reply)
             self.asked += 1
 
-    def _failed(self, kind: str, message: str, detail: Detail) -> Failed:
-        return Failed(kind, one_line(message, SHOWN) or kind, detail, self._clock.now())
+    def _failed(self, kind: str, message: str, detail: Detail) -> WalkFailed:
+        return WalkFailed(kind, one_line(message, SHOWN) or kind, detail, self._clock.now())
 
-    def _place(self, candidate: Candidate) -> Place | None:
+    def _place(self, candidate: Candidate) -> EndpointAddress | None:
         """Where a local model answers; None for a subagent, and where it can't be had, which asking will tell."""
         if candidate.tier != "local" or candidate.backend != LOCAL_BACKEND:
             return None
@@ -369,7 +380,7 @@ class Course:
         except BailiwickError:
             return None
 
-    def _charged(self, generated: Generated) -> Generated:
+    def _charged(self, generated: GeneratedText) -> GeneratedText:
         """What this attempt alone used: its part of a session that counts on, nothing where it was turned away."""
         kind = generated.failure.kind if generated.failure else ""
         spent = generated.spent

@@ -48,7 +48,7 @@ _HOUSE_NAMES = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EndpointAddress:
     """Where one local model answers, and under which name. `key` is the endpoint's identity, whatever the model.
 
     `behind` is the Ollama that a proxy passes this model on to, as far as its name says so: it knows what is loaded.
@@ -110,11 +110,11 @@ class Endpoints:
         proxy, no_proxy = (str(config.get(f"network.{name}") or "") for name in ("proxy", "no_proxy"))
         return cls(entries, secret, proxy, no_proxy, Path(ca_file) if ca_file else None)
 
-    def place(self, model: str) -> Place:
+    def place(self, model: str) -> EndpointAddress:
         """Where a local model answers. Raises `UsageError` for an address that is none, `NotReady` without its key."""
         return self._place(self.chosen(model), model)
 
-    def at(self, name: str) -> Place:
+    def at(self, name: str) -> EndpointAddress:
         """An endpoint by its name, for no model in particular; raises as `place` does."""
         return self._place(name, "")
 
@@ -169,13 +169,13 @@ class Endpoints:
         url = str(self._entry(name).get("url") or "")
         return _ollama_url(url or OLLAMA_URL) if name == OLLAMA else with_scheme(url)
 
-    def _place(self, name: str, model: str) -> Place:
+    def _place(self, name: str, model: str) -> EndpointAddress:
         parts = self._parts(name)
         host = parts.hostname or ""
         wanted = self._entry(name).get("concurrency")
         kind: PlaceKind = "litellm" if name == LITELLM else "ollama" if name == OLLAMA else "endpoint"
         own = in_house(host)
-        return Place(
+        return EndpointAddress(
             url=self._url(name),
             name_to_send=_name_to_send(name, model),
             token=self.secret(name),

@@ -28,7 +28,7 @@ Ending = Literal["accepted", "rejected", "error"]
 """What became of a try. An error (nobody answered, nobody could judge) says nothing about the output."""
 
 
-class Tried(Protocol):
+class PastAttempt(Protocol):
     """A try as it is on record, in a result or in the store."""
 
     @property
@@ -232,7 +232,7 @@ def typical(name: str) -> int:
     return dict(BUCKETS).get(name, BUCKETS[-1][1] + 1)
 
 
-def records(skill: str, size: int, attempts: Iterable[Tried]) -> list[Record]:
+def records(skill: str, size: int, attempts: Iterable[PastAttempt]) -> list[Record]:
     """The tries of one call, as evidence."""
     found: list[Record] = []
     rejected = False

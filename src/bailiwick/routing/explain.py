@@ -27,7 +27,7 @@ _VERDICTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CallExplanation:
     """A call and why it went that way: the choice in one line, how it ended, a line per attempt."""
 
     call: CallRow
@@ -52,7 +52,7 @@ def is_call(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-async def tell(store: Store, name: str, now: float, is_dead: IsDead) -> Told:
+async def tell(store: Store, name: str, now: float, is_dead: IsDead) -> CallExplanation:
     """Explain the call with this id, or the only one that begins with it; `NotFound` where there is none."""
     rows = await store.calls(id=name)
     if not rows:
@@ -64,10 +64,10 @@ async def tell(store: Store, name: str, now: float, is_dead: IsDead) -> Told:
     return explain(rows[0], await store.attempts(call=rows[0].id), status_of(rows[0], now, is_dead))
 
 
-def explain(row: CallRow, attempts: Sequence[AttemptRow], status: str) -> Told:
+def explain(row: CallRow, attempts: Sequence[AttemptRow], status: str) -> CallExplanation:
     """The story of a call."""
     lines = [_attempt(one, attempts[index + 1 :]) for index, one in enumerate(attempts)]
-    return Told(row, status, _choice(row, attempts), _ending(row, attempts, status), tuple(lines))
+    return CallExplanation(row, status, _choice(row, attempts), _ending(row, attempts, status), tuple(lines))
 
 
 def _choice(row: CallRow, attempts: Sequence[AttemptRow]) -> str:

@@ -23,7 +23,7 @@ from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.routing.chains import LOCAL_BACKEND, cli_name
-from bailiwick.routing.endpoints import Place
+from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.model import Candidate, Job, Result, TierName
 from bailiwick.routing.result import Misread, answer_keys, read_result
 from bailiwick.routing.tasks import discipline_for
@@ -61,7 +61,7 @@ class Asker(Protocol):
 class Queue(Protocol):
     """Lets as many calls at an endpoint as it can bear."""
 
-    def turn(self, place: Place, model: str, loaded: bool = False) -> AbstractAsyncContextManager[None]:
+    def turn(self, place: EndpointAddress, model: str, loaded: bool = False) -> AbstractAsyncContextManager[None]:
         """Wait until it is one's turn; calls for the model that is `loaded` may go first."""
 
 
@@ -136,7 +136,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedText:
     """A tier's output, or why there is none; what it used, either way."""
 
     result: Result | None
@@ -151,7 +151,7 @@ class Tiers:
     """The way to every model of a chain, for one call. `root` names the call: a subagent's home is kept under it."""
 
     desk: Asker
-    place: Callable[[str], Place]
+    place: Callable[[str], EndpointAddress]
     queue: Queue
     clock: Clock
     environment: Callable[[], Mapping[str, str]]
@@ -215,22 +215,22 @@ def question_for(job: Job, tier: TierName, task: str, plan: AttemptPlan) -> tupl
     return compose(plan, task, answer_keys(job), contract=False), system
 
 
-async def generate(tiers: Tiers, candidate: Candidate, job: Job, question: Question) -> Generated:
+async def generate(tiers: Tiers, candidate: Candidate, job: Job, question: Question) -> GeneratedText:
     """A tier's output, read as a result. Raises `Stopped`; an answer that is no result is a failure like others."""
     reply = await tiers.ask(candidate, question)
     told, spent = reply.told, reply.told.spent
     if told.answer is None:
         failure = told.failure or Failure("unknown", "the model gave no answer")
-        return Generated(None, failure, reply.duration_ms, spent, told.session)
+        return GeneratedText(None, failure, reply.duration_ms, spent, told.session)
     got = read_result(told.answer, job, candidate.tier)
     if not isinstance(got, Misread):
-        return Generated(got, None, reply.duration_ms, spent, told.session)
+        return GeneratedText(got, None, reply.duration_ms, spent, told.session)
     detail = Detail(
         problem=got.problem, evidence=told.answer.text[:EVIDENCE], session=told.session, can_resume=reply.can_resume,
         backend=candidate.backend, model=candidate.model,
     )  # fmt: skip
     failure = Failure(str(FailureKind.BAD_OUTPUT), got.problem, detail.to_json())
-    return Generated(None, failure, reply.duration_ms, spent, told.session)
+    return GeneratedText(None, failure, reply.duration_ms, spent, told.session)
 
 
 def _priced(told: TurnResult, candidate: Candidate) -> TurnResult:

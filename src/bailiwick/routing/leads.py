@@ -12,7 +12,7 @@ from bailiwick.engine.graph import Work
 from bailiwick.ids import Json
 from bailiwick.routing.chains import LOCAL_BACKEND, compose
 from bailiwick.routing.cooldown import Cooldowns
-from bailiwick.routing.endpoints import Endpoints, Place
+from bailiwick.routing.endpoints import EndpointAddress, Endpoints
 from bailiwick.routing.generate import Queue
 from bailiwick.routing.model import Candidate, Chain, TierName
 from bailiwick.routing.models_file import Models
@@ -22,7 +22,7 @@ BY_NAME = frozenset(TABLE) - {"command", SIMULATED}
 
 
 @dataclass(frozen=True, slots=True)
-class Discipline:
+class SkillRoute:
     """What a skill says: its text, and which models it wants or allows."""
 
     body: str
@@ -31,7 +31,7 @@ class Discipline:
 
 
 @dataclass(slots=True, kw_only=True)
-class Leads:
+class NodeChains:
     """Chains for nodes, and the way to their local models. `discipline` gives a skill by its name."""
 
     clock: Clock
@@ -39,12 +39,12 @@ class Leads:
     endpoints: Endpoints
     queue: Queue
     cooldowns: Cooldowns
-    discipline: Callable[[str], Discipline]
+    discipline: Callable[[str], SkillRoute]
     environment: Callable[[], Mapping[str, str]]
     _read: Models | None = field(default=None)
 
     def chain(
-        self, node: Work, settings: AgentSettings, asked: Json = None, discipline: Discipline | None = None
+        self, node: Work, settings: AgentSettings, asked: Json = None, discipline: SkillRoute | None = None
     ) -> Chain | None:
         """The chain of a node; None where its models are all of one backend that it, or the person, names.
 
@@ -62,7 +62,7 @@ class Leads:
             return _on(own, settings.choose(node).models, skill)
         named = spec.get("model") or (None if given else asked)
         models = self._models()
-        wanted = discipline or (self.discipline(skill) if skill else Discipline(""))
+        wanted = discipline or (self.discipline(skill) if skill else SkillRoute(""))
         in_file = models.skills.get(skill)
         listed = () if in_file is not None and in_file.chain else wanted.chain
         return compose(
@@ -80,7 +80,7 @@ class Leads:
         """Where llama-swap tells what is loaded; "" where nobody says."""
         return self._models().llama_swap_url
 
-    def place(self, candidate: Candidate) -> Place | None:
+    def place(self, candidate: Candidate) -> EndpointAddress | None:
         """Where a local model answers; None for what a program asks. Raises as `Endpoints.place` does."""
         return self.endpoints.place(candidate.model) if candidate.backend == LOCAL_BACKEND else None
 

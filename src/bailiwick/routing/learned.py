@@ -75,7 +75,7 @@ class Aims:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class StartQuery:
     """The call to be routed: its id decides whether it explores, `warm` names the models that are loaded."""
 
     id: str
@@ -95,7 +95,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TierForecast:
     """What one tier is expected to do: `cost` with verification, odds as the first try and after a rejected one."""
 
     cost: float
@@ -113,7 +113,7 @@ class Prospect:
     seconds: float
 
 
-def prospects(steps: Sequence[Step], trust: Trust = BLIND) -> list[Prospect]:
+def prospects(steps: Sequence[TierForecast], trust: Trust = BLIND) -> list[Prospect]:
     """What to expect of each start; the last tier's results are the measure: it loses nothing."""
     following = Prospect(0.0, 0.0, 0.0)
     found: list[Prospect] = []
@@ -124,7 +124,7 @@ def prospects(steps: Sequence[Step], trust: Trust = BLIND) -> list[Prospect]:
     return found[::-1]
 
 
-def _ahead(step: Step, odds: Odds, following: Prospect, trust: Trust, *, last: bool) -> Prospect:
+def _ahead(step: TierForecast, odds: Odds, following: Prospect, trust: Trust, *, last: bool) -> Prospect:
     if last:
         return Prospect(step.cost, 0.0, step.seconds)
     on = 1 - odds.accepted
@@ -172,7 +172,7 @@ def _lost(cells: Sequence[tuple[float, Sequence[Prospect]]], price: float) -> fl
     return sum(share * expected[best_start(expected, price)].loss for share, expected in cells)
 
 
-def choose_start(chain: Chain, known: Estimates, ask: Ask, aims: Aims) -> Start:
+def choose_start(chain: Chain, known: Estimates, ask: StartQuery, aims: Aims) -> Start:
     """Where to start this call; the fixed chain's start where too little is known."""
     tiers = _judged(chain)
     if chain.pinned or len(tiers) < 2:
@@ -202,7 +202,7 @@ def _judged(chain: Chain) -> Sequence[Candidate]:
     return chain.candidates
 
 
-def _missing(tiers: Sequence[Candidate], known: Estimates, ask: Ask, aims: Aims) -> str:
+def _missing(tiers: Sequence[Candidate], known: Estimates, ask: StartQuery, aims: Aims) -> str:
     """What is not known well enough, in words; "" if everything is."""
     for one in tiers:
         if known.cost(ask.skill, ask.size, one.model) is None:
@@ -214,9 +214,9 @@ def _missing(tiers: Sequence[Candidate], known: Estimates, ask: Ask, aims: Aims)
     return ""
 
 
-def _steps(tiers: Sequence[Candidate], known: Estimates, ask: Ask, size: int) -> list[Step]:
+def _steps(tiers: Sequence[Candidate], known: Estimates, ask: StartQuery, size: int) -> list[TierForecast]:
     return [
-        Step(
+        TierForecast(
             known.cost(ask.skill, size, one.model) or 0.0,
             known.odds(ask.skill, size, one.model),
             known.odds(ask.skill, size, one.model, after=True),
@@ -227,7 +227,7 @@ def _steps(tiers: Sequence[Candidate], known: Estimates, ask: Ask, size: int) ->
 
 
 def _explored(
-    tiers: Sequence[Candidate], expected: Sequence[Prospect], best: int, known: Estimates, ask: Ask, aims: Aims
+    tiers: Sequence[Candidate], expected: Sequence[Prospect], best: int, known: Estimates, ask: StartQuery, aims: Aims
 ) -> Start | None:
     """Another start, for a share of the calls that falls with what is known and with what it would cost."""
     others = [number for number in range(len(tiers) - 1) if number != best and expected[number].seconds <= ask.seconds]

@@ -48,7 +48,7 @@ class FileOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class VerifierUsage:
     """What it took to have an attempt judged, whatever the verdict; what is not known is None."""
 
     model: str
@@ -84,7 +84,7 @@ class Attempt:
     cost: float | None = None
     output_summary: str = ""
     runner_output: str = ""
-    verifier: Judging | None = None
+    verifier: VerifierUsage | None = None
 
     @property
     def asked(self) -> bool:
@@ -135,7 +135,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckOutcome:
     """What the deterministic checks of a tier's output said. `ran` is False where there was nothing to check.
 
     `status`, `file_path` and `details` replace the model's own words where they are given.

@@ -22,11 +22,11 @@ from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.routing.chains import cli_name
 from bailiwick.routing.cooldown import key_of
-from bailiwick.routing.endpoints import Place
+from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.generate import Stop, Stopped, Tiers
-from bailiwick.routing.leads import Discipline, Leads, chain_of
-from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Job, Judging, Result
-from bailiwick.routing.verifier import Case, verify
+from bailiwick.routing.leads import NodeChains, SkillRoute, chain_of
+from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Job, Result, VerifierUsage
+from bailiwick.routing.verifier import VerifierInput, verify
 from bailiwick.routing.walk import Judged
 from bailiwick.routing.warm import is_warm
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
@@ -36,7 +36,7 @@ from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 class RoutedKind(AgentKind):
     """The agent kind of nodes that name a skill or models."""
 
-    leads: Callable[[], Leads] = field(kw_only=True)
+    leads: Callable[[], NodeChains] = field(kw_only=True)
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         """With the chain, its verifier and the skill's discipline, as they are when the node begins."""
@@ -48,7 +48,7 @@ class RoutedKind(AgentKind):
         settings = self.desk.settings.for_run(chosen)
         skill = str(node.spec.get("skill") or "")
         try:
-            discipline = leads.discipline(skill) if skill else Discipline("")
+            discipline = leads.discipline(skill) if skill else SkillRoute("")
             chain = leads.chain(node, settings, chosen.get("model"), discipline)
         except BailiwickError as error:
             raise RenderFailed(f"{error.what}; {error.hint}") from error
@@ -99,11 +99,11 @@ class _Call:
     """One attempt under way."""
 
     kind: RoutedKind
-    leads: Leads
+    leads: NodeChains
     request: AttemptRequest
     io: Io
     candidate: Candidate
-    place: Place | None
+    place: EndpointAddress | None
 
     async def ask(self, backend: Backend, turn: Turn) -> Done | Failed:
         """Ask the model; a local endpoint is asked by as many at once as it can bear."""
@@ -149,7 +149,7 @@ class _Call:
             environment=self.leads.environment, root=self.request.root, stop=_stop(self.io), show=self.io.show,
         )  # fmt: skip
         key = f"{self.request.key}-{self.request.attempt}-verifier"
-        opinion = await verify(tiers, verifier, Case(job, turn.prompt, made), key, VERIFY_SECONDS)
+        opinion = await verify(tiers, verifier, VerifierInput(job, turn.prompt, made), key, VERIFY_SECONDS)
         log = {**found.log, "usage": _together(found.log.get("usage") or {}, opinion.judging)}
         if not isinstance(opinion.event, Judged):
             text = f"verifier error: {opinion.event.message}"
@@ -174,7 +174,7 @@ def _stop(io: Io) -> Stop:
     return stop
 
 
-def _dressed(turn: Turn, candidate: Candidate, place: Place | None, discipline: str) -> Turn:
+def _dressed(turn: Turn, candidate: Candidate, place: EndpointAddress | None, discipline: str) -> Turn:
     """The turn as this model is asked."""
     if place is None:
         named = None if candidate.model == candidate.backend else cli_name(candidate)
@@ -182,7 +182,7 @@ def _dressed(turn: Turn, candidate: Candidate, place: Place | None, discipline: 
     return replace(turn, model=place.name_to_send, base_url=place.url, token=place.token, env={}, system=discipline)
 
 
-def _together(usage: dict[str, Json], judging: Judging) -> dict[str, Json]:
+def _together(usage: dict[str, Json], judging: VerifierUsage) -> dict[str, Json]:
     """What the model and its verifier used; a part that is unknown makes the whole unknown."""
     parts = {"input": judging.input_tokens, "output": judging.output_tokens, "usd": judging.cost}
     whole = dict(usage)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from bailiwick.routing.model import Checked, FileOut, Result
+from bailiwick.routing.model import CheckOutcome, FileOut, Result
 
 
-class Bench(Protocol):
+class CallFiles(Protocol):
     """Where one call works. Each attempt begins with the project as it is; only an accepted one changes it."""
 
     async def begin(self) -> Path | None:
@@ -18,7 +18,7 @@ class Bench(Protocol):
     async def put(self, files: Sequence[FileOut]) -> str:
         """Write what a model without tools gave; "" or, where a path is not allowed, why nothing was written."""
 
-    async def check(self, result: Result) -> Checked:
+    async def check(self, result: Result) -> CheckOutcome:
         """Run the skill's deterministic checks on the tree and the result."""
 
     async def keep(self) -> str:

@@ -10,7 +10,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner
 from bailiwick.routing.asked import asked_since
-from bailiwick.routing.explain import Told, tell
+from bailiwick.routing.explain import CallExplanation, tell
 from bailiwick.routing.stats import IsDead, ModelStats, SessionStats, by_status, model_stats, session_stats
 
 ALL = -1
@@ -55,7 +55,7 @@ async def sessions_report(store: Store, now: float, since: float | None = None) 
     return SessionsReport(since, tuple(found))
 
 
-async def why_call(store: Store, call: str, now: float) -> Told:
+async def why_call(store: Store, call: str, now: float) -> CallExplanation:
     """Why a call went the way it did, by its id or an unmistakable beginning of it."""
     return await tell(store, call, now, _looked_up())
 

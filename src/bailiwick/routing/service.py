@@ -20,13 +20,13 @@ from bailiwick.journal.rows import AttemptRow, CallRow, Owner, Reservation
 from bailiwick.routing.call_log import append_call, check_session, entry_of, sessions_folder
 from bailiwick.routing.chains import compose
 from bailiwick.routing.cooldown import Cooldowns
-from bailiwick.routing.course import Course, Made, Pause
-from bailiwick.routing.endpoints import Endpoints, Place
+from bailiwick.routing.course import Course, Pause, RecordedAttempt
+from bailiwick.routing.endpoints import EndpointAddress, Endpoints
 from bailiwick.routing.explain import PREFIX
 from bailiwick.routing.generate import Asker, Queue, Stop, Tiers
-from bailiwick.routing.model import Attempt, Chain, Job, Judging, Outcome, Result
+from bailiwick.routing.model import Attempt, Chain, Job, Outcome, Result, VerifierUsage
 from bailiwick.routing.models_file import Models
-from bailiwick.routing.port import Bench
+from bailiwick.routing.port import CallFiles
 from bailiwick.routing.slots import Slots
 from bailiwick.routing.starts import job_size
 from bailiwick.routing.walk import Walk
@@ -78,7 +78,7 @@ class Router:
     async def call(
         self,
         job: Job,
-        bench: Bench | None,
+        bench: CallFiles | None,
         *,
         show: Callable[[str], None],
         cancel: asyncio.Event,
@@ -161,7 +161,7 @@ class Router:
         ]
 
     def _course(self, call: _Call, stop: Stop, allowance: float | None) -> Course:
-        async def probe(place: Place, model: str) -> bool:
+        async def probe(place: EndpointAddress, model: str) -> bool:
             return await is_warm(place, model, call.llama_swap_url)
 
         tiers = Tiers(
@@ -227,7 +227,7 @@ class _Call:
 
     id: str
     job: Job
-    bench: Bench | None
+    bench: CallFiles | None
     chain: Chain
     llama_swap_url: str
     show: Callable[[str], None]
@@ -253,7 +253,7 @@ async def _to_its_end(work: Coroutine[Any, Any, Outcome], cancel: asyncio.Event)
         raise
 
 
-def _attempt_row(row: CallRow, made: Made) -> AttemptRow:
+def _attempt_row(row: CallRow, made: RecordedAttempt) -> AttemptRow:
     one = made.attempt
     return AttemptRow(
         call=row.id, attempt=one.attempt, at=made.at, skill=row.skill, model=one.model, tier=one.tier,
@@ -267,7 +267,7 @@ def _spent(course: Course, *, allowed: bool) -> dict[str, float | None]:
     """What a call used, by unit; None where a part of it is unknown, or nothing where that is `allowed`."""
     attempts = [one.attempt for one in course.made]
     costs = [one.cost for one in attempts]
-    parts: list[Attempt | Judging] = [*attempts, *(one.verifier for one in attempts if one.verifier)]
+    parts: list[Attempt | VerifierUsage] = [*attempts, *(one.verifier for one in attempts if one.verifier)]
     tokens = [count or 0 for one in parts for count in (one.input_tokens, one.output_tokens)]
     known = allowed or None not in costs
     return {

@@ -20,7 +20,7 @@ from bailiwick.errors import InternalBug, NotReady
 from bailiwick.errors import Place as Where
 from bailiwick.fence.locks import first_free
 from bailiwick.ids import digest
-from bailiwick.routing.endpoints import Place
+from bailiwick.routing.endpoints import EndpointAddress
 
 FAIRNESS = 4
 """How often a waiting call may be passed over by calls for the loaded model."""
@@ -59,7 +59,7 @@ class Slots:
         return cls(config.paths.state / "endpoints")
 
     @asynccontextmanager
-    async def turn(self, place: Place, model: str, loaded: bool = False) -> AsyncIterator[None]:
+    async def turn(self, place: EndpointAddress, model: str, loaded: bool = False) -> AsyncIterator[None]:
         """Hold a slot of an endpoint; waits for one. `loaded`: a probe has found the model in memory."""
         queue = self._queues.setdefault(place.key, _Queue(place.concurrency))
         await _enter(queue, model, loaded=loaded)
@@ -73,12 +73,12 @@ class Slots:
         finally:
             _leave(queue)
 
-    def waiting(self, place: Place) -> int:
+    def waiting(self, place: EndpointAddress) -> int:
         """How many calls of this process wait for a turn there."""
         queue = self._queues.get(place.key)
         return len(queue.waiting) if queue else 0
 
-    async def _lock(self, place: Place) -> int:
+    async def _lock(self, place: EndpointAddress) -> int:
         """A descriptor that holds one of the endpoint's slots.
 
         Who waits for a slot holds the turnstile, so that a busy process can't take each slot that it frees itself.

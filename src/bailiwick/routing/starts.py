@@ -9,7 +9,7 @@ from bailiwick.clock import Clock
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.estimates import Estimates, records
-from bailiwick.routing.learned import Aims, Ask, choose_start, start_chain
+from bailiwick.routing.learned import Aims, StartQuery, choose_start, start_chain
 from bailiwick.routing.model import Chain, Job
 
 MEMORY = 90 * 86_400.0
@@ -39,7 +39,7 @@ class LearnedStarts:
         if self._looked is None or self.clock.monotonic() - self._looked >= FRESH:
             self._looked = self.clock.monotonic()
             await self._catch_up()
-        ask = Ask(call, job.skill, job_size(job), job.seconds)
+        ask = StartQuery(call, job.skill, job_size(job), job.seconds)
         return start_chain(chain, choose_start(chain, self._known, ask, self.aims))
 
     async def _catch_up(self) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from bailiwick.clock import iso
 from bailiwick.ids import Json
 from bailiwick.journal.rows import CallRow, Owner
-from bailiwick.routing.asked import Asked
+from bailiwick.routing.asked import ModelAttempt
 
 ACCEPTED = ("accept", "accept_unverified")
 INTERRUPTED = "interrupted"
@@ -23,7 +23,7 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class TokenUsage:
     """Tokens and dollars of some calls: the sums of what is known (None: nothing is), and of how many it is not."""
 
     input_tokens: int | None
@@ -51,7 +51,7 @@ class ModelStats:
     mean_ms: int | None
     p95_ms: int | None
     cold_starts: int
-    use: Use
+    use: TokenUsage
     saved: float | None
     saved_calls: int
 
@@ -75,7 +75,7 @@ class SessionStats:
     models: tuple[str, ...]
     first_at: float
     last_at: float
-    use: Use
+    use: TokenUsage
 
     def to_json(self) -> dict[str, Json]:
         """The numbers."""
@@ -99,7 +99,7 @@ def by_status(rows: Iterable[CallRow], now: float, is_dead: IsDead) -> dict[str,
     return dict(sorted(Counter(status_of(row, now, is_dead) for row in rows).items()))
 
 
-def model_stats(asks: Sequence[Asked], rows: Iterable[CallRow]) -> list[ModelStats]:
+def model_stats(asks: Sequence[ModelAttempt], rows: Iterable[CallRow]) -> list[ModelStats]:
     """Every skill and model, skills of calls before workflows, the most used model of a skill first."""
     savings = _savings(asks, rows)
     groups = _grouped(asks, lambda ask: (ask.subject, ask.model))
@@ -108,7 +108,9 @@ def model_stats(asks: Sequence[Asked], rows: Iterable[CallRow]) -> list[ModelSta
     return sorted(found, key=lambda one: (one.skill not in routed, one.skill, -one.calls, one.model))
 
 
-def session_stats(rows: Iterable[CallRow], asks: Iterable[Asked], now: float, is_dead: IsDead) -> list[SessionStats]:
+def session_stats(
+    rows: Iterable[CallRow], asks: Iterable[ModelAttempt], now: float, is_dead: IsDead
+) -> list[SessionStats]:
     """Every session, the one that was used last first."""
     of_call = _grouped((ask for ask in asks if ask.call), lambda ask: ask.call)
     found = []
@@ -126,9 +128,9 @@ def session_stats(rows: Iterable[CallRow], asks: Iterable[Asked], now: float, is
     return sorted(found, key=lambda one: -one.last_at)
 
 
-def use_of(asks: Sequence[Asked], *, lost: int = 0) -> Use:
+def use_of(asks: Sequence[ModelAttempt], *, lost: int = 0) -> TokenUsage:
     """What some calls used; `lost` ones left no record of it."""
-    return Use(
+    return TokenUsage(
         _sum(ask.input_tokens for ask in asks),
         _sum(ask.output_tokens for ask in asks),
         sum(ask.input_tokens is None or ask.output_tokens is None for ask in asks) + lost,
@@ -137,7 +139,7 @@ def use_of(asks: Sequence[Asked], *, lost: int = 0) -> Use:
     )
 
 
-def _model(skill: str, model: str, asks: Sequence[Asked], savings: Sequence[float]) -> ModelStats:
+def _model(skill: str, model: str, asks: Sequence[ModelAttempt], savings: Sequence[float]) -> ModelStats:
     verdicts = Counter(ask.verdict for ask in asks)
     spans = sorted(ask.duration_ms for ask in asks if ask.verdict != "error")
     return ModelStats(
@@ -158,7 +160,7 @@ def _model(skill: str, model: str, asks: Sequence[Asked], savings: Sequence[floa
     )
 
 
-def _savings(asks: Sequence[Asked], rows: Iterable[CallRow]) -> dict[tuple[str, str], list[float]]:
+def _savings(asks: Sequence[ModelAttempt], rows: Iterable[CallRow]) -> dict[tuple[str, str], list[float]]:
     """By skill and the model that a call ended with: what each call saved against its chain's last model.
 
     Calls with a model of the caller's choice, with nothing to choose from, or of unknown cost tell nothing.
@@ -177,7 +179,7 @@ def _savings(asks: Sequence[Asked], rows: Iterable[CallRow]) -> dict[tuple[str, 
     return found
 
 
-def _usual_costs(of_call: Mapping[str, Sequence[Asked]]) -> dict[tuple[str, str], float]:
+def _usual_costs(of_call: Mapping[str, Sequence[ModelAttempt]]) -> dict[tuple[str, str], float]:
     """By skill and model: what a call of the skill costs on the mean where the model answers it."""
     costs: dict[tuple[str, str], list[float]] = {}
     for asks in of_call.values():

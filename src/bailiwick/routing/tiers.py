@@ -59,7 +59,7 @@ class TierState:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class TierSurvey:
     """What is looked at: the endpoints and programs of a configuration, and the chains that use them."""
 
     config: Config
@@ -70,7 +70,7 @@ class Survey:
     seconds: float = LOOK_SECONDS
 
 
-async def tiers(survey: Survey) -> list[TierState]:
+async def tiers(survey: TierSurvey) -> list[TierState]:
     """Every tier there is, local ones first, looked at side by side. What can't be reached is told.
 
     Raises `UsageError` only for an address in the configuration that is none.
@@ -91,7 +91,7 @@ def _named(models: Models) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-async def _endpoint(name: str, endpoints: Endpoints, wanted: list[Candidate], survey: Survey) -> TierState:
+async def _endpoint(name: str, endpoints: Endpoints, wanted: list[Candidate], survey: TierSurvey) -> TierState:
     own = tuple(each.model for each in wanted if each.tier == "local" and endpoints.chosen(each.model) == name)
     try:
         place = endpoints.at(name)
@@ -117,7 +117,7 @@ async def _endpoint(name: str, endpoints: Endpoints, wanted: list[Candidate], su
     )  # fmt: skip
 
 
-async def _program(name: str, wanted: list[Candidate], survey: Survey) -> TierState:
+async def _program(name: str, wanted: list[Candidate], survey: TierSurvey) -> TierState:
     own = tuple(each.model for each in wanted if each.tier == "subagent" and _backend(each) == name)
     key = key_of(Candidate("", "subagent", name, cloud=True), None)
     cooling, why = await _cooling(key, _credential(name, survey), own, survey)
@@ -128,7 +128,7 @@ async def _program(name: str, wanted: list[Candidate], survey: Survey) -> TierSt
     )  # fmt: skip
 
 
-async def _version(name: str, survey: Survey) -> tuple[bool, str]:
+async def _version(name: str, survey: TierSurvey) -> tuple[bool, str]:
     """Whether a program is there, in words; its credential is looked for too, for without it nothing is answered."""
     from bailiwick.agents.credentials import SECRET_VARIABLES, resolve_credential
     from bailiwick.agents.launch import Launcher, TurnTimeouts
@@ -156,7 +156,7 @@ def _backend(candidate: Candidate) -> str:
     return candidate_of(candidate.model, AgentSettings()).backend
 
 
-async def _cooling(key: str, credential: str, models: tuple[str, ...], survey: Survey) -> tuple[float | None, str]:
+async def _cooling(key: str, credential: str, models: tuple[str, ...], survey: TierSurvey) -> tuple[float | None, str]:
     """Until when a place is left alone, by its failures or by a limit of its credential, and what was said last."""
     cooldowns = survey.cooldowns
     left = max(await cooldowns.blocked(key), await cooldowns.held(credential))
@@ -165,7 +165,7 @@ async def _cooling(key: str, credential: str, models: tuple[str, ...], survey: S
     return cooldowns.clock.now() + left, await cooldowns.because(models) or "no reason is on record"
 
 
-def _credential(name: str, survey: Survey) -> str:
+def _credential(name: str, survey: TierSurvey) -> str:
     """The name under which a program's credential is held back; the program's own where it has none."""
     from bailiwick.agents.credentials import resolve_credential
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bailiwick.agents.port import Answered
 from bailiwick.ids import Json
 from bailiwick.routing.generate import Question, Reply, Tiers
-from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Checked, Job, Judging, Result, TierName
+from bailiwick.routing.model import VERIFY_SECONDS, Candidate, CheckOutcome, Job, Result, TierName, VerifierUsage
 from bailiwick.routing.result import Misread, one_line, read_object
 from bailiwick.routing.tasks import Draw, boundary_for, draw, words
 from bailiwick.routing.walk import Judged, Unjudged
@@ -37,28 +37,30 @@ _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class VerifierInput:
     """What is judged: the output of a tier, for a task, with what our own checks said."""
 
     job: Job
     task: str
     result: Result
-    checked: Checked | None = None
+    checked: CheckOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class VerifierAnswer:
     """What the verifier said, and what it took."""
 
     event: Judged | Unjudged
-    judging: Judging
+    judging: VerifierUsage
 
 
-async def verify(tiers: Tiers, verifier: Candidate, case: Case, key: str, seconds: float = VERIFY_SECONDS) -> Opinion:
+async def verify(
+    tiers: Tiers, verifier: Candidate, case: VerifierInput, key: str, seconds: float = VERIFY_SECONDS
+) -> VerifierAnswer:
     """Have an output judged once, within so many seconds. Raises `Stopped`; a verifier that fails is told as such."""
     output = shown_output(case.result)
     if len(output) > LARGEST:
-        return Opinion(Unjudged("the output is too large to be judged"), Judging(verifier.model, 0))
+        return VerifierAnswer(Unjudged("the output is too large to be judged"), VerifierUsage(verifier.model, 0))
     system, prompt = case_for(case, output)
     question = Question(
         key=key, prompt=prompt, system=system, schema=VERDICT, seconds=seconds, node="verifier", options=NO_TOOLS
@@ -67,11 +69,11 @@ async def verify(tiers: Tiers, verifier: Candidate, case: Case, key: str, second
     told = reply.told
     judging = judging_of(verifier, reply)
     if told.answer is None:
-        return Opinion(Unjudged(told.failure.message if told.failure else "it gave no answer"), judging)
-    return Opinion(read_verdict(told.answer, verifier.tier), judging)
+        return VerifierAnswer(Unjudged(told.failure.message if told.failure else "it gave no answer"), judging)
+    return VerifierAnswer(read_verdict(told.answer, verifier.tier), judging)
 
 
-def case_for(case: Case, output: str, drawn: Draw = draw) -> tuple[str, str]:
+def case_for(case: VerifierInput, output: str, drawn: Draw = draw) -> tuple[str, str]:
     """The verifier's rules, and the case. The mark of the blocks occurs in nothing that stands between them."""
     checks = case.checked.output[-CHECKS:] if case.checked is not None and case.checked.ran else ""
     mark = boundary_for([case.job.discipline, case.task, output, checks], drawn)
@@ -118,10 +120,10 @@ def read_verdict(answer: Answered, tier: TierName) -> Judged | Unjudged:
     return Judged(accept, one_line(feedback, FEEDBACK))
 
 
-def judging_of(verifier: Candidate, reply: Reply) -> Judging:
+def judging_of(verifier: Candidate, reply: Reply) -> VerifierUsage:
     """What it took to ask the verifier."""
     spent = reply.told.spent
-    return Judging(verifier.model, reply.duration_ms, spent.input, spent.output, spent.usd)
+    return VerifierUsage(verifier.model, reply.duration_ms, spent.input, spent.output, spent.usd)
 
 
 def _visible(character: str) -> str:

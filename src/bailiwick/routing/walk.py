@@ -27,7 +27,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class WalkFailed:
     """A tier gave nothing that can be used; `at` is the time in seconds since the epoch."""
 
     kind: str
@@ -67,13 +67,13 @@ class Unjudged:
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
+class WalkTooLong:
     """The wait that was due does not fit before the deadline."""
 
     why: str
 
 
-Event = Skipped | Failed | Passed | Rejected | Judged | Unjudged | TooLong
+Event = Skipped | WalkFailed | Passed | Rejected | Judged | Unjudged | WalkTooLong
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WalkWait:
     """Wait some seconds, or until a time, and then begin; where that is too long, say so."""
 
     then: Begin
@@ -106,17 +106,17 @@ class Accept:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class WalkEnd:
     """No tier is left; `why` is said where it is more than that."""
 
     why: str = ""
 
 
-Step = Begin | Verify | Wait | Accept | End
+Step = Begin | Verify | WalkWait | Accept | WalkEnd
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class WalkMark:
     """How an attempt is put on record."""
 
     verdict: Verdict
@@ -159,7 +159,7 @@ class Move:
     """What an event leads to: the new place, how the attempt is recorded where it has ended, and the next step."""
 
     walk: Walk
-    mark: Mark | None
+    mark: WalkMark | None
     step: Step
 
 
@@ -168,21 +168,21 @@ def advance(walk: Walk, event: Event) -> Move:
     match event:
         case Skipped():
             return _skipped(walk, event)
-        case Failed():
+        case WalkFailed():
             return _failed(walk, event)
         case Rejected():
             verified = False if event.ran else None
-            return _escalate(walk, Mark("escalate", verified, event.feedback), event.feedback)
+            return _escalate(walk, WalkMark("escalate", verified, event.feedback), event.feedback)
         case Passed():
             return _passed(walk, event)
         case Judged(accept=True):
-            return Move(_counted(walk), Mark("accept", True, event.feedback), Accept())
+            return Move(_counted(walk), WalkMark("accept", True, event.feedback), Accept())
         case Judged():
-            return _escalate(walk, Mark("escalate", False, event.feedback), event.feedback)
+            return _escalate(walk, WalkMark("escalate", False, event.feedback), event.feedback)
         case Unjudged():
-            return _escalate(walk, Mark("escalate", None, f"verifier error: {event.message}"))
-        case TooLong():
-            return Move(walk, None, End(event.why))
+            return _escalate(walk, WalkMark("escalate", None, f"verifier error: {event.message}"))
+        case WalkTooLong():
+            return Move(walk, None, WalkEnd(event.why))
         case never:
             assert_never(never)
 
@@ -197,25 +197,25 @@ def _next_tier(walk: Walk) -> Walk:
 
 def _skipped(walk: Walk, event: Skipped) -> Move:
     if walk.is_last:
-        return Move(walk, None, Wait(walk.begin, event.why, seconds=event.seconds))
+        return Move(walk, None, WalkWait(walk.begin, event.why, seconds=event.seconds))
     there = _next_tier(replace(walk, skips=(*walk.skips, f"{walk.candidate.model}: {event.why}")))
     return Move(there, None, there.begin)
 
 
-def _failed(walk: Walk, event: Failed) -> Move:
-    mark, counted = Mark("error", None, event.message), _counted(walk)
+def _failed(walk: Walk, event: WalkFailed) -> Move:
+    mark, counted = WalkMark("error", None, event.message), _counted(walk)
     if not walk.is_last:
         there = _next_tier(counted)
         return Move(there, mark, there.begin)
     if event.kind not in _KINDS:
-        return Move(counted, mark, End(event.message))
+        return Move(counted, mark, WalkEnd(event.message))
     plan = walk.plan
     tried = FailedAttempt(FailureKind(event.kind), plan.rung, 0, plan.level, counted.made, event.at, event.detail)
     here = replace(counted, tries=(*walk.tries, tried))
     return Move(*_climb(here, mark, event.message))
 
 
-def _climb(walk: Walk, mark: Mark, message: str) -> tuple[Walk, Mark, Step]:
+def _climb(walk: Walk, mark: WalkMark, message: str) -> tuple[Walk, WalkMark, Step]:
     """The next rung of the last tier; nobody is waited for who has to sign in or pay."""
     match next_rung(walk.tries, replace(walk.policy, models=1), walk.key):
         case AttemptPlan() as plan:
@@ -223,9 +223,9 @@ def _climb(walk: Walk, mark: Mark, message: str) -> tuple[Walk, Mark, Step]:
             return there, mark, there.begin
         case RetryPause() as pause if pause.kind != _NOT_WAITED_FOR:
             there = replace(walk, plan=pause.plan)
-            return there, mark, Wait(there.begin, message, pause.seconds, pause.until)
+            return there, mark, WalkWait(there.begin, message, pause.seconds, pause.until)
         case RetryPause() | LadderEnded():
-            return walk, mark, End(message)
+            return walk, mark, WalkEnd(message)
         case never:
             assert_never(never)
 
@@ -234,15 +234,15 @@ def _passed(walk: Walk, event: Passed) -> Move:
     """The verifier is asked about local models' outputs alone, and never about a model that the caller named."""
     if walk.candidate.tier == "local" and walk.chain.verifier is not None and not walk.chain.pinned:
         return Move(walk, None, Verify())
-    mark = Mark("accept", True) if event.ran else Mark("accept_unverified")
+    mark = WalkMark("accept", True) if event.ran else WalkMark("accept_unverified")
     return Move(_counted(walk), mark, Accept())
 
 
-def _escalate(walk: Walk, mark: Mark, feedback: str = "") -> Move:
+def _escalate(walk: Walk, mark: WalkMark, feedback: str = "") -> Move:
     """An output that was not accepted is not asked for again: the next tier hears why, or there is none."""
     heard = (*walk.feedback, feedback) if feedback else walk.feedback
     counted = replace(_counted(walk), feedback=heard)
     if walk.is_last:
-        return Move(counted, mark, End())
+        return Move(counted, mark, WalkEnd())
     there = _next_tier(counted)
     return Move(there, mark, there.begin)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, HttpTimeouts, calling, object_of, with_scheme
 from bailiwick.ids import Json
-from bailiwick.routing.endpoints import LLAMA_SWAP, Place, bare_name
+from bailiwick.routing.endpoints import LLAMA_SWAP, EndpointAddress, bare_name
 
 PROBE_SECONDS = 0.2
 MOST = 1 << 20
@@ -21,7 +21,7 @@ _ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class WarmProbe:
     """One question about what is loaded: where, and how the answer is read."""
 
     endpoint: Endpoint
@@ -29,24 +29,24 @@ class Probe:
     read: Callable[[dict[str, Json]], list[str]]
 
 
-def probes_of(place: Place, llama_swap_url: str = "") -> list[Probe]:
+def probes_of(place: EndpointAddress, llama_swap_url: str = "") -> list[WarmProbe]:
     """Who can tell what a place has loaded: Ollama itself, also behind a proxy, llama-swap, llama-server or vLLM."""
-    out: list[Probe] = []
+    out: list[WarmProbe] = []
     if place.kind == "ollama":
-        out.append(Probe(place.reach, place.at("/api/ps"), _of_ollama))
+        out.append(WarmProbe(place.reach, place.at("/api/ps"), _of_ollama))
     elif place.endpoint == LLAMA_SWAP:
-        out.append(Probe(place.reach, place.at("/running"), _of_llama_swap))
+        out.append(WarmProbe(place.reach, place.at("/running"), _of_llama_swap))
     elif place.kind == "endpoint":
-        out.append(Probe(place.reach, place.at("/v1/models"), _of_list))
+        out.append(WarmProbe(place.reach, place.at("/v1/models"), _of_list))
     if place.behind:
-        out.append(Probe(Endpoint(place.behind), f"{place.behind.rstrip('/')}/api/ps", _of_ollama))
+        out.append(WarmProbe(Endpoint(place.behind), f"{place.behind.rstrip('/')}/api/ps", _of_ollama))
     swap = with_scheme(llama_swap_url).rstrip("/").removesuffix("/v1")
     if swap and place.endpoint != LLAMA_SWAP:
-        out.append(Probe(Endpoint(swap), f"{swap}/running", _of_llama_swap))
+        out.append(WarmProbe(Endpoint(swap), f"{swap}/running", _of_llama_swap))
     return out
 
 
-async def is_warm(place: Place, model: str, llama_swap_url: str = "") -> bool:
+async def is_warm(place: EndpointAddress, model: str, llama_swap_url: str = "") -> bool:
     """Whether a model is loaded, told within 200 ms; False where nobody can say. Never raises."""
     loaded = await _told(place, llama_swap_url, PROBE_SECONDS)
     if _ANY in loaded:
@@ -55,12 +55,12 @@ async def is_warm(place: Place, model: str, llama_swap_url: str = "") -> bool:
     return any(_plain(name) in {_plain(each) for each in wanted} for name in loaded)
 
 
-async def loaded_models(place: Place, llama_swap_url: str = "", seconds: float = PROBE_SECONDS) -> list[str]:
+async def loaded_models(place: EndpointAddress, llama_swap_url: str = "", seconds: float = PROBE_SECONDS) -> list[str]:
     """The models that are loaded now, as far as that is told in time. Never raises."""
     return [name for name in await _told(place, llama_swap_url, seconds) if name != _ANY]
 
 
-async def _told(place: Place, llama_swap_url: str, seconds: float) -> list[str]:
+async def _told(place: EndpointAddress, llama_swap_url: str, seconds: float) -> list[str]:
     import httpx2  # noqa: F401 - the first import takes longer than a probe may
 
     told = await asyncio.gather(*(_ask(probe, seconds) for probe in probes_of(place, llama_swap_url)))
@@ -81,7 +81,7 @@ async def look(endpoint: Endpoint, url: str, seconds: float) -> dict[str, Json]:
     return found
 
 
-async def _ask(probe: Probe, seconds: float) -> list[str]:
+async def _ask(probe: WarmProbe, seconds: float) -> list[str]:
     try:
         return probe.read(await look(probe.endpoint, probe.url, seconds))
     except (CallFailed, OSError, ValueError):

@@ -17,7 +17,7 @@ from bailiwick.errors import BailiwickError
 from bailiwick.fence.redact import Redactor
 from bailiwick.ids import Json
 
-__all__ = ["Checked", "Coverage", "check_secrets", "known_secrets"]
+__all__ = ["KnownSecrets", "SecretStatus", "check_secrets", "known_secrets"]
 
 _USERS = {
     "credentials": "the credential '{}', by agents",
@@ -33,7 +33,7 @@ _PLAIN_WORDS = frozenset({"true", "false", "enabled", "disabled", "required", "o
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class SecretStatus:
     """One reference of the configuration and whether it can be resolved; never what it stands for."""
 
     key: str
@@ -46,7 +46,7 @@ class Checked:
     hint: str = ""
 
 
-def check_secrets(config: Config, environment: Environment | None = None) -> list[Checked]:
+def check_secrets(config: Config, environment: Environment | None = None) -> list[SecretStatus]:
     """Every reference in the configuration, resolved once to see whether it can be."""
     secrets = Secrets.of(config, environment)
     return [_checked(config, secrets, name, reference) for name, reference in references(config)]
@@ -60,15 +60,15 @@ def references(config: Config) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _checked(config: Config, secrets: Secrets, name: str, reference: str) -> Checked:
+def _checked(config: Config, secrets: Secrets, name: str, reference: str) -> SecretStatus:
     section, owner, *_ = name.split(".")
     user = _USERS.get(section, "'{}'").format(owner)
     origin = str(config.origin(name))
     error = problem_of(secrets, reference)
     if error is None:
-        return Checked(name, reference, user, origin, ok=True)
+        return SecretStatus(name, reference, user, origin, ok=True)
     what = f"{error.place}: {error.what}" if error.place else error.what
-    return Checked(name, reference, user, origin, ok=False, code=error.code, what=what, hint=error.hint)
+    return SecretStatus(name, reference, user, origin, ok=False, code=error.code, what=what, hint=error.hint)
 
 
 def known_secrets(config: Config, environment: Environment | None = None) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _tokens(value: Json, name: str = "") -> Iterator[str]:
 
 
 @dataclass(slots=True)
-class Coverage:
+class KnownSecrets:
     """The secrets that this process knows: those of the configuration, and each one that it resolved for a node.
 
     `text` fits wherever a redacting function is asked for; a secret that is learnt later is covered from then on.
@@ -157,7 +157,7 @@ class Coverage:
     _made: tuple[int, Redactor] = field(default_factory=lambda: (0, Redactor(())))
 
     @classmethod
-    def of(cls, config: Config, environment: Environment | None = None) -> Coverage:
+    def of(cls, config: Config, environment: Environment | None = None) -> KnownSecrets:
         """What is known at the start."""
         return cls(Secrets.of(config, environment), dict.fromkeys(known_secrets(config, environment)))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bailiwick.errors import InputInvalid, NotFound, Place, Problem, UsageError
 from bailiwick.lang.fields import Findings
 from bailiwick.lang.wording import suggestion
-from bailiwick.skills.folders import BUNDLED, FILE, Library, bundled_skills, check_name, load_skill
+from bailiwick.skills.folders import BUNDLED, FILE, SkillSet, bundled_skills, check_name, load_skill
 from bailiwick.skills.model import NAME
 
 STARTER = Path(__file__).parent.parent / "bundled" / "starters" / "skill"
@@ -16,7 +16,7 @@ STARTER_NAME = "my-skill"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SkillVerdict:
     """What was found out about one skill."""
 
     name: str
@@ -29,7 +29,7 @@ class Verdict:
         return all(problem.warning for problem in self.problems)
 
 
-def check_path(path: Path) -> Verdict:
+def check_path(path: Path) -> SkillVerdict:
     """Check the skill in a folder, or the folder of a SKILL.md."""
     folder = path.absolute()
     folder = folder.parent if folder.name == FILE and not folder.is_dir() else folder
@@ -39,20 +39,20 @@ def check_path(path: Path) -> Verdict:
         found.problems += load_skill(folder, "person")[1]
     except InputInvalid as error:
         found.problems += error.problems()
-    return Verdict(folder.name, str(folder / FILE), tuple(found.problems))
+    return SkillVerdict(folder.name, str(folder / FILE), tuple(found.problems))
 
 
-def check_library(library: Library) -> list[Verdict]:
+def check_library(library: SkillSet) -> list[SkillVerdict]:
     """What is known of every skill that was found."""
     noted = [(problem.place.file if problem.place else "", problem) for problem in library.notes]
     out = [
-        Verdict(one.name, one.path, tuple(problem for file, problem in noted if file == one.path))
+        SkillVerdict(one.name, one.path, tuple(problem for file, problem in noted if file == one.path))
         for one in library.skills.values()
     ]
     for name, problems in library.broken.items():
-        out.append(Verdict(name, str(problems[0].place.file if problems[0].place else ""), problems))
+        out.append(SkillVerdict(name, str(problems[0].place.file if problems[0].place else ""), problems))
     told = {one.path for one in out}
-    out += [Verdict(Path(file).parent.name, file, (problem,)) for file, problem in noted if file not in told]
+    out += [SkillVerdict(Path(file).parent.name, file, (problem,)) for file, problem in noted if file not in told]
     return sorted(out, key=lambda one: one.name)
 
 

@@ -19,12 +19,12 @@ from bailiwick.fence.names import shown
 from bailiwick.fence.objects import FILE, PROGRAM, TreeChange
 from bailiwick.fence.toolchain_trees import HiddenPaths
 from bailiwick.ids import digest
-from bailiwick.routing.model import Checked, FileOut, Result
+from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills.copies import Copies
-from bailiwick.skills.delivery import Parcel, change_fault, deliver, path_fault, write_files
-from bailiwick.skills.site import Asked, Check, Which, refused
+from bailiwick.skills.delivery import FileDelivery, change_fault, deliver, path_fault, write_files
+from bailiwick.skills.site import Check, CheckArguments, Which, refused
 from bailiwick.skills.text_form import in_the_form_of
-from bailiwick.skills.trials import Trials, Tried
+from bailiwick.skills.trials import CheckRun, ProjectChecks
 
 if TYPE_CHECKING:
     from bailiwick.fence.service import Sandboxes
@@ -53,14 +53,14 @@ class Watching:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class AttemptFiles:
     """What one attempt left: the site of its checks."""
 
     copies: Copies
-    trials: Trials
+    trials: ProjectChecks
     tree: str
     changes: tuple[TreeChange, ...] = ()
-    known: dict[str, Tried] = field(default_factory=dict)
+    known: dict[str, CheckRun] = field(default_factory=dict)
     """What the tests said before anything was done, by command: they are run once for all attempts."""
 
     @property
@@ -80,7 +80,7 @@ class Left:
         """Every path before or after."""
         return await self.copies.files(self._tree(which))
 
-    async def run(self, which: Which, command: str) -> Tried:
+    async def run(self, which: Which, command: str) -> CheckRun:
         """Run the tests once."""
         tree = self._tree(which)
         if tree == self.copies.base and command in self.known:
@@ -95,7 +95,7 @@ class Left:
 
 
 @dataclass(slots=True)
-class ProjectBench:
+class ProjectFiles:
     """The bench of one call on one project. `check` None: nothing can be checked; `writes` False: nothing is brought.
 
     `open` comes first. It takes the project as it is, and raises where that can't be done.
@@ -105,26 +105,26 @@ class ProjectBench:
     setting: Setting
     watching: Watching
     check_with: Check | None = None
-    asked: Asked = field(default_factory=Asked)
+    asked: CheckArguments = field(default_factory=CheckArguments)
     writes: bool = False
     _copies: Copies | None = None
-    _trials: Trials | None = None
+    _trials: ProjectChecks | None = None
     _work: Path | None = None
     _given: tuple[str, ...] = ()
-    _left: Left | None = None
-    _known: dict[str, Tried] = field(default_factory=dict)
+    _left: AttemptFiles | None = None
+    _known: dict[str, CheckRun] = field(default_factory=dict)
 
-    async def open(self) -> Left:
+    async def open(self) -> AttemptFiles:
         """Take the project; what was there before anything was done is the site given back."""
         fence = await self.setting.fence()
         paths = self.setting.paths
         copies = await Copies.take(self.project, paths.state, fence.scratch, self.watching.cancel)
         self._copies = copies
-        self._trials = Trials(
+        self._trials = ProjectChecks(
             fence, copies, self.watching.cancel, self.setting.clean, self.watching.show,
             HiddenPaths(self.setting.home, (paths.state, paths.config, paths.cache, paths.run)),
         )  # fmt: skip
-        return Left(copies, self._trials, copies.base, known=self._known)
+        return AttemptFiles(copies, self._trials, copies.base, known=self._known)
 
     async def begin(self) -> Path:
         """A fresh copy for the next attempt."""
@@ -164,7 +164,7 @@ class ProjectBench:
             found[path] = data
         return found, ""
 
-    async def check(self, result: Result) -> Checked:
+    async def check(self, result: Result) -> CheckOutcome:
         """Take what the attempt left, and run the skill's checks on it."""
         try:
             left = await self._take()
@@ -173,9 +173,11 @@ class ProjectBench:
         if fault := await self._fault(left):
             return refused(fault)
         if self.check_with is None:
-            return Checked(ok=True, ran=False)
+            return CheckOutcome(ok=True, ran=False)
         if result.status != "pass":
-            return Checked(ok=False, ran=False, feedback=f"it could not be done ({result.status}): {result.message}")
+            return CheckOutcome(
+                ok=False, ran=False, feedback=f"it could not be done ({result.status}): {result.message}"
+            )
         try:
             checked = await self.check_with(result, left, self.asked)
         except BailiwickError as error:
@@ -184,11 +186,11 @@ class ProjectBench:
         found = {key: clean(part) if isinstance(part, str) else part for key, part in checked.details.items()}
         return replace(checked, output=clean(checked.output), feedback=clean(checked.feedback), details=found)
 
-    async def _take(self) -> Left:
+    async def _take(self) -> AttemptFiles:
         copies, trials = self._opened(), self._trials
         if self._work is None or trials is None:
             raise InternalBug("an attempt was checked before it began")
-        self._left = Left(copies, trials, await self._surveyed(copies, self._work), known=self._known)
+        self._left = AttemptFiles(copies, trials, await self._surveyed(copies, self._work), known=self._known)
         self._left = replace(self._left, changes=await copies.changes(self._left.tree))
         return self._left
 
@@ -208,7 +210,7 @@ class ProjectBench:
             return await copies.survey(work)
         return tree
 
-    async def _fault(self, left: Left) -> str:
+    async def _fault(self, left: AttemptFiles) -> str:
         """What no skill may do, whatever its checks say."""
         if left.changes and not self.writes:
             return f"this skill changes no files, but {shown(left.changes[0].path)} was changed"
@@ -232,10 +234,10 @@ class ProjectBench:
         async with held(lock):
             return await asyncio.to_thread(deliver, self.project, parcels)
 
-    async def _parcel(self, left: Left, change: TreeChange) -> Parcel:
+    async def _parcel(self, left: AttemptFiles, change: TreeChange) -> FileDelivery:
         old = await left.read("before", change.path) if change.status != "A" else None
         new = await left.read("after", change.path) if change.status != "D" else None
-        return Parcel(change.path, old, new, program=change.new_mode == PROGRAM)
+        return FileDelivery(change.path, old, new, program=change.new_mode == PROGRAM)
 
     async def drop(self) -> None:
         """Remove every copy; the project stays as it is."""

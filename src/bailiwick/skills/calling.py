@@ -15,7 +15,7 @@ from bailiwick.journal.port import Store
 from bailiwick.routing.call_log import check_session, read_calls, sessions_folder
 from bailiwick.routing.model import Job, Outcome
 from bailiwick.skills.answers import answer_schema
-from bailiwick.skills.folders import Library
+from bailiwick.skills.folders import SkillSet
 from bailiwick.skills.model import Skill, Tool
 from bailiwick.skills.roots import check_root, private_places
 from bailiwick.skills.tasks import with_history
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
     from bailiwick.fence.service import Sandboxes
     from bailiwick.routing.models_file import Models
-    from bailiwick.routing.port import Bench
+    from bailiwick.routing.port import CallFiles
 
 Arguments = dict[str, Json]
 
@@ -47,7 +47,7 @@ class Routes(Protocol):
     async def call(
         self,
         job: Job,
-        bench: Bench | None,
+        bench: CallFiles | None,
         *,
         show: Callable[[str], None],
         cancel: asyncio.Event,
@@ -57,7 +57,7 @@ class Routes(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class SkillServices:
     """What the calls of a process share. `clean` takes every known secret out of a text."""
 
     config: Config
@@ -68,14 +68,14 @@ class Shared:
     fence: Callable[[], Awaitable[Sandboxes]]
     brain: Callable[[], Brain]
     clean: Callable[[str], str]
-    library: Library
+    library: SkillSet
 
 
 @dataclass(frozen=True, slots=True)
-class Calling:
+class SkillCall:
     """One call of a tool, its arguments checked."""
 
-    shared: Shared
+    shared: SkillServices
     tool: Tool
     given: Arguments
     caller: Caller
@@ -106,7 +106,7 @@ class Calling:
             origin=caller.origin, chain=skill.chain or (), local_only=skill.local_only,
         )  # fmt: skip
 
-    async def route(self, job: Job, bench: Bench | None) -> Outcome:
+    async def route(self, job: Job, bench: CallFiles | None) -> Outcome:
         """Have it routed, by the models of the project that it is about. A person's chain goes before a skill's own."""
         models = await asyncio.to_thread(self.models, job.root)
         named = models.skills.get(job.skill)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from bailiwick.fence.names import shown
 from bailiwick.ids import Json
-from bailiwick.routing.model import Checked, FileOut, Result
+from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills.checks_tdd import check_green, check_red, check_refactor
 from bailiwick.skills.model import SEVERITIES
-from bailiwick.skills.site import Asked, Check, Site, refused
+from bailiwick.skills.site import Check, CheckArguments, ProjectState, refused
 
 SECTIONS = ("Purpose", "Scope", "Behaviour", "Acceptance criteria", "Open questions")
 """What a specification has to have, as headings of any level."""
@@ -21,14 +21,14 @@ _CITED = re.compile(r"\b(n-[0-9a-f]{8})\b")
 _HEADING = re.compile(r"^#{1,6}\s+(?:[\d.]+\s+)?(?P<title>.+?)\s*#*\s*$", re.MULTILINE)
 
 
-async def check_review(result: Result, site: Site, _asked: Asked) -> Checked:
+async def check_review(result: Result, site: ProjectState, _asked: CheckArguments) -> CheckOutcome:
     """Every finding names a file and a line that exist, and how bad it is."""
     lines = _Lines(site)
     for number, finding in enumerate(result.findings, 1):
         fault = await _finding_fault(finding, lines)
         if fault:
             return refused(f"finding {number}: {fault}")
-    return Checked(ok=True, ran=bool(result.findings))
+    return CheckOutcome(ok=True, ran=bool(result.findings))
 
 
 async def _finding_fault(finding: Mapping[str, Json], lines: _Lines) -> str:
@@ -39,7 +39,7 @@ async def _finding_fault(finding: Mapping[str, Json], lines: _Lines) -> str:
     return await lines.fault(finding.get("file"), finding.get("line"))
 
 
-async def check_debug(result: Result, site: Site, asked: Asked) -> Checked:
+async def check_debug(result: Result, site: ProjectState, asked: CheckArguments) -> CheckOutcome:
     """There are hypotheses, a root cause and a proposed fix, and every piece of evidence can be looked up."""
     details = result.details
     for key in ("root_cause", "proposed_fix"):
@@ -54,7 +54,7 @@ async def check_debug(result: Result, site: Site, asked: Asked) -> Checked:
     for number, piece in enumerate(evidence, 1):
         if fault := await _evidence_fault(piece, lines, asked.material):
             return refused(f"evidence {number}: {fault}")
-    return Checked(ok=True)
+    return CheckOutcome(ok=True)
 
 
 async def _evidence_fault(piece: Json, lines: _Lines, material: str) -> str:
@@ -77,7 +77,7 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-async def check_spec(_result: Result, site: Site, asked: Asked) -> Checked:
+async def check_spec(_result: Result, site: ProjectState, asked: CheckArguments) -> CheckOutcome:
     """The document is at its place, with every section, and nothing else was written."""
     path = asked.output_path
     where = str(site.root / path)
@@ -90,7 +90,7 @@ async def check_spec(_result: Result, site: Site, asked: Asked) -> Checked:
     missing = _missing_sections(text)
     if missing:
         return refused(f"the document has no section {', '.join(missing)}", file_path=where)
-    return Checked(ok=True, file_path=where)
+    return CheckOutcome(ok=True, file_path=where)
 
 
 def _missing_sections(text: str) -> list[str]:
@@ -124,7 +124,7 @@ def find_check(skill: str, phase: str) -> Check | None:
 
 
 @dataclass(frozen=True, slots=True)
-class CitationBench:
+class CitationCheck:
     """The bench of an answer from notes: no files, and every note that it cites has to be one that it was given."""
 
     known: Collection[str]
@@ -136,7 +136,7 @@ class CitationBench:
         """Nothing is written."""
         return "an answer writes no files" if tuple(files) else ""
 
-    async def check(self, result: Result) -> Checked:
+    async def check(self, result: Result) -> CheckOutcome:
         """Look up each cited id. An answer without any has to say that the notes hold none."""
         return check_citations(result, self.known)
 
@@ -148,7 +148,7 @@ class CitationBench:
         """There is nothing to remove."""
 
 
-def check_citations(result: Result, known: Collection[str]) -> Checked:
+def check_citations(result: Result, known: Collection[str]) -> CheckOutcome:
     """Every id in `details.cites` and in the answer is known; where there is an answer there is at least one."""
     given = result.details.get("cites", [])
     cited = given if isinstance(given, list) else [given]
@@ -163,14 +163,14 @@ def check_citations(result: Result, known: Collection[str]) -> Checked:
         return refused("'answer' is missing: say it in details.answer")
     if result.status == "pass" and not cited:
         return refused("the answer cites no note: name each note it rests on in details.cites")
-    return Checked(ok=True)
+    return CheckOutcome(ok=True)
 
 
 @dataclass(slots=True)
 class _Lines:
     """How long the files of the project are."""
 
-    site: Site
+    site: ProjectState
     _counts: dict[str, int | None] = field(default_factory=dict)
 
     async def fault(self, file: Json, line: Json) -> str:

@@ -13,11 +13,11 @@ from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.outcomes import RED, Session
 from bailiwick.gate.testfiles import is_test_file, self_loading, shadowed
 from bailiwick.ids import Json
-from bailiwick.routing.model import Checked, Result
+from bailiwick.routing.model import CheckOutcome, Result
 from bailiwick.skills.additions import lost_names, only_adds
-from bailiwick.skills.reasons import Reason, fails_always, nothing_ran, output_reason, pytest_reason
-from bailiwick.skills.site import Asked, Site, refused
-from bailiwick.skills.trials import Tried
+from bailiwick.skills.reasons import FailureReason, fails_always, nothing_ran, output_reason, pytest_reason
+from bailiwick.skills.site import CheckArguments, ProjectState, refused
+from bailiwick.skills.trials import CheckRun
 
 NOT_GREEN = "BW293"
 NO_TEST = "BW294"
@@ -52,7 +52,7 @@ class _Named:
         return not self.rest or mine == self.rest or mine.startswith((f"{self.rest}[", f"{self.rest}::"))
 
 
-async def check_red(_result: Result, site: Site, asked: Asked) -> Checked:
+async def check_red(_result: Result, site: ProjectState, asked: CheckArguments) -> CheckOutcome:
     """One test file is new or has more than before, and the tests fail because of what is not written yet."""
     test, fault = await _only_a_test(site)
     where = str(site.root / test) if test else ""
@@ -72,10 +72,10 @@ async def check_red(_result: Result, site: Site, asked: Asked) -> Checked:
     if fault := fault or await _lost_in_run(site, asked, tried, test):
         return refused(fault, tried.output, where)
     found: dict[str, Json] = {"reason": reason.kind, "shown_by": reason.line}
-    return Checked(ok=True, output=tried.output, file_path=where, details=found)
+    return CheckOutcome(ok=True, output=tried.output, file_path=where, details=found)
 
 
-async def _lost_in_file(site: Site, test: str) -> str:
+async def _lost_in_file(site: ProjectState, test: str) -> str:
     """Why a written test file has less than it had before; "" where it is new, or where something was only added."""
     old, new = await site.read("before", test), await site.read("after", test)
     if old is None or not old.strip() or only_adds(old, new or b"", test):
@@ -86,7 +86,7 @@ async def _lost_in_file(site: Site, test: str) -> str:
     )
 
 
-async def _lost_in_run(site: Site, asked: Asked, after: Tried, test: str) -> str:
+async def _lost_in_run(site: ProjectState, asked: CheckArguments, after: CheckRun, test: str) -> str:
     """Which tests the new one keeps from running or passing; those of its own file wait until it can be loaded."""
     before = await site.run("before", asked.test_cmd) if after.session is not None else after
     if before.session is None or after.session is None:
@@ -107,14 +107,14 @@ def _is_of(name: str, test: str) -> bool:
     return f"/{test}".endswith("/" + name.partition("::")[0])
 
 
-async def _whose(site: Site, asked: Asked, test: str, output: str) -> str:
+async def _whose(site: ProjectState, asked: CheckArguments, test: str, output: str) -> str:
     """Why a failure may be another test's; "" where the new one is named, or nothing failed before it was there."""
     if test.rpartition("/")[2].partition(".")[0] in output or (await site.run("before", asked.test_cmd)).good:
         return ""
     return f"the tests failed before too, and nothing in the output tells of {test}"
 
 
-async def check_green(_result: Result, site: Site, asked: Asked) -> Checked:
+async def check_green(_result: Result, site: ProjectState, asked: CheckArguments) -> CheckOutcome:
     """The tests pass, the named one among them, and nothing that decides over them was touched."""
     named = _Named.of(asked.test_path)
     where = _product_file(site)
@@ -122,10 +122,10 @@ async def check_green(_result: Result, site: Site, asked: Asked) -> Checked:
         return refused(fault, file_path=where)
     tried, fault = await _run(site, asked)
     fault = fault or _not_green(tried) or _not_run(tried, named)
-    return refused(fault, tried.output, where) if fault else Checked(ok=True, output=tried.output, file_path=where)
+    return refused(fault, tried.output, where) if fault else CheckOutcome(ok=True, output=tried.output, file_path=where)
 
 
-async def check_refactor(result: Result, site: Site, asked: Asked) -> Checked:
+async def check_refactor(result: Result, site: ProjectState, asked: CheckArguments) -> CheckOutcome:
     """No test and no public name was lost, all tests are green, and the file was changed or said to need no change."""
     where = str(site.root / asked.impl_path)
     if fault := await touched(site):
@@ -141,10 +141,10 @@ async def check_refactor(result: Result, site: Site, asked: Asked) -> Checked:
     tried, fault = await _run(site, asked)
     fault = fault or _not_green(tried) or _not_run(tried, _Named.of(asked.test_path))
     fault = fault or (_lost(before, tried) if before is not None else "")
-    return refused(fault, tried.output, where) if fault else Checked(ok=True, output=tried.output, file_path=where)
+    return refused(fault, tried.output, where) if fault else CheckOutcome(ok=True, output=tried.output, file_path=where)
 
 
-async def _names_gone(site: Site) -> str:
+async def _names_gone(site: ProjectState) -> str:
     """Which public names a refactoring took away; others may use them, whether a test does or not."""
     for change in site.changes:
         old = await site.read("before", change.path) if change.status != "A" else None
@@ -157,7 +157,7 @@ async def _names_gone(site: Site) -> str:
     return ""
 
 
-async def expect_test(site: Site, asked: Asked) -> None:
+async def expect_test(site: ProjectState, asked: CheckArguments) -> None:
     """Raise `UsageError` where the test that a call names is not in the project."""
     file = _Named.of(asked.test_path).file
     if file not in await site.files("before"):
@@ -168,7 +168,7 @@ async def expect_test(site: Site, asked: Asked) -> None:
         )
 
 
-async def expect_green(site: Site, asked: Asked) -> None:
+async def expect_green(site: ProjectState, asked: CheckArguments) -> None:
     """Raise `UsageError` where the tests are not green before anything is done."""
     tried = await site.run("before", asked.test_cmd)
     fault = _unusable(tried) or _not_green(tried)
@@ -180,7 +180,7 @@ async def expect_green(site: Site, asked: Asked) -> None:
         )
 
 
-async def touched(site: Site) -> str:
+async def touched(site: ProjectState) -> str:
     """What of the tests, or of what decides over them, an attempt changed; "" where nothing."""
     before = await site.files("before")
     for change in site.changes:
@@ -198,7 +198,7 @@ async def touched(site: Site) -> str:
     return ""
 
 
-async def _test_settings(site: Site, path: str) -> bool:
+async def _test_settings(site: ProjectState, path: str) -> bool:
     """Whether the settings of the tests differ."""
     found = []
     for text in (await site.read("before", path), await site.read("after", path)):
@@ -209,7 +209,7 @@ async def _test_settings(site: Site, path: str) -> bool:
     return bool(found[0] != found[1])
 
 
-async def _only_a_test(site: Site) -> tuple[str, str]:
+async def _only_a_test(site: ProjectState) -> tuple[str, str]:
     """The one test file that was written, or why the changes are not that."""
     tests = [change for change in site.changes if is_test_file(change.path)]
     others = [change.path for change in site.changes if change not in tests and not await _is_mark(site, change)]
@@ -225,7 +225,7 @@ async def _only_a_test(site: Site) -> tuple[str, str]:
     return tests[0].path, ""
 
 
-async def _is_mark(site: Site, change: TreeChange) -> bool:
+async def _is_mark(site: ProjectState, change: TreeChange) -> bool:
     """Whether a file is the empty package file of a folder of tests."""
     name = change.path.rpartition("/")[2]
     if change.status != "A" or name != "__init__.py" or not _in_tests(change.path):
@@ -237,21 +237,21 @@ def _in_tests(path: str) -> bool:
     return bool(_TEST_FOLDERS.intersection(path.split("/")[:-1]))
 
 
-def _pytest_red(session: Session, test: str, packages: Iterable[str]) -> tuple[str, Reason]:
+def _pytest_red(session: Session, test: str, packages: Iterable[str]) -> tuple[str, FailureReason]:
     """Why the run of pytest does not prove the new test, or the reason for which it fails."""
     paths = {item.id: item.path for item in session.items}
     lost = [name for name in session.uncollected if _is_of(name, test)]
     red = [one for one, outcome in session.outcomes.items() if outcome in RED and paths.get(one) == test]
     if not lost and not red:
         others = f"; what fails is {session.red[0]}" if session.red else ""
-        return f"no test of {test} fails, so it proves nothing{others}", Reason("none")
+        return f"no test of {test} fails, so it proves nothing{others}", FailureReason("none")
     known = tuple(packages)
     reasons = [pytest_reason(session.texts.get(name, ""), test, known) for name in (*lost, *red)]
     wrong = next((reason for reason in reasons if not reason.right), None)
     return (_wrong(wrong), wrong) if wrong is not None else ("", reasons[0])
 
 
-def _wrong(reason: Reason) -> str:
+def _wrong(reason: FailureReason) -> str:
     match reason.kind:
         case "broken":
             return f"the test fails because it is broken itself, not because something is missing: {reason.line}"
@@ -261,7 +261,7 @@ def _wrong(reason: Reason) -> str:
             return f"the test has to fail by an assertion or a missing symbol, not like this: {reason.line}"
 
 
-def _unusable(tried: Tried) -> str:
+def _unusable(tried: CheckRun) -> str:
     """Why a run says nothing about the code."""
     if tried.missing:
         return f"the tests can't be run: {tried.missing} is not there"
@@ -278,7 +278,7 @@ def _unusable(tried: Tried) -> str:
     return f"the run of the tests can't be trusted: {liars[0]} failed and is reported as passed" if liars else ""
 
 
-async def _run(site: Site, asked: Asked) -> tuple[Tried, str]:
+async def _run(site: ProjectState, asked: CheckArguments) -> tuple[CheckRun, str]:
     """The tests after the attempt, and why they say nothing about the code; "" where they do."""
     tried = await site.run("after", asked.test_cmd)
     fault = _unusable(tried)
@@ -290,12 +290,12 @@ async def _run(site: Site, asked: Asked) -> tuple[Tried, str]:
     return tried, f"the run of the tests can't be trusted: {odd[0]} was exchanged by the change" if odd else ""
 
 
-def _all_green(tried: Tried) -> str:
+def _all_green(tried: CheckRun) -> str:
     empty = nothing_ran(tried.output)
     return f"no test ran: {empty}" if empty else "the tests pass, so the new test demands nothing that is missing"
 
 
-def _not_green(tried: Tried) -> str:
+def _not_green(tried: CheckRun) -> str:
     if not tried.good:
         red = tried.session.red if tried.session is not None else ()
         named = f": {', '.join(red[:NAMED])}" if red else ""
@@ -304,7 +304,7 @@ def _not_green(tried: Tried) -> str:
     return f"no test ran: {empty}" if empty else ""
 
 
-def _not_run(tried: Tried, named: _Named) -> str:
+def _not_run(tried: CheckRun, named: _Named) -> str:
     """Why the named test can't be said to have passed; of another runner than pytest the exit code has to do."""
     session = tried.session
     if session is None:
@@ -317,14 +317,14 @@ def _not_run(tried: Tried, named: _Named) -> str:
     return f"{silent[0]} was not passed but {ended[silent[0]]}" if silent else ""
 
 
-def _lost(before: Tried, after: Tried) -> str:
+def _lost(before: CheckRun, after: CheckRun) -> str:
     if before.session is None or after.session is None:
         return ""
     lost = sorted(before.session.passed - after.session.passed)
     return f"{len(lost)} tests that passed before no longer do, the first is {lost[0]}" if lost else ""
 
 
-def _product_file(site: Site) -> str:
+def _product_file(site: ProjectState) -> str:
     written = [change.path for change in site.changes if change.status != "D"]
     return str(site.root / written[0]) if written else ""
 
@@ -333,7 +333,7 @@ def _done(change: TreeChange) -> str:
     return {"A": "added", "D": "deleted"}.get(change.status, "changed")
 
 
-async def declared(site: Site) -> tuple[str, ...]:
+async def declared(site: ProjectState) -> tuple[str, ...]:
     """The packages that a Python project says it needs, as far as its usual files tell."""
     found: list[str] = []
     for path in await site.files("before"):

@@ -14,7 +14,7 @@ from bailiwick.ids import Json
 from bailiwick.lang.wording import nearest
 from bailiwick.skills.authoring import check_library, check_path, make_skill
 from bailiwick.skills.display import indented, plain
-from bailiwick.skills.folders import IN_REPOSITORY, Library, find_skills, person_folder
+from bailiwick.skills.folders import IN_REPOSITORY, SkillSet, find_skills, person_folder
 from bailiwick.skills.model import Argument, Skill, Tool
 from bailiwick.skills.tools import RUN_TOOLS, TABLE, find_tool, input_schema, tool_of, tools_for
 
@@ -224,7 +224,7 @@ def _added_tool(name: str) -> Tool | None:
     return None if wanted in {tool.skill for tool in TABLE} else tool_of(library.get(wanted))
 
 
-def _library() -> Library:
+def _library() -> SkillSet:
     return find_skills(load_config(Path.cwd(), {}))
 
 
@@ -242,7 +242,7 @@ def _row(problem: Problem) -> dict[str, Json]:
     }  # fmt: skip
 
 
-def _complain(library: Library) -> None:
+def _complain(library: SkillSet) -> None:
     for problem in (*library.notes, *(one for many in library.broken.values() for one in many)):
         _print(problem)
 

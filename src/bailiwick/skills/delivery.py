@@ -28,7 +28,7 @@ OWN = ".bailiwick"
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class FileDelivery:
     """One file to bring: the bytes that must be there (None: nothing) and those that come (None: it goes)."""
 
     path: str
@@ -81,12 +81,12 @@ def write_files(top: Path, files: Sequence[tuple[str, bytes]]) -> str:
     return ""
 
 
-def deliver(root: Path, parcels: Sequence[Parcel]) -> str:
+def deliver(root: Path, parcels: Sequence[FileDelivery]) -> str:
     """Bring all files; "" or why nothing was brought."""
     for parcel in parcels:
         if not _is_free(root, parcel):
             return _changed(parcel.path)
-    written: list[tuple[Parcel, str]] = []
+    written: list[tuple[FileDelivery, str]] = []
     try:
         for parcel in parcels:
             if parcel.new is not None:
@@ -104,7 +104,7 @@ def _changed(path: str) -> str:
     return f"nothing was brought: {shown(path)} was changed in the project while the call was at work"
 
 
-def _finish(root: Path, written: list[tuple[Parcel, str]], gone: list[Parcel]) -> str:
+def _finish(root: Path, written: list[tuple[FileDelivery, str]], gone: list[FileDelivery]) -> str:
     """Put the files in their places; what an error leaves undone is named."""
     left = [*written]
     try:
@@ -123,7 +123,7 @@ def _finish(root: Path, written: list[tuple[Parcel, str]], gone: list[Parcel]) -
     return ""
 
 
-def _prepare(root: Path, parcel: Parcel, data: bytes) -> str:
+def _prepare(root: Path, parcel: FileDelivery, data: bytes) -> str:
     """Write a file beside its place, with the mode and the owner it should have; its name there."""
     with _folder(root, parcel.path, make=True) as (at, name):
         temporary = f".bailiwick-{secrets.token_hex(8)}.tmp"
@@ -142,13 +142,13 @@ def _prepare(root: Path, parcel: Parcel, data: bytes) -> str:
         return temporary
 
 
-def _clear(root: Path, written: Iterable[tuple[Parcel, str]]) -> None:
+def _clear(root: Path, written: Iterable[tuple[FileDelivery, str]]) -> None:
     for parcel, temporary in written:
         with suppress(OSError), _folder(root, parcel.path) as (at, _):
             _remove(at, temporary)
 
 
-def _is_free(root: Path, parcel: Parcel) -> bool:
+def _is_free(root: Path, parcel: FileDelivery) -> bool:
     """Whether a path holds what it held when the call began."""
     try:
         with _folder(root, parcel.path) as (at, name):

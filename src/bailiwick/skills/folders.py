@@ -40,7 +40,7 @@ TOO_MANY = "BW167"
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class SkillSet:
     """The skills that count, by name. `broken` are those that can't be used; `notes` are for the person."""
 
     skills: Mapping[str, Skill]
@@ -83,13 +83,13 @@ class _Shelves:
             self.broken[name] = tuple(error.problems())
 
 
-def find_skills(config: Config, *, environment: Environment | None = None) -> Library:
+def find_skills(config: Config, *, environment: Environment | None = None) -> SkillSet:
     """Every skill that counts for a person in a directory. A broken one is noted and keeps no other from being used."""
     found = _Shelves(dict(bundled_skills()))
     if config.repository is not None:
         _add_repository(config.repository, environment or Environment(), found)
     _add_person(person_folder(config), found)
-    return Library(found.skills, found.broken, tuple(found.notes))
+    return SkillSet(found.skills, found.broken, tuple(found.notes))
 
 
 def person_folder(config: Config) -> Path:

@@ -12,7 +12,7 @@ from bailiwick.brain.model import GLOBAL, Note
 from bailiwick.brain.service import Details, scope_of
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.routing.model import Checked, FileOut, Result
+from bailiwick.routing.model import CheckOutcome, FileOut, Result
 
 MOST_ENTRIES = 200
 """Entries of a session that are told; of more, the last ones."""
@@ -60,7 +60,7 @@ def told_notes(notes: Iterable[Note]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LessonBench:
+class LessonCheck:
     """The bench of the reader: every lesson has to name entries that are in the log."""
 
     entries: int
@@ -72,15 +72,15 @@ class LessonBench:
         """Nothing is written."""
         return "lessons are no files" if tuple(files) else ""
 
-    async def check(self, result: Result) -> Checked:
+    async def check(self, result: Result) -> CheckOutcome:
         """Look up the entries of each lesson."""
         for number, lesson in enumerate(result.candidates, 1):
             shown = lesson.get("entries")
             known = isinstance(shown, list) and all(_is_number(one) and 1 <= one <= self.entries for one in shown)
             if not shown or not known:
                 why = f"candidate {number} has to name entries from 1 to {self.entries} that show it"
-                return Checked(ok=False, feedback=why)
-        return Checked(ok=True, ran=bool(result.candidates))
+                return CheckOutcome(ok=False, feedback=why)
+        return CheckOutcome(ok=True, ran=bool(result.candidates))
 
     async def keep(self) -> str:
         """There is nothing to bring."""

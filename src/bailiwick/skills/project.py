@@ -12,17 +12,17 @@ from bailiwick.config.environment import Environment
 from bailiwick.errors import UsageError
 from bailiwick.fence.names import shown
 from bailiwick.routing.model import Outcome
-from bailiwick.skills.bench import Left, ProjectBench, Setting, Watching
+from bailiwick.skills.bench import AttemptFiles, ProjectFiles, Setting, Watching
 from bailiwick.skills.checks import find_check
 from bailiwick.skills.checks_tdd import expect_green, expect_test
 from bailiwick.skills.delivery import path_fault
 from bailiwick.skills.material import expanded, imported, mentioned
-from bailiwick.skills.site import Asked
+from bailiwick.skills.site import CheckArguments
 from bailiwick.skills.surroundings import Surroundings, candidates, surroundings
 from bailiwick.skills.tasks import task_text
 
 if TYPE_CHECKING:
-    from bailiwick.skills.calling import Arguments, Calling
+    from bailiwick.skills.calling import Arguments, SkillCall
 
 BAD_PATH = "BW296"
 SPECS = "docs/specs"
@@ -34,11 +34,11 @@ _WORDS = 8
 class ProjectCall:
     """One call on one project."""
 
-    def __init__(self, call: Calling, root: Path) -> None:
+    def __init__(self, call: SkillCall, root: Path) -> None:
         self._call = call
         self._root = root
         self._given = self._settled()
-        self._asked = Asked(
+        self._asked = CheckArguments(
             test_cmd=self._text("test_cmd"), test_path=self._text("test_path"), impl_path=self._text("impl_path"),
             output_path=self._text("output_path"), material="\n".join(self._texts()),
         )  # fmt: skip
@@ -49,7 +49,7 @@ class ProjectCall:
         setting = Setting(shared.fence, shared.config.paths, Environment().home(), shared.clean)
         check = find_check(call.tool.skill, call.tool.phase)
         watching = Watching(call.caller.cancel, call.caller.show)
-        bench = ProjectBench(self._root, setting, watching, check, self._asked, writes=call.tool.writes)
+        bench = ProjectFiles(self._root, setting, watching, check, self._asked, writes=call.tool.writes)
         try:
             site = await bench.open()
             await self._expect(site)
@@ -61,7 +61,7 @@ class ProjectCall:
         finally:
             await bench.drop()
 
-    async def _expect(self, site: Left) -> None:
+    async def _expect(self, site: AttemptFiles) -> None:
         """Raise `UsageError` for what no model can mend."""
         asked, tool = self._asked, self._call.tool
         if asked.test_cmd:
@@ -72,14 +72,14 @@ class ProjectCall:
             self._require([asked.impl_path], await site.files("before"), "impl_path")
             await expect_green(site, asked)
 
-    async def _around(self, site: Left) -> Surroundings | None:
+    async def _around(self, site: AttemptFiles) -> Surroundings | None:
         """Where a new test belongs; None for a call that is told its files."""
         if (self._call.tool.skill, self._call.tool.phase) != ("tdd", "red"):
             return None
         files, text = await site.files("before"), self._asked.material
         return surroundings(text, files, await site.sources(candidates(text, files)))
 
-    async def _shown(self, site: Left) -> list[str]:
+    async def _shown(self, site: AttemptFiles) -> list[str]:
         """The files that a model without tools sees: those that are named, then those that the call is about."""
         files = await site.files("before")
         named, missing = expanded(self._named(), files)

@@ -17,7 +17,7 @@ Kind = Literal["assertion", "missing", "broken", "none", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class FailureReason:
     """The kind of a failure, the line that shows it, and the line of the test file at which it came to light."""
 
     kind: Kind
@@ -41,28 +41,28 @@ _NO_PARAMETER = re.compile(r"got an unexpected keyword argument|takes \d+ positi
 _TOOLS = frozenset({"pytest", "unittest", "mock", "hypothesis"})
 
 
-def pytest_reason(text: str, test_file: str, declared: Iterable[str] = ()) -> Reason:
+def pytest_reason(text: str, test_file: str, declared: Iterable[str] = ()) -> FailureReason:
     """Why pytest says that a test, or its whole file, failed. `text` is its long form.
 
     `declared` are packages that the project says it needs: one that is missing is missing here, not in the code.
     """
     if "fixture '" in text and "' not found" in text:
-        return Reason("broken", _line_with(text, "' not found"))
+        return FailureReason("broken", _line_with(text, "' not found"))
     name, said = _last_error(text)
     line = f"{name}: {said}".removesuffix(": ")
     if name in _SYNTAX:
-        return Reason("broken", line)
+        return FailureReason("broken", line)
     if name in _ASSERTIONS:
-        return Reason("assertion", said or "assertion failed", _crash_line(text, test_file))
+        return FailureReason("assertion", said or "assertion failed", _crash_line(text, test_file))
     if name in ("ImportError", "ModuleNotFoundError"):
-        return Reason(_import_kind(said, declared), line)
+        return FailureReason(_import_kind(said, declared), line)
     if name == "AttributeError":
-        return Reason(_attribute_kind(said), line)
+        return FailureReason(_attribute_kind(said), line)
     if name == "NameError":
-        return Reason("broken" if _crash_file(text).endswith(test_file) else "missing", line)
+        return FailureReason("broken" if _crash_file(text).endswith(test_file) else "missing", line)
     if name == "NotImplementedError" or (name == "TypeError" and _NO_PARAMETER.search(said)):
-        return Reason("missing", line)
-    return Reason("unknown", line or _last_line(text))
+        return FailureReason("missing", line)
+    return FailureReason("unknown", line or _last_line(text))
 
 
 def _last_error(text: str) -> tuple[str, str]:
@@ -148,13 +148,13 @@ _ASSERTED = (
 )
 
 
-def output_reason(text: str) -> Reason:
+def output_reason(text: str) -> FailureReason:
     """Why another runner failed, by the shapes that node, go, cargo, unittest and their like print."""
     for kind, shape in (("broken", _BROKEN), ("missing", _MISSING), ("assertion", _ASSERTED), ("none", _NOTHING_RAN)):
         found = re.search(shape, text, re.MULTILINE)
         if found:
-            return Reason(_KINDS[kind], _line_at(text, found.start()))
-    return Reason("unknown", _last_line(text))
+            return FailureReason(_KINDS[kind], _line_at(text, found.start()))
+    return FailureReason("unknown", _last_line(text))
 
 
 _KINDS: dict[str, Kind] = {"broken": "broken", "missing": "missing", "assertion": "assertion", "none": "none"}

@@ -16,7 +16,7 @@ from bailiwick.journal.port import Store
 from bailiwick.lang.wording import suggestion
 from bailiwick.routing.model import Outcome, Result
 from bailiwick.skills.arguments import bad_arguments, given
-from bailiwick.skills.calling import Arguments, Caller, Calling, Routes, Shared
+from bailiwick.skills.calling import Arguments, Caller, Routes, SkillCall, SkillServices
 from bailiwick.skills.folders import find_skills
 from bailiwick.skills.model import Tool
 from bailiwick.skills.tasks import task_text
@@ -60,20 +60,20 @@ class Skills:
         chosen = _tool(tool, tools_for(library.skills.values()))
         if faults := bad_arguments(chosen, arguments):
             raise UsageError(f"{tool}: {'; '.join(faults)}", hint="change the arguments", code=BAD_ARGUMENTS)
-        shared = Shared(
+        shared = SkillServices(
             config=self.config, store=self.store, clock=self.clock, by=self.by, router=self.router, fence=self.fence,
             brain=self.brain, clean=self._cleaner(), library=library,
         )  # fmt: skip
-        return await _HANDLERS.get(chosen.name, _work)(Calling(shared, chosen, given(chosen, arguments), caller))
+        return await _HANDLERS.get(chosen.name, _work)(SkillCall(shared, chosen, given(chosen, arguments), caller))
 
     def _cleaner(self) -> Callable[[str], str]:
         """Takes every known secret out of a text; looked up when the first text has to be cleaned."""
 
         def clean(text: str) -> str:
             if self.clean is None:
-                from bailiwick.secrets.service import Coverage
+                from bailiwick.secrets.service import KnownSecrets
 
-                self.clean = Coverage.of(self.config).text
+                self.clean = KnownSecrets.of(self.config).text
             return self.clean(text)
 
         return clean
@@ -87,7 +87,7 @@ def _tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     raise NotFound(f"there is no tool '{name[:80]}' here", hint=hint, code=UNKNOWN_TOOL)
 
 
-async def _work(call: Calling) -> Outcome:
+async def _work(call: SkillCall) -> Outcome:
     """A skill on a project, or, where it names none, on nothing but words."""
     root = call.root()
     if root is None:
@@ -97,7 +97,7 @@ async def _work(call: Calling) -> Outcome:
     return await ProjectCall(call, root).outcome()
 
 
-async def _logged(call: Calling) -> list[dict[str, Json]]:
+async def _logged(call: SkillCall) -> list[dict[str, Json]]:
     entries = await call.entries()
     if not entries:
         raise NotFound(
@@ -108,7 +108,7 @@ async def _logged(call: Calling) -> list[dict[str, Json]]:
     return entries
 
 
-async def _retrospective(call: Calling) -> Outcome:
+async def _retrospective(call: SkillCall) -> Outcome:
     from bailiwick.skills.lessons import told_entries
 
     entries = await _logged(call)
@@ -116,48 +116,50 @@ async def _retrospective(call: Calling) -> Outcome:
     return await call.route(call.job(task_text(call.tool, call.given, more)), None)
 
 
-async def _trainer(call: Calling) -> Outcome:
+async def _trainer(call: SkillCall) -> Outcome:
     from bailiwick.skills.training import train
 
     entries = await _logged(call)
     return await train(call, entries, call.shared.brain())
 
 
-async def _session_log(call: Calling) -> dict[str, Json]:
+async def _session_log(call: SkillCall) -> dict[str, Json]:
     return {"session_id": call.text("session_id"), "entries": list(await call.entries())}
 
 
-async def _stats_models(call: Calling) -> dict[str, Json]:
+async def _stats_models(call: SkillCall) -> dict[str, Json]:
     from bailiwick.routing.reports import models_report
 
     report = await models_report(call.shared.store, call.shared.clock.now())
     return {"models": [one.to_json() for one in report.models]}
 
 
-async def _tier(call: Calling) -> dict[str, Json]:
+async def _tier(call: SkillCall) -> dict[str, Json]:
     from bailiwick.agents.settings import read_settings
     from bailiwick.routing.cooldown import Cooldowns
-    from bailiwick.routing.tiers import Survey, tiers
+    from bailiwick.routing.tiers import TierSurvey, tiers
 
     own = call.shared
     models = await asyncio.to_thread(call.models, "")
-    survey = Survey(own.config, read_settings(own.config, None), models, Cooldowns(own.store, own.clock), Environment())
+    survey = TierSurvey(
+        own.config, read_settings(own.config, None), models, Cooldowns(own.store, own.clock), Environment()
+    )
     return {"tiers": [one.to_json() for one in await tiers(survey)]}
 
 
-def _scope(call: Calling) -> str:
+def _scope(call: SkillCall) -> str:
     from bailiwick.brain.service import scope_of
 
     return scope_of(call.root())
 
 
-async def _brain_query(call: Calling) -> dict[str, Json]:
+async def _brain_query(call: SkillCall) -> dict[str, Json]:
     limit = call.given.get("limit", FOUND)
     found = await call.shared.brain().query(call.text("query"), _scope(call), limit=limit)
     return {"notes": [one.to_json() for one in found]}
 
 
-async def _brain_write(call: Calling) -> dict[str, Json]:
+async def _brain_write(call: SkillCall) -> dict[str, Json]:
     session = call.text("session_id")
     source = f"session {session}" if session else f"{call.caller.origin} by {call.caller.by}"
     tags = call.given.get("tags", [])
@@ -167,9 +169,9 @@ async def _brain_write(call: Calling) -> dict[str, Json]:
     return {"note": note.to_json()}
 
 
-async def _brain_answer(call: Calling) -> Outcome:
+async def _brain_answer(call: SkillCall) -> Outcome:
     """An answer from notes; where none is found that is the answer, and no model is asked."""
-    from bailiwick.skills.checks import CitationBench
+    from bailiwick.skills.checks import CitationCheck
     from bailiwick.skills.lessons import told_notes
 
     found = await call.shared.brain().query(call.text("question"), _scope(call), limit=FOUND)
@@ -179,10 +181,10 @@ async def _brain_answer(call: Calling) -> Outcome:
         nothing = Result("fail", call.tool.phase, call.tool.skill, "no note tells about this", details=details)
         return Outcome("", nothing, "no note was found, so no model was asked")
     task = task_text(call.tool, call.given, {"notes": told_notes(notes)})
-    return await call.route(call.job(await call.with_past(task)), CitationBench({note.id for note in notes}))
+    return await call.route(call.job(await call.with_past(task)), CitationCheck({note.id for note in notes}))
 
 
-_HANDLERS: dict[str, Callable[[Calling], Awaitable[Outcome | dict[str, Json]]]] = {
+_HANDLERS: dict[str, Callable[[SkillCall], Awaitable[Outcome | dict[str, Json]]]] = {
     "retrospective": _retrospective,
     "trainer": _trainer,
     "brain_query": _brain_query,

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from bailiwick.fence.objects import TreeChange
-from bailiwick.routing.model import Checked, Result
-from bailiwick.skills.trials import Tried
+from bailiwick.routing.model import CheckOutcome, Result
+from bailiwick.skills.trials import CheckRun
 
 Which = Literal["before", "after"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckArguments:
     """The arguments of a call that its checks go by; paths are relative to the project.
 
     `material` are the caller's own words: what is quoted as evidence has to stand in them.
@@ -28,7 +28,7 @@ class Asked:
     material: str = ""
 
 
-class Site(Protocol):
+class ProjectState(Protocol):
     """The project as it was when the call began, and as one attempt left its copy of it."""
 
     @property
@@ -45,14 +45,14 @@ class Site(Protocol):
     async def files(self, which: Which) -> tuple[str, ...]:
         """Every path."""
 
-    async def run(self, which: Which, command: str) -> Tried:
+    async def run(self, which: Which, command: str) -> CheckRun:
         """Run the tests on a fresh copy."""
 
 
-Check = Callable[[Result, Site, Asked], Awaitable[Checked]]
+Check = Callable[[Result, ProjectState, CheckArguments], Awaitable[CheckOutcome]]
 """Judges one attempt. It never raises for what it finds."""
 
 
-def refused(feedback: str, output: str = "", file_path: str = "") -> Checked:
+def refused(feedback: str, output: str = "", file_path: str = "") -> CheckOutcome:
     """An attempt that does not hold, with the reason for the next one."""
-    return Checked(ok=False, output=output, feedback=feedback, file_path=file_path)
+    return CheckOutcome(ok=False, output=output, feedback=feedback, file_path=file_path)

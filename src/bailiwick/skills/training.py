@@ -10,7 +10,7 @@ from bailiwick.errors import InputInvalid, Place, Problem, UsageError
 from bailiwick.ids import Json
 from bailiwick.routing.model import Job, Outcome
 from bailiwick.skills.lessons import (
-    LessonBench,
+    LessonCheck,
     file_notes,
     scope_of_session,
     told_candidates,
@@ -22,7 +22,7 @@ from bailiwick.skills.tasks import task_text
 if TYPE_CHECKING:
     from bailiwick.brain.model import Note
     from bailiwick.brain.service import Brain
-    from bailiwick.skills.calling import Calling
+    from bailiwick.skills.calling import SkillCall
 
 NO_WRITER = "BW299"
 READER, WRITER = "reader", "writer"
@@ -30,7 +30,7 @@ ALIKE = 5
 """Notes on the subject that the writer is shown, so that none is written twice."""
 
 
-async def train(call: Calling, entries: Sequence[dict[str, Json]], brain: Brain) -> Outcome:
+async def train(call: SkillCall, entries: Sequence[dict[str, Json]], brain: Brain) -> Outcome:
     """Read, write, file. Both calls are logged; without a lesson there is nothing to write."""
     skill = call.skill
     if WRITER not in skill.parts:
@@ -40,7 +40,7 @@ async def train(call: Calling, entries: Sequence[dict[str, Json]], brain: Brain)
         raise InputInvalid([problem])
     more = {"session_id": call.text("session_id"), "entries": told_entries(entries)}
     task = task_text(replace(call.tool, phase=READER), call.given, more)
-    read = await call.route(call.job(task, READER), LessonBench(len(entries)))
+    read = await call.route(call.job(task, READER), LessonCheck(len(entries)))
     lessons = read.result.candidates
     if read.error or read.result.status != "pass" or not lessons:
         return _told(call, read, {"notes": [], "left_out": []})
@@ -61,7 +61,7 @@ async def _alike(brain: Brain, titles: str, scope: str) -> list[Note]:
         return []
 
 
-def _writers_job(call: Calling, read: Outcome, alike: Sequence[Note]) -> Job:
+def _writers_job(call: SkillCall, read: Outcome, alike: Sequence[Note]) -> Job:
     """What the writer is asked: the reader's summary and candidates, and what is known already."""
     more = {"summary": read.result.message, "candidates": told_candidates(read.result.candidates)}
     if alike:
@@ -74,7 +74,7 @@ def _titles(lessons: Sequence[Mapping[str, Json]]) -> list[str]:
     return [str(lesson.get("title", "")) for lesson in lessons]
 
 
-def _told(call: Calling, outcome: Outcome, more: dict[str, Json]) -> Outcome:
+def _told(call: SkillCall, outcome: Outcome, more: dict[str, Json]) -> Outcome:
     """The outcome of the last of the two calls as that of the tool."""
     result = replace(outcome.result, phase=call.tool.phase, details={**outcome.result.details, **more})
     return replace(outcome, result=result)

@@ -46,7 +46,7 @@ _SYSTEM = tuple(map(Path, ("/etc", "/proc", "/dev", "/sys")))
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class CheckRun:
     """One run of the tests. `code` is None where it was ended from outside; `session` is there for pytest only.
 
     `output` is the end of what was printed, without secrets, and then how it ended.
@@ -65,14 +65,14 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CheckCommand:
     """What a caller's line means. `call` is there where it simply starts pytest, `argv` is what is run otherwise."""
 
     argv: tuple[str, ...]
     call: Call | None = None
 
 
-def read_command(line: str, root: Path) -> Command:
+def read_command(line: str, root: Path) -> CheckCommand:
     """A command line without a shell, or with one where it needs that; raises `UsageError` for one that is none.
 
     Paths below the project are made relative to it: the tests run on a copy.
@@ -84,10 +84,10 @@ def read_command(line: str, root: Path) -> Command:
     except ValueError as error:
         raise UsageError(f"test_cmd can't be read: {error}", hint="close every quote", code=BAD_COMMAND) from error
     if _SHELL.search(_unquoted(line)):
-        return Command(("sh", "-c", line))
+        return CheckCommand(("sh", "-c", line))
     inside = tuple(_relative(word, root) for word in words)
     call = read_call(inside)
-    return Command(inside, None if call is None else replace(call, args=(*call.args, *_TOLD)))
+    return CheckCommand(inside, None if call is None else replace(call, args=(*call.args, *_TOLD)))
 
 
 def _unquoted(line: str) -> str:
@@ -100,7 +100,7 @@ def _relative(word: str, root: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class ProjectChecks:
     """Runs the tests of one project. `clean` takes secrets out of a text; `grounds` says what is never shown."""
 
     fence: Sandboxes
@@ -124,7 +124,7 @@ class Trials:
                 f"test_cmd starts '{program}', which is not there", hint=install_hint(program), code=BAD_COMMAND
             )
 
-    async def run(self, tree: str, line: str) -> Tried:
+    async def run(self, tree: str, line: str) -> CheckRun:
         """Run a command line once on a fresh copy of a tree."""
         command = read_command(line, self.copies.root)
         self.show(f"running: {line}")
@@ -138,20 +138,20 @@ class Trials:
         finally:
             await self.copies.discard(work)
 
-    async def _pytest(self, call: Call, bench: Bench) -> Tried:
+    async def _pytest(self, call: Call, bench: Bench) -> CheckRun:
         ran = await Runner(call, bench, self.seconds).run(Asked("proposed"))
         if ran.missing:
-            return Tried(127, f"{ran.missing} is not in the sandbox", missing=ran.missing)
+            return CheckRun(127, f"{ran.missing} is not in the sandbox", missing=ran.missing)
         end = ran.end
         code = None if end.timed_out or end.cancelled else end.code
         lines = (*shown_lines(end.stdout, OUTPUT * 3 // 4), *shown_lines(end.stderr, OUTPUT // 4))
-        return Tried(code, self._output(lines, code), ran.session, timed_out=end.timed_out)
+        return CheckRun(code, self._output(lines, code), ran.session, timed_out=end.timed_out)
 
-    def _told(self, trial: Trial) -> Tried:
+    def _told(self, trial: Trial) -> CheckRun:
         if trial.missing:
-            return Tried(127, f"{trial.missing} is not in the sandbox", missing=trial.missing)
+            return CheckRun(127, f"{trial.missing} is not in the sandbox", missing=trial.missing)
         code = None if trial.timed_out else trial.code
-        return Tried(code, self._output(trial.lines, code), timed_out=trial.timed_out)
+        return CheckRun(code, self._output(trial.lines, code), timed_out=trial.timed_out)
 
     def _output(self, lines: tuple[str, ...], code: int | None) -> str:
         end = "ended before it was done" if code is None else f"exit code {code}"

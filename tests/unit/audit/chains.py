@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.audit.file import chain_file, head_file
-from bailiwick.audit.service import Entry, Verdict, append, verify
+from bailiwick.audit.service import AuditEntry, ChainVerdict, append, verify
 from bailiwick.clock import ManualClock
 
 
@@ -22,7 +22,7 @@ class Chain:
     def path(self) -> Path:
         return chain_file(self.state)
 
-    def add(self, count: int = 1, kind: str = "test.done") -> list[Entry]:
+    def add(self, count: int = 1, kind: str = "test.done") -> list[AuditEntry]:
         made = []
         for _ in range(count):
             self.clock.advance(1)
@@ -41,5 +41,5 @@ class Chain:
     def kinds(self) -> list[str]:
         return [finding.kind for finding in self.verdict().findings]
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChainVerdict:
         return verify(self.state)

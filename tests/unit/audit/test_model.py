@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.audit.model import GENESIS, Entry, Head, inspect, make_entry, read_entry, read_head
+from bailiwick.audit.model import GENESIS, AuditEntry, ChainHead, inspect, make_entry, read_entry, read_head
 from bailiwick.ids import Json
 
 KEY = b"k" * 32
@@ -18,9 +18,9 @@ VALUES: st.SearchStrategy[Json] = st.recursive(
 )
 
 
-def chain_of(count: int, key: bytes = KEY, data: Json = None) -> list[Entry]:
-    made: list[Entry] = []
-    head = Head()
+def chain_of(count: int, key: bytes = KEY, data: Json = None) -> list[AuditEntry]:
+    made: list[AuditEntry] = []
+    head = ChainHead()
     for number in range(count):
         fields = {"time": 1.5 + number, "kind": "k", "actor": "a", "data": data}
         made.append(make_entry(key, head, fields))
@@ -28,14 +28,14 @@ def chain_of(count: int, key: bytes = KEY, data: Json = None) -> list[Entry]:
     return made
 
 
-def lines_of(entries: list[Entry]) -> list[bytes]:
+def lines_of(entries: list[AuditEntry]) -> list[bytes]:
     return [entry.line()[:-1] for entry in entries]
 
 
 @given(data=VALUES, time=st.floats(0, 1e11), kind=st.text("abc.", min_size=1), actor=st.text('aä "'))
 def test_an_entry_reads_back_as_it_was_written(data: Json, time: float, kind: str, actor: str) -> None:
     """The seal is over the one text of an entry; a value with two texts would break the chain by itself."""
-    entry = make_entry(KEY, Head(), {"time": time, "kind": kind, "actor": actor, "data": data})
+    entry = make_entry(KEY, ChainHead(), {"time": time, "kind": kind, "actor": actor, "data": data})
     assert read_entry(entry.line()[:-1]) == entry
     assert inspect(KEY, [entry.line()[:-1]]).findings == []
 
@@ -97,7 +97,7 @@ def test_a_chain_that_was_cut_and_went_on_is_seen_only_by_a_kept_head() -> None:
     assert inspect(KEY, again).findings == []
     assert [f.kind for f in inspect(KEY, again, (entries[2].head,)).findings] == ["rewritten"]
     assert [f.kind for f in inspect(KEY, again, (entries[3].head,)).findings] == ["truncated"]
-    assert inspect(KEY, again, (entries[1].head, Head())).findings == []
+    assert inspect(KEY, again, (entries[1].head, ChainHead())).findings == []
     spliced = lines_of([*short, other, entries[3]])
     assert [(f.kind, f.line) for f in inspect(KEY, spliced).findings] == [("rewritten", 4)]
 
@@ -107,5 +107,5 @@ def test_a_head_is_one_line_that_reads_back() -> None:
     head = chain_of(3)[-1].head
     assert str(head) == f"bw-audit:1:3:{head.mac}"
     assert read_head(f"  noted: {head}.\n") == head
-    assert read_head(f"{Head()}\n{head}\n") == head
-    assert (str(Head()), read_head("bw-audit:1:3:abc"), read_head("")) == (f"bw-audit:1:0:{GENESIS}", None, None)
+    assert read_head(f"{ChainHead()}\n{head}\n") == head
+    assert (str(ChainHead()), read_head("bw-audit:1:3:abc"), read_head("")) == (f"bw-audit:1:0:{GENESIS}", None, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.audit.file import chain_file, head_file, key_file
-from bailiwick.audit.service import AuditUnavailable, Head, anchor_of, append, entries, export, head, verify
+from bailiwick.audit.service import AuditUnavailable, ChainHead, anchor_of, append, entries, export, head, verify
 from bailiwick.clock import ManualClock
 from bailiwick.errors import UsageError
 from bailiwick.fence.redact import Redactor
@@ -252,7 +252,7 @@ def test_entries_are_found_by_kind_and_its_beginning_from_the_end(chain: Chain) 
 def test_an_empty_chain_is_consistent_and_makes_nothing(tmp_path: Path) -> None:
     """A look at a fresh machine leaves no trace."""
     verdict = verify(tmp_path / "state")
-    assert (verdict.ok, verdict.head, head(tmp_path / "state")) == (True, Head(), Head())
+    assert (verdict.ok, verdict.head, head(tmp_path / "state")) == (True, ChainHead(), ChainHead())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bailiwick.brain.folding import fold, folded_words, indexed
 from bailiwick.brain.frontmatter import write
 from bailiwick.brain.index import LOOK_EVERY, Index
-from bailiwick.brain.model import GLOBAL, STATUSES, Note, Status, Wanted, printable, seen_from
-from bailiwick.brain.notes import Folder
+from bailiwick.brain.model import GLOBAL, STATUSES, Note, NoteQuery, Status, printable, seen_from
+from bailiwick.brain.notes import NoteFolder
 from bailiwick.clock import ManualClock
 from bailiwick.errors import UsageError
 from tests.unit.brain.place import HERE, PLAIN, THERE, Mind, mind_at, run
@@ -73,9 +73,9 @@ def test_no_question_ever_sees_a_note_of_another_scope(
     try:
         for number, (text, scope, status) in enumerate(notes):
             _put(root, number, " ".join(text), scope or "../nobody", status)
-        index = Index(root / "index.db", Folder(root), ManualClock().now)
+        index = Index(root / "index.db", NoteFolder(root), ManualClock().now)
         for scope in (GLOBAL, HERE, THERE):
-            wanted = Wanted(" ".join(asked), seen_from(scope), tuple(statuses), 100, broad=broad)
+            wanted = NoteQuery(" ".join(asked), seen_from(scope), tuple(statuses), 100, broad=broad)
             found = {one.note.id for one in index.search(wanted)}
             words = set(asked) & set(WORDS)
             may = {

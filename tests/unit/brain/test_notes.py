@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.brain.notes import OWN, Folder, Keeper
+from bailiwick.brain.notes import OWN, NoteFolder, NoteWriter
 from bailiwick.errors import NotReady
 from bailiwick.fence.locks import STEP, held
 from tests.unit.brain.place import Mind, mind_at, run
@@ -20,7 +20,7 @@ class Cut(Exception):
 
 
 @dataclass(frozen=True)
-class Fragile(Keeper):
+class Fragile(NoteWriter):
     """A keeper whose process ends at a step."""
 
     at: str = ""
@@ -123,8 +123,8 @@ def test_links_are_not_followed(mind: Mind, tmp_path: Path) -> None:
     (mind.root / "link.md").symlink_to(outside / "secret.md")
     (mind.root / "folder").symlink_to(outside)
     (mind.root / "notes").symlink_to(outside)
-    assert list(Folder(mind.root).survey().files) == ["here.md"]
-    assert Folder(mind.root).read("link.md") is None
+    assert list(NoteFolder(mind.root).survey().files) == ["here.md"]
+    assert NoteFolder(mind.root).read("link.md") is None
     with pytest.raises(NotReady, match="link"):
         run(mind.brain.write("x"))
     assert [path.name for path in outside.iterdir()] == ["secret.md"]
@@ -134,7 +134,7 @@ def test_only_markdown_that_is_not_hidden_counts(mind: Mind) -> None:
     """Logs of sessions may lie beside the notes, and programs keep folders of their own."""
     for path in ("a.md", "deep/er/b.md", "sessions/s.jsonl", ".obsidian/c.md", ".d.md", "e.txt"):
         mind.puts(path, "x")
-    assert sorted(Folder(mind.root).survey().files) == ["a.md", "deep/er/b.md"]
+    assert sorted(NoteFolder(mind.root).survey().files) == ["a.md", "deep/er/b.md"]
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

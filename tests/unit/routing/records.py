@@ -14,7 +14,7 @@ from bailiwick.journal.codec import encode
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow, Batch, CallRow, Reservation
 from bailiwick.journal.sqlite import SqliteStore
-from bailiwick.routing.asked import Asked
+from bailiwick.routing.asked import ModelAttempt
 from bailiwick.testing.store_conformance.calls import attempt, call, ended
 from bailiwick.testing.store_conformance.stage import NOW, held_run
 
@@ -58,13 +58,13 @@ async def walked(store: Store, run: str, logs: Sequence[dict[str, Json]], failur
     await store.append(run, row.epoch, Batch(after=row.seq, events=tuple(one for one, _ in pairs)))
 
 
-def ask(call_id: str = "c-1", model: str = "small", verdict: str = "accept", **changes: Any) -> Asked:
+def ask(call_id: str = "c-1", model: str = "small", verdict: str = "accept", **changes: Any) -> ModelAttempt:
     """A model was asked once in a call."""
     facts: dict[str, Any] = {
         "subject": "review", "tier": "local", "at": NOW, "duration_ms": 100, "cold": False, "input_tokens": 10,
         "output_tokens": 5, "cost": 0.0, "call": call_id,
     }  # fmt: skip
-    return Asked(model=model, verdict=verdict, **{**facts, **changes})
+    return ModelAttempt(model=model, verdict=verdict, **{**facts, **changes})
 
 
 __all__ = ["NOW", "agent_log", "ask", "attempt", "call", "ended", "routed", "walked", "with_store"]

@@ -19,7 +19,7 @@ from bailiwick.engine.failures import Detail
 from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.endpoints import Endpoints
-from bailiwick.routing.model import Checked, FileOut, Job, Outcome, Result
+from bailiwick.routing.model import CheckOutcome, FileOut, Job, Outcome, Result
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
 from tests.unit.config.places import World
@@ -104,7 +104,7 @@ class PaperBench:
     """A bench that notes what was done to it; `checks` says what each result in turn comes to."""
 
     tree: Path | None = None
-    checks: list[Checked] = field(default_factory=list)
+    checks: list[CheckOutcome] = field(default_factory=list)
     refuses: str = ""
     misses: str = ""
     done: list[str] = field(default_factory=list)
@@ -117,9 +117,9 @@ class PaperBench:
         self.done.append(f"put {','.join(file.path for file in files)}")
         return self.refuses
 
-    async def check(self, result: Result) -> Checked:
+    async def check(self, result: Result) -> CheckOutcome:
         self.done.append("check")
-        return self.checks.pop(0) if self.checks else Checked(ok=True, ran=False)
+        return self.checks.pop(0) if self.checks else CheckOutcome(ok=True, ran=False)
 
     async def keep(self) -> str:
         self.done.append("keep")

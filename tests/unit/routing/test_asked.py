@@ -9,21 +9,21 @@ import pytest
 from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.routing.asked import Asked, asked_since, workflow_names
+from bailiwick.routing.asked import ModelAttempt, asked_since, workflow_names
 from tests.unit.routing.records import NOW, agent_log, attempt, call, routed, walked, with_store
 
 
 def test_attempts_of_calls_and_of_agent_nodes_stand_side_by_side(tmp_path: Path) -> None:
     """A model is as good as all that it did, whoever asked it."""
 
-    async def look(store: Store) -> list[Asked]:
+    async def look(store: Store) -> list[ModelAttempt]:
         await routed(store, call(), [attempt(input_tokens=7, cost=0.25, warm_start=False)])
         await walked(store, "r1", [agent_log()], workflow="fix")
         return await asked_since(store, None)
 
     assert with_store(tmp_path, look) == [
-        Asked("review", "small", "local", "escalate", NOW + 1, 900, True, 7, None, 0.25, "c-1"),
-        Asked("workflow fix", "claude-sonnet", "subagent", "accept_unverified", NOW, 2500, False, 10, 5, 0.5),
+        ModelAttempt("review", "small", "local", "escalate", NOW + 1, 900, True, 7, None, 0.25, "c-1"),
+        ModelAttempt("workflow fix", "claude-sonnet", "subagent", "accept_unverified", NOW, 2500, False, 10, 5, 0.5),
     ]
 
 
@@ -35,7 +35,7 @@ def test_a_session_that_counts_up_is_counted_once(tmp_path: Path) -> None:
         agent_log(session="t", usage={"input": 8, "output": 1, "usd": 0.25, "cumulative": True}),
     ]
 
-    async def look(store: Store) -> tuple[list[Asked], list[Asked]]:
+    async def look(store: Store) -> tuple[list[ModelAttempt], list[ModelAttempt]]:
         await walked(store, "r1", logs)
         return await asked_since(store, None), await asked_since(store, NOW + 1)
 
@@ -52,7 +52,7 @@ def test_a_node_with_a_chain_tells_its_skill_tier_and_verdict(tmp_path: Path) ->
     """What a local model gave and a verifier rejected is no error of the model's server, and no acceptance."""
     log = agent_log(skill="review", candidate="small/a", tier="local", verdict="escalate", warm_start=False)
 
-    async def look(store: Store) -> list[Asked]:
+    async def look(store: Store) -> list[ModelAttempt]:
         await walked(store, "r1", [log, {"stderr": "a script is no model"}])
         return await asked_since(store, None)
 
@@ -77,7 +77,7 @@ def test_an_unknown_cost_is_none_unless_no_model_answered(
 ) -> None:
     """Unknown is not zero; a request that was turned away at the door is."""
 
-    async def look(store: Store) -> list[Asked]:
+    async def look(store: Store) -> list[ModelAttempt]:
         await walked(store, "r1", [agent_log(usage=usage, model=None)], failure)
         return await asked_since(store, None)
 

@@ -10,8 +10,8 @@ from bailiwick.agents.asking import TurnResult
 from bailiwick.agents.http import CONNECTION_REFUSED
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.engine.rungs import RetryPolicy
-from bailiwick.routing.endpoints import Place
-from bailiwick.routing.model import Checked, Outcome
+from bailiwick.routing.endpoints import EndpointAddress
+from bailiwick.routing.model import CheckOutcome, Outcome
 from tests.unit.routing.stand_ins import (
     CLAUDE,
     ENDPOINTS,
@@ -109,7 +109,7 @@ def test_any_failure_is_one_attempt_and_the_next_tier_runs_at_once(tmp_path: Pat
 def test_a_failing_check_escalates_before_anybody_is_asked(tmp_path: Path) -> None:
     """The verifier costs money; a test that is red needs no opinion."""
     bench = PaperBench(
-        checks=[Checked(False, output="1 failed", feedback="the test fails"), Checked(True, output="ok")]
+        checks=[CheckOutcome(False, output="1 failed", feedback="the test fails"), CheckOutcome(True, output="ok")]
     )
     script = {"small": [passes()], CLAUDE: [passes()]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(), bench), models(SMALL, CLAUDE))
@@ -260,7 +260,9 @@ def test_a_server_that_is_not_running_ends_the_call_with_what_to_start(tmp_path:
     assert (len(stage.desk.turns), stage.paused) == (5, [])
     assert outcome.result.status == "error"
     assert "connection refused; start the server of the endpoint 'openai'; or name another address" in outcome.error
-    assert Place("http://localhost:11434", "x").to_start.startswith("start Ollama: ollama serve; or name another")
+    assert EndpointAddress("http://localhost:11434", "x").to_start.startswith(
+        "start Ollama: ollama serve; or name another"
+    )
 
 
 def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
@@ -284,7 +286,7 @@ def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
 
 def test_the_file_of_a_result_is_named_where_it_will_be(tmp_path: Path) -> None:
     """A subagent names the copy that it worked in, and what the checks say goes before its word."""
-    bench = PaperBench(tree=tmp_path, checks=[Checked(True, file_path="src/b.py", details={"tests": 3})])
+    bench = PaperBench(tree=tmp_path, checks=[CheckOutcome(True, file_path="src/b.py", details={"tests": 3})])
     script = {CLAUDE: [passes(file_path=f"{tmp_path}/src/a.py")]}
     outcome, _ = play(tmp_path / "s", script, lambda stage: stage.call(job(root="/p"), bench), models(CLAUDE))
     assert outcome.result.file_path == "/p/src/b.py"
@@ -298,7 +300,7 @@ def test_the_file_of_a_result_is_named_where_it_will_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("writes", "status"), [(True, "pass"), (False, "fail")])
 def test_a_check_that_ran_decides_the_status_of_written_work(tmp_path: Path, writes: bool, status: str) -> None:
     """The tests are green whatever a modest model says; a review's own verdict stays its own."""
-    bench = PaperBench(checks=[Checked(True)])
+    bench = PaperBench(checks=[CheckOutcome(True)])
     script = {CLAUDE: [says({"status": "fail", "message": "unsure"})]}
     outcome, _ = play(tmp_path, script, lambda stage: stage.call(job(writes=writes), bench), models(CLAUDE))
     assert (outcome.result.status, outcome.error) == (status, "")

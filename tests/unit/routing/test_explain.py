@@ -9,7 +9,7 @@ import pytest
 
 from bailiwick.errors import NotFound
 from bailiwick.journal.port import Store
-from bailiwick.routing.explain import Told, explain, is_call
+from bailiwick.routing.explain import CallExplanation, explain, is_call
 from bailiwick.routing.reports import why_call
 from tests.unit.routing.records import NOW, attempt, call, ended, routed, with_store
 
@@ -83,7 +83,7 @@ def test_calls_are_told_from_runs_by_their_ids() -> None:
 def test_a_call_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path) -> None:
     """Ids are long; people copy a part."""
 
-    async def look(store: Store) -> list[Told]:
+    async def look(store: Store) -> list[CallExplanation]:
         await routed(store, call("c-ab1"), [attempt("c-ab1")])
         await routed(store, call("c-ab"))
         await routed(store, call("c-x"))

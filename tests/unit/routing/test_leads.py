@@ -15,7 +15,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.endpoints import Endpoints
-from bailiwick.routing.leads import Discipline, Leads, chain_of
+from bailiwick.routing.leads import NodeChains, SkillRoute, chain_of
 from bailiwick.routing.models_file import Models, SkillModels
 from bailiwick.routing.slots import Slots
 from tests.unit.routing.records import with_store
@@ -30,9 +30,9 @@ MODELS = Models(
 
 
 DISCIPLINES = {
-    "secret": Discipline("Keep it here.", local_only=True),
-    "own": Discipline("Ask these.", chain=("ollama/own", "opus")),
-    "review": Discipline("Look.", chain=("ollama/never",)),
+    "secret": SkillRoute("Keep it here.", local_only=True),
+    "own": SkillRoute("Ask these.", chain=("ollama/own", "opus")),
+    "review": SkillRoute("Look.", chain=("ollama/never",)),
 }
 
 
@@ -45,10 +45,10 @@ def _chain(
 ) -> list[tuple[str, str]] | None:
     async def look(store: Store) -> list[tuple[str, str]] | None:
         clock = SystemClock()
-        leads = Leads(
+        leads = NodeChains(
             clock=clock, models=lambda: models, endpoints=Endpoints(), queue=Slots(tmp_path),
             cooldowns=Cooldowns(store, clock), environment=dict,
-            discipline=lambda name: DISCIPLINES.get(name, Discipline(name)),
+            discipline=lambda name: DISCIPLINES.get(name, SkillRoute(name)),
         )  # fmt: skip
         chain = leads.chain(node, settings, asked)
         return None if chain is None else [(one.model, one.backend) for one in chain.candidates]

@@ -12,9 +12,9 @@ from bailiwick.routing.estimates import Estimates, Odds, Record
 from bailiwick.routing.learned import (
     BLIND,
     Aims,
-    Ask,
     Prospect,
-    Step,
+    StartQuery,
+    TierForecast,
     Trust,
     best_start,
     choose_start,
@@ -30,9 +30,9 @@ WHOLE = 1024
 SURE = Odds(1.0, 0.0)
 
 
-def _step(cost: float, accepted: float, rejected: float | None = None, seconds: float = 0.0) -> Step:
+def _step(cost: float, accepted: float, rejected: float | None = None, seconds: float = 0.0) -> TierForecast:
     odds = Odds(accepted, 1 - accepted if rejected is None else rejected)
-    return Step(cost, odds, odds, seconds)
+    return TierForecast(cost, odds, odds, seconds)
 
 
 def _chain(*models: str, verified: bool = True, pinned: bool = False) -> Chain:
@@ -55,8 +55,8 @@ def _known(accepted: int, rejected: int, cost: float | None = 0.01, strong: floa
     return known
 
 
-def _ask(name: str = "call", seconds: float = 600.0) -> Ask:
-    return Ask(name, "tdd", 1_000, seconds)
+def _ask(name: str = "call", seconds: float = 600.0) -> StartQuery:
+    return StartQuery(name, "tdd", 1_000, seconds)
 
 
 def _quiet() -> Aims:
@@ -81,16 +81,16 @@ def test_where_both_cost_the_same_the_stronger_one_is_taken() -> None:
 
 
 @st.composite
-def _walks(draw: st.DrawFn) -> list[Step]:
+def _walks(draw: st.DrawFn) -> list[TierForecast]:
     steps = []
     for _ in range(draw(st.integers(1, 5))):
         shares = [draw(st.integers(0, 100)) for _ in range(2)]
         first, after = (Odds(share / 100, 1 - share / 100) for share in shares)
-        steps.append(Step(draw(st.integers(0, 100)) / 10, first, after, draw(st.integers(0, 50))))
+        steps.append(TierForecast(draw(st.integers(0, 100)) / 10, first, after, draw(st.integers(0, 50))))
     return steps
 
 
-def _by_hand(steps: list[Step], start: int) -> float:
+def _by_hand(steps: list[TierForecast], start: int) -> float:
     """The expected cost of a walk, summed over the tier at which it ends."""
     total, reached = 0.0, 1.0
     for number in range(start, len(steps)):
@@ -101,14 +101,14 @@ def _by_hand(steps: list[Step], start: int) -> float:
 
 
 @given(_walks())
-def test_what_a_walk_costs_is_the_sum_over_where_it_can_end(steps: list[Step]) -> None:
+def test_what_a_walk_costs_is_the_sum_over_where_it_can_end(steps: list[TierForecast]) -> None:
     """The recursion must agree with counting it out, for each start."""
     expected = prospects(steps)
     assert [one.cost for one in expected] == pytest.approx([_by_hand(steps, start) for start in range(len(steps))])
 
 
 @given(_walks(), st.floats(0, 100))
-def test_no_other_start_is_ever_better_than_the_best(steps: list[Step], price: float) -> None:
+def test_no_other_start_is_ever_better_than_the_best(steps: list[TierForecast], price: float) -> None:
     """Best means best, at every price of a loss."""
     expected = prospects(steps, Trust())
     scores = [one.cost + price * one.loss for one in expected]

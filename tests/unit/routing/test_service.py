@@ -15,7 +15,7 @@ from bailiwick.clock import day
 from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.errors import UsageError
 from bailiwick.routing.call_log import read_calls, sessions_folder
-from bailiwick.routing.model import Checked, Outcome
+from bailiwick.routing.model import CheckOutcome, Outcome
 from bailiwick.routing.models_file import Models
 from tests.unit.routing.stand_ins import (
     CLAUDE,
@@ -57,7 +57,7 @@ def test_a_check_that_hangs_ends_with_the_deadline(tmp_path: Path) -> None:
     """Tests of a project may hang; the call does not."""
 
     class Slow(PaperBench):
-        async def check(self, result: object) -> Checked:
+        async def check(self, result: object) -> CheckOutcome:
             await asyncio.Event().wait()
             raise AssertionError
 
@@ -139,7 +139,7 @@ def test_our_own_bug_is_raised_but_the_call_is_closed(tmp_path: Path) -> None:
     """An open call would look like one at work; its reservation would bind money."""
 
     class Buggy(PaperBench):
-        async def check(self, result: object) -> Checked:
+        async def check(self, result: object) -> CheckOutcome:
             raise ZeroDivisionError
 
     async def go() -> None:
@@ -257,7 +257,7 @@ def test_what_is_recorded_holds_no_secret(tmp_path: Path) -> None:
 
     async def act(stage: Stage) -> Outcome:
         stage.router.clean = lambda value: value.replace("hunter2", "***") if isinstance(value, str) else value
-        return await stage.call(job(), PaperBench(checks=[Checked(True, output="token hunter2")]))
+        return await stage.call(job(), PaperBench(checks=[CheckOutcome(True, output="token hunter2")]))
 
     outcome, _ = play(tmp_path, {CLAUDE: [passes("hunter2 works")]}, act, models(CLAUDE))
     assert "hunter2" not in str(outcome.result)

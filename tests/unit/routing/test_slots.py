@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.errors import NotReady
-from bailiwick.routing.endpoints import Place
+from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.slots import FAIRNESS, Slots
 from bailiwick.testing.polling import until
 
-ONE = Place("http://h:1", "m", key="h:1")
-TWO = Place("http://h:2", "m", key="h:2", concurrency=2)
+ONE = EndpointAddress("http://h:1", "m", key="h:1")
+TWO = EndpointAddress("http://h:2", "m", key="h:2", concurrency=2)
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
@@ -44,7 +44,7 @@ async def settle() -> None:
 class Calls:
     """Calls that hold their turn until they are told to end; `order` is the order in which they got it."""
 
-    def __init__(self, slots: Slots, place: Place) -> None:
+    def __init__(self, slots: Slots, place: EndpointAddress) -> None:
         self.slots = slots
         self.place = place
         self.order: list[str] = []
@@ -84,7 +84,7 @@ class Calls:
             await self.end(next(name for name in self.order if name in self.now))
 
 
-def play(tmp_path: Path, place: Place, script: object) -> Calls:
+def play(tmp_path: Path, place: EndpointAddress, script: object) -> Calls:
     """Run a script of calls at a place."""
 
     async def go() -> Calls:

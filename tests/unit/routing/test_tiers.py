@@ -14,7 +14,7 @@ from bailiwick.clock import ManualClock
 from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.models_file import Models
-from bailiwick.routing.tiers import Survey, TierState, tiers
+from bailiwick.routing.tiers import TierState, TierSurvey, tiers
 from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 from tests.unit.config.places import World
 from tests.unit.routing.test_cooldown import Memory
@@ -39,13 +39,13 @@ class Stage:
         self.world = World(tmp_path, dict(variables or {}))
         self.memory, self.clock = Memory(), ManualClock()
 
-    def survey(self, models: Models = MODELS, seconds: float = 5.0, *, programs: bool = False) -> Survey:
+    def survey(self, models: Models = MODELS, seconds: float = 5.0, *, programs: bool = False) -> TierSurvey:
         """What would be looked at now; without `programs` only the local tiers."""
         config = self.world.load()
         self.world.variables["PATH"] = str(self.bin)
         settings = read_settings(config)
         settings = settings if programs else replace(settings, allowed=())
-        return Survey(
+        return TierSurvey(
             config, settings, models, Cooldowns(self.memory, self.clock), self.world.environment(), seconds
         )  # fmt: skip
 

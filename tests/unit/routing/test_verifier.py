@@ -14,9 +14,17 @@ from bailiwick.clock import ManualClock
 from bailiwick.ids import Json
 from bailiwick.routing.endpoints import Endpoints
 from bailiwick.routing.generate import Stop, Stopped, Tiers
-from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Checked, FileOut, Result
+from bailiwick.routing.model import VERIFY_SECONDS, Candidate, CheckOutcome, FileOut, Result
 from bailiwick.routing.tasks import draw, words
-from bailiwick.routing.verifier import LARGEST, Case, Opinion, case_for, read_verdict, shown_output, verify
+from bailiwick.routing.verifier import (
+    LARGEST,
+    VerifierAnswer,
+    VerifierInput,
+    case_for,
+    read_verdict,
+    shown_output,
+    verify,
+)
 from bailiwick.routing.walk import Judged, Unjudged
 from tests.unit.routing.stand_ins import ENDPOINTS, JUDGE, ScriptedDesk, fails, hangs, job, says, verdict
 
@@ -104,13 +112,15 @@ class Unbounded:
         return None
 
 
-def case(**given: Json) -> Case:
+def case(**given: Json) -> VerifierInput:
     """A case about one result."""
     made = {"status": "pass", "phase": "review", "skill": "review", "message": "m", **given}
-    return Case(job(discipline="Iron law: cite lines."), "phase: review", Result(**made))
+    return VerifierInput(job(discipline="Iron law: cite lines."), "phase: review", Result(**made))
 
 
-def judged(step: object, case_: Case | None = None, by: Candidate = CLAUDE) -> tuple[Opinion, ScriptedDesk]:
+def judged(
+    step: object, case_: VerifierInput | None = None, by: Candidate = CLAUDE
+) -> tuple[VerifierAnswer, ScriptedDesk]:
     """What comes of asking a verifier that does this."""
     name = by.model.removeprefix("ollama/")
     desk = ScriptedDesk({name: [step]})  # type: ignore[list-item]
@@ -143,8 +153,8 @@ def test_nothing_in_an_output_changes_a_verdict(where: str) -> None:
 def test_hostile_text_stands_only_inside_its_block(text: str) -> None:
     """Whatever an output or a task says stands between two lines with a mark that it can't know."""
     output = shown_output(Result("pass", "review", "review", text))
-    checks = Checked(ok=True, output=text)
-    whole = Case(job(task=text), text, Result("pass", "review", "review", text), checks)
+    checks = CheckOutcome(ok=True, output=text)
+    whole = VerifierInput(job(task=text), text, Result("pass", "review", "review", text), checks)
     system, prompt = case_for(whole, output)
     mark = re.search(r"carry the mark (\S+)\.", system)
     assert mark
@@ -226,7 +236,8 @@ def test_what_a_program_has_checked_goes_before_its_words() -> None:
 def test_it_sees_the_discipline_the_task_the_output_and_the_checks() -> None:
     """All that it needs, and nothing that the model said about itself."""
     opinion, desk = judged(
-        verdict(accept=True), Case(job(), "phase: review", case(verified=None).result, Checked(ok=True, output="2 ok"))
+        verdict(accept=True),
+        VerifierInput(job(), "phase: review", case(verified=None).result, CheckOutcome(ok=True, output="2 ok")),
     )
     (turn,) = desk.turns
     assert opinion.event == Judged(True, "")

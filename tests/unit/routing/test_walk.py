@@ -12,32 +12,32 @@ from bailiwick.routing.model import Candidate, Chain
 from bailiwick.routing.walk import (
     Accept,
     Begin,
-    End,
     Event,
-    Failed,
     Judged,
-    Mark,
     Move,
     Passed,
     Rejected,
     Skipped,
     Step,
-    TooLong,
     Unjudged,
     Verify,
-    Wait,
     Walk,
+    WalkEnd,
+    WalkFailed,
+    WalkMark,
+    WalkTooLong,
+    WalkWait,
     advance,
 )
 
 JUDGE = Candidate("judge", "subagent", "claude", cloud=True)
 HAPPENINGS = ("accept", "reject", "error", "verifier error", "check fails", "skipped")
 MARKS = {
-    "accept": Mark("accept", True, ""),
-    "reject": Mark("escalate", False, "vague"),
-    "error": Mark("error", None, "sign in"),
-    "verifier error": Mark("escalate", None, "verifier error: no JSON"),
-    "check fails": Mark("escalate", False, "line 9 is not there"),
+    "accept": WalkMark("accept", True, ""),
+    "reject": WalkMark("escalate", False, "vague"),
+    "error": WalkMark("error", None, "sign in"),
+    "verifier error": WalkMark("escalate", None, "verifier error: no JSON"),
+    "check fails": WalkMark("escalate", False, "line 9 is not there"),
 }
 HEARD = {"reject": "vague", "check fails": "line 9 is not there"}
 
@@ -51,8 +51,8 @@ def walk(*names: str, pinned: bool = False, verifier: Candidate | None = JUDGE) 
     return Walk(chain, RetryPolicy(), "key")
 
 
-def failed(kind: FailureKind | str, **detail: object) -> Failed:
-    return Failed(str(kind), "sign in", Detail(**detail), 100.0)  # type: ignore[arg-type]
+def failed(kind: FailureKind | str, **detail: object) -> WalkFailed:
+    return WalkFailed(str(kind), "sign in", Detail(**detail), 100.0)  # type: ignore[arg-type]
 
 
 def events(happening: str) -> list[Event]:
@@ -72,10 +72,10 @@ def events(happening: str) -> list[Event]:
             return [failed(FailureKind.AUTH)]
 
 
-def play(start: Walk, happenings: tuple[str, ...]) -> tuple[list[Mark], list[Begin], Step]:
+def play(start: Walk, happenings: tuple[str, ...]) -> tuple[list[WalkMark], list[Begin], Step]:
     """The marks, the tiers that were begun, and the last step, when these things happen on the tiers in turn."""
     place, step = start, Move(start, None, start.begin).step
-    marks: list[Mark] = []
+    marks: list[WalkMark] = []
     begun: list[Begin] = []
     for happening in happenings:
         assert isinstance(step, Begin)
@@ -85,9 +85,9 @@ def play(start: Walk, happenings: tuple[str, ...]) -> tuple[list[Mark], list[Beg
             move = advance(place, event)
             place, step = move.walk, move.step
             marks += [move.mark] if move.mark else []
-        if isinstance(step, Wait):
-            step = advance(place, TooLong("too long")).step
-        if isinstance(step, Accept | End):
+        if isinstance(step, WalkWait):
+            step = advance(place, WalkTooLong("too long")).step
+        if isinstance(step, Accept | WalkEnd):
             break
     assert place.made == len(marks)
     return marks, begun, step
@@ -103,7 +103,7 @@ def test_every_walk_ends_as_the_contract_says(tiers: int) -> None:
         assert [one.tier for one in begun] == list(range(len(reached))), happenings
         for number, one in enumerate(begun):
             assert one.feedback == tuple(HEARD[before] for before in reached[:number] if before in HEARD), happenings
-        assert isinstance(end, Accept if "accept" in happenings else End), happenings
+        assert isinstance(end, Accept if "accept" in happenings else WalkEnd), happenings
 
 
 def test_a_tier_that_was_skipped_is_named_with_its_reason() -> None:
@@ -124,7 +124,7 @@ def test_before_the_last_tier_any_failure_goes_to_the_next_at_once(kind: Failure
 def test_the_last_tier_backs_off_and_tries_again() -> None:
     """An overloaded last tier is all there is left: the ladder's pause, then the same once more."""
     move = advance(walk("a"), failed(FailureKind.OVERLOADED, retry_after=40.0))
-    assert isinstance(move.step, Wait)
+    assert isinstance(move.step, WalkWait)
     assert move.step.seconds == 40.0
     assert move.step.then.plan.rung == "again"
     assert move.walk.begin == move.step.then
@@ -146,10 +146,10 @@ def test_the_ladder_of_the_last_tier_has_an_end() -> None:
     for _ in range(20):
         move = advance(place, failed(FailureKind.BAD_OUTPUT))
         place = move.walk
-        if isinstance(move.step, End):
+        if isinstance(move.step, WalkEnd):
             break
         assert isinstance(move.step, Begin)
-    assert isinstance(move.step, End)
+    assert isinstance(move.step, WalkEnd)
     assert place.made == 1 + RetryPolicy().max_rephrase_attempts
     assert step.tier == 0
 
@@ -157,7 +157,7 @@ def test_the_ladder_of_the_last_tier_has_an_end() -> None:
 def test_a_cap_of_the_last_tier_is_told_with_its_end() -> None:
     """Whether that is too long is the caller's to say: the walk only names the time."""
     move = advance(walk("a"), failed(FailureKind.CAP, resets_at=5_000.0))
-    assert isinstance(move.step, Wait)
+    assert isinstance(move.step, WalkWait)
     assert move.step.until == 5_000.0 + RetryPolicy().cap_wait_margin
 
 
@@ -166,32 +166,32 @@ def test_a_cap_of_the_last_tier_is_told_with_its_end() -> None:
 )
 def test_what_waiting_does_not_mend_ends_the_walk(kind: FailureKind | str) -> None:
     """Nobody signs in or pays while a call is waiting for its answer."""
-    assert advance(walk("a"), failed(kind)).step == End("sign in")
+    assert advance(walk("a"), failed(kind)).step == WalkEnd("sign in")
 
 
 def test_a_model_that_the_caller_named_is_not_verified() -> None:
     """A chain of one by the caller's word: the verifier is not asked, and what is not verified is not called so."""
-    assert advance(walk("a", pinned=True), Passed(ran=False)).mark == Mark("accept_unverified")
-    assert advance(walk("a", pinned=True), Passed(ran=True)).mark == Mark("accept", True)
+    assert advance(walk("a", pinned=True), Passed(ran=False)).mark == WalkMark("accept_unverified")
+    assert advance(walk("a", pinned=True), Passed(ran=True)).mark == WalkMark("accept", True)
 
 
 def test_a_subagent_is_verified_by_a_check_or_by_nobody() -> None:
     """Its own word counts for nothing, and the verifier is for local models."""
     chain = Chain((Candidate("claude-x", "subagent", "claude", cloud=True),), JUDGE, "why")
     place = Walk(chain, RetryPolicy())
-    assert advance(place, Passed(ran=False)).mark == Mark("accept_unverified")
-    assert advance(place, Passed(ran=True)).mark == Mark("accept", True)
+    assert advance(place, Passed(ran=False)).mark == WalkMark("accept_unverified")
+    assert advance(place, Passed(ran=True)).mark == WalkMark("accept", True)
 
 
 def test_without_a_verifier_a_local_output_is_accepted_unverified() -> None:
     """A chain without a verifier is the person's choice; it does not make outputs verified."""
-    assert advance(walk("a", verifier=None), Passed(ran=False)).mark == Mark("accept_unverified")
+    assert advance(walk("a", verifier=None), Passed(ran=False)).mark == WalkMark("accept_unverified")
 
 
 def test_an_output_that_could_not_be_written_is_not_called_checked() -> None:
     """No check ran: verified stays open, and the next tier hears what was wrong."""
     move = advance(walk("a", "b"), Rejected("../x leads out of the project", ran=False))
-    assert move.mark == Mark("escalate", None, "../x leads out of the project")
+    assert move.mark == WalkMark("escalate", None, "../x leads out of the project")
     assert move.walk.feedback == ("../x leads out of the project",)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from bailiwick.clock import SystemClock
-from bailiwick.routing.endpoints import Endpoints, Place
+from bailiwick.routing.endpoints import EndpointAddress, Endpoints
 from bailiwick.routing.warm import is_warm, loaded_models
 from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 
@@ -16,7 +16,7 @@ OLLAMA = Stub(loaded=("phi4:latest", "qwen3:30b"))
 SWAP = Stub(loaded=("devstral",), loading=("gemma",))
 
 
-def place(kind: str, url: str, model: str = "") -> Place:
+def place(kind: str, url: str, model: str = "") -> EndpointAddress:
     """An endpoint of one kind for a model."""
     return Endpoints({kind: {"url": url}}).place(model)
 

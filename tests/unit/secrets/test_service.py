@@ -10,7 +10,7 @@ import pytest
 from bailiwick.agents.credentials import LOGINS, login_home
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
-from bailiwick.secrets.service import Coverage, check_secrets, known_secrets
+from bailiwick.secrets.service import KnownSecrets, check_secrets, known_secrets
 
 CONFIG = """
 credentials: {work: {backend: claude, token: '${secret:env:WORK_KEY}'}}
@@ -86,7 +86,7 @@ def test_the_tokens_of_our_logins_are_known(tmp_path: Path) -> None:
 
 def test_a_secret_that_a_node_gets_is_covered_from_then_on(tmp_path: Path) -> None:
     """References in workflows are not in the configuration; they are learnt when they are resolved."""
-    coverage = Coverage.of(configured(tmp_path), Environment({**VALUES, "LATE": "late-secret"}))
+    coverage = KnownSecrets.of(configured(tmp_path), Environment({**VALUES, "LATE": "late-secret"}))
     assert coverage.text("sk-work-123456 late-secret") == "[redacted] late-secret"
     assert coverage.filled("Bearer ${secret:LATE}") == "Bearer late-secret"
     assert coverage.text("sk-work-123456 late-secret") == "[redacted] [redacted]"

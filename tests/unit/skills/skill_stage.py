@@ -15,10 +15,10 @@ from bailiwick.fence.objects import FILE, NOTHING, TreeChange
 from bailiwick.fence.port import SandboxBackend
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
-from bailiwick.routing.model import Checked, FileOut, Result
-from bailiwick.skills.bench import ProjectBench, Setting, Watching
-from bailiwick.skills.site import Asked, Check, Which
-from bailiwick.skills.trials import Tried
+from bailiwick.routing.model import CheckOutcome, FileOut, Result
+from bailiwick.skills.bench import ProjectFiles, Setting, Watching
+from bailiwick.skills.site import Check, CheckArguments, Which
+from bailiwick.skills.trials import CheckRun
 
 DONE = Result("pass", "red", "tdd", "done")
 
@@ -29,7 +29,7 @@ class FakeSite:
 
     before: Mapping[str, str]
     after: Mapping[str, str]
-    says: Mapping[Which, Tried] = field(default_factory=dict)
+    says: Mapping[Which, CheckRun] = field(default_factory=dict)
     root: Path = Path("/project")
     ran: list[Which] = field(default_factory=list)
 
@@ -51,15 +51,15 @@ class FakeSite:
     async def files(self, which: Which) -> tuple[str, ...]:
         return tuple(self.before if which == "before" else self.after)
 
-    async def run(self, which: Which, command: str) -> Tried:
+    async def run(self, which: Which, command: str) -> CheckRun:
         self.ran.append(which)
         return self.says[which]
 
 
-def judged(check: Check, result: Result, site: FakeSite, asked: Asked) -> Checked:
+def judged(check: Check, result: Result, site: FakeSite, asked: CheckArguments) -> CheckOutcome:
     """What a check says."""
 
-    async def story() -> Checked:
+    async def story() -> CheckOutcome:
         return await check(result, site, asked)
 
     return asyncio.run(story())
@@ -108,10 +108,12 @@ class Stage:
         found = (path for path in sorted(self.root.rglob("*")) if path.is_file() and ".git" not in path.parts)
         return {path.relative_to(self.root).as_posix(): path.read_text("utf-8") for path in found}
 
-    def bench(self, check: Check | None = None, asked: Asked | None = None, *, writes: bool = True) -> ProjectBench:
+    def bench(
+        self, check: Check | None = None, asked: CheckArguments | None = None, *, writes: bool = True
+    ) -> ProjectFiles:
         setting = Setting(self.fence, self.paths, Path.home())
         watching = Watching(asyncio.Event(), self.shown.append)
-        return ProjectBench(self.root, setting, watching, check, asked or Asked(), writes=writes)
+        return ProjectFiles(self.root, setting, watching, check, asked or CheckArguments(), writes=writes)
 
 
 def given(files: Mapping[str, str]) -> list[FileOut]:

@@ -8,7 +8,7 @@ import pytest
 
 from bailiwick.errors import InputInvalid, NotFound, UsageError
 from bailiwick.skills.authoring import check_library, check_path, make_skill
-from bailiwick.skills.folders import BUNDLED, Library, bundled_skills, find_skills, load_skill
+from bailiwick.skills.folders import BUNDLED, SkillSet, bundled_skills, find_skills, load_skill
 from bailiwick.skills.tools import USUAL, tool_of
 from tests.unit.skills.test_folders import Shelves
 
@@ -96,4 +96,4 @@ def test_a_check_of_all_names_every_skill_and_every_note(tmp_path: Path) -> None
 def test_the_bundled_ones_pass_the_check_without_a_word() -> None:
     """People copy them."""
     assert [problem for name in bundled_skills() for problem in check_path(BUNDLED / name).problems] == []
-    assert all(one.valid for one in check_library(Library(bundled_skills())))
+    assert all(one.valid for one in check_library(SkillSet(bundled_skills())))

@@ -12,18 +12,18 @@ import pytest
 
 from bailiwick.errors import NotReady
 from bailiwick.fence.snapshot import TreeBounds
-from bailiwick.routing.model import Checked, FileOut, Result
+from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills import copies
-from bailiwick.skills.bench import MOST_FILES, ProjectBench
-from bailiwick.skills.site import Asked, Site, refused
+from bailiwick.skills.bench import MOST_FILES, ProjectFiles
+from bailiwick.skills.site import CheckArguments, ProjectState, refused
 from tests.unit.skills.skill_stage import DONE, Stage, given
 
 FILES = {"calc.py": "def add(a, b):\n    return a + b\n", "docs/readme.md": "hello\n"}
 
 
-async def accept(_result: Result, site: Site, _asked: Asked) -> Checked:
+async def accept(_result: Result, site: ProjectState, _asked: CheckArguments) -> CheckOutcome:
     """A check that everything passes; it tells what it saw."""
-    return Checked(ok=True, output=" ".join(f"{one.status}:{one.path}" for one in site.changes))
+    return CheckOutcome(ok=True, output=" ".join(f"{one.status}:{one.path}" for one in site.changes))
 
 
 def make_git(root: Path) -> None:
@@ -39,7 +39,7 @@ def stage(tmp_path: Path) -> Stage:
     return made
 
 
-async def attempt(bench: ProjectBench, files: Mapping[str, str]) -> tuple[str, Checked | None, str]:
+async def attempt(bench: ProjectFiles, files: Mapping[str, str]) -> tuple[str, CheckOutcome | None, str]:
     """One attempt as the router makes it: what put, check and keep said."""
     await bench.open()
     try:
@@ -72,7 +72,7 @@ def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: Stage) -> None:
     (stage.root / "run.sh").write_bytes(b"echo 1\n")
     (stage.root / "run.sh").chmod(0o755)
 
-    async def story() -> Checked:
+    async def story() -> CheckOutcome:
         bench = stage.bench(accept)
         await bench.open()
         work = await bench.begin()
@@ -93,7 +93,7 @@ def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: Stage) -> None:
 def test_what_was_refused_leaves_the_project_as_it_was(stage: Stage) -> None:
     """The whole point of a copy."""
 
-    async def refuse(_result: Result, _site: Site, _asked: Asked) -> Checked:
+    async def refuse(_result: Result, _site: ProjectState, _asked: CheckArguments) -> CheckOutcome:
         return refused("no")
 
     _, checked, _ = asyncio.run(attempt(stage.bench(refuse), {"calc.py": "bad\n"}))
@@ -209,7 +209,7 @@ def test_a_link_that_an_agent_makes_is_refused(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.write(FILES)
 
-    async def story() -> Checked:
+    async def story() -> CheckOutcome:
         bench = stage.bench(accept)
         await bench.open()
         tree = await bench.begin()
@@ -238,7 +238,7 @@ def test_a_skill_that_reads_only_changes_nothing(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.write(FILES)
 
-    async def story() -> tuple[str, Checked]:
+    async def story() -> tuple[str, CheckOutcome]:
         bench = stage.bench(accept, writes=False)
         await bench.open()
         tree = await bench.begin()
@@ -260,7 +260,7 @@ def test_an_answer_that_says_it_failed_is_not_checked(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.write(FILES)
 
-    async def story() -> Checked:
+    async def story() -> CheckOutcome:
         bench = stage.bench(accept)
         await bench.open()
         await bench.begin()
@@ -268,7 +268,7 @@ def test_an_answer_that_says_it_failed_is_not_checked(tmp_path: Path) -> None:
         await bench.drop()
         return checked
 
-    assert asyncio.run(story()) == Checked(
+    assert asyncio.run(story()) == CheckOutcome(
         ok=False, ran=False, feedback="it could not be done (fail): the spec contradicts itself"
     )
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from bailiwick.ids import Json
-from bailiwick.routing.model import Checked, Result
-from bailiwick.skills.checks import CitationBench, check_debug, check_review, check_spec, find_check
-from bailiwick.skills.site import Asked, Check
+from bailiwick.routing.model import CheckOutcome, Result
+from bailiwick.skills.checks import CitationCheck, check_debug, check_review, check_spec, find_check
+from bailiwick.skills.site import Check, CheckArguments
 from bailiwick.skills.tools import TABLE
 from tests.unit.skills.skill_stage import FakeSite, judged
 
@@ -19,27 +19,27 @@ FILES = {"shop/cart.py": "one\ntwo\nthree\n", "empty.py": ""}
 DONE = Result("pass", "review", "review", "done")
 
 
-def check(with_: Check, result: Result, asked: Asked | None = None) -> Checked:
-    return judged(with_, result, FakeSite(FILES, FILES), asked or Asked())
+def check(with_: Check, result: Result, asked: CheckArguments | None = None) -> CheckOutcome:
+    return judged(with_, result, FakeSite(FILES, FILES), asked or CheckArguments())
 
 
 def finding(**changes: Json) -> dict[str, Json]:
     return {"file": "shop/cart.py", "line": 3, "severity": "major", "title": "x", **changes}
 
 
-def review(*findings: Mapping[str, Json]) -> Checked:
+def review(*findings: Mapping[str, Json]) -> CheckOutcome:
     return check(check_review, replace(DONE, findings=findings))
 
 
 def test_a_review_whose_references_exist_is_taken() -> None:
     """Also by the whole path; an empty file has a first line."""
     good = (finding(), finding(file="/project/shop/cart.py", line=1), finding(file="./empty.py", line=1))
-    assert review(*good) == Checked(ok=True)
+    assert review(*good) == CheckOutcome(ok=True)
 
 
 def test_a_review_without_findings_has_nothing_to_check() -> None:
     """It is no proof that nothing is wrong."""
-    assert review() == Checked(ok=True, ran=False)
+    assert review() == CheckOutcome(ok=True, ran=False)
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,16 @@ DETAILS: dict[str, Json] = {
     "root_cause": "a shared list",
     "proposed_fix": "make a new one",
 }
-ASKED = Asked(material="Traceback:\n  expected 0 items,\n  found 2")
+ASKED = CheckArguments(material="Traceback:\n  expected 0 items,\n  found 2")
 
 
-def debug(**changes: Json) -> Checked:
+def debug(**changes: Json) -> CheckOutcome:
     return check(check_debug, replace(DONE, details={**DETAILS, **changes}), ASKED)
 
 
 def test_a_root_cause_with_evidence_that_can_be_looked_up_is_taken() -> None:
     """Lines of files, and words of the error whatever its line breaks are."""
-    assert debug() == Checked(ok=True)
+    assert debug() == CheckOutcome(ok=True)
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ SPEC = (
 )
 
 
-def spec(files: Mapping[str, str]) -> Checked:
+def spec(files: Mapping[str, str]) -> CheckOutcome:
     site = FakeSite(FILES, {**FILES, **files})
-    return asyncio.run(check_spec(DONE, site, Asked(output_path=PATH)))
+    return asyncio.run(check_spec(DONE, site, CheckArguments(output_path=PATH)))
 
 
 def test_a_document_with_all_sections_is_taken() -> None:
     """At any level, numbered or not, in any case."""
-    assert spec({PATH: SPEC}) == Checked(ok=True, file_path=f"/project/{PATH}")
+    assert spec({PATH: SPEC}) == CheckOutcome(ok=True, file_path=f"/project/{PATH}")
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_a_document_that_lacks_something_is_refused(files: dict[str, str], why: 
     assert why in checked.feedback
 
 
-def cited(status: str = "pass", **details: Json) -> Checked:
+def cited(status: str = "pass", **details: Json) -> CheckOutcome:
     result = replace(DONE, status=status, details=details)  # type: ignore[arg-type]
-    return asyncio.run(CitationBench({"n-1", "n-2"}).check(result))
+    return asyncio.run(CitationCheck({"n-1", "n-2"}).check(result))
 
 
 def test_an_answer_cites_notes_that_it_was_given() -> None:

@@ -10,22 +10,22 @@ import pytest
 
 from bailiwick.errors import UsageError
 from bailiwick.gate.outcomes import Fault, Item, Session, TestOutcome
-from bailiwick.routing.model import Checked, FileOut
+from bailiwick.routing.model import CheckOutcome, FileOut
 from bailiwick.skills.checks_tdd import check_green, check_red, check_refactor, declared, expect_green, expect_test
-from bailiwick.skills.site import Asked, Check
-from bailiwick.skills.trials import Tried
+from bailiwick.skills.site import Check, CheckArguments
+from bailiwick.skills.trials import CheckRun
 from tests.unit.skills.skill_stage import DONE, FakeSite, judged
 
 BASE = {"calc.py": "def add(a, b):\n    return a + b\n", "tests/test_add.py": "old\n", "pyproject.toml": "[tool.x]\n"}
 NEW = "tests/test_sub.py"
-ASKED = Asked("pytest", NEW, "calc.py")
+ASKED = CheckArguments("pytest", NEW, "calc.py")
 MISSING = "E   ImportError: cannot import name 'sub' from 'calc'"
 
 
-def ran(outcomes: Mapping[str, TestOutcome], code: int, **more: object) -> Tried:
+def ran(outcomes: Mapping[str, TestOutcome], code: int, **more: object) -> CheckRun:
     """A run of pytest."""
     items = tuple(Item(test, test.partition("::")[0]) for test in outcomes)
-    return Tried(code, f"[exit code {code}]", replace(Session(outcomes, items, exit=code), **more))  # type: ignore[arg-type]
+    return CheckRun(code, f"[exit code {code}]", replace(Session(outcomes, items, exit=code), **more))  # type: ignore[arg-type]
 
 
 GREEN = ran({"tests/test_add.py::test": "passed", f"{NEW}::test": "passed"}, 0)
@@ -35,11 +35,11 @@ RED = ran({"tests/test_add.py::test": "passed"}, 1, uncollected=(NEW,), texts={N
 BEFORE = ran({"tests/test_add.py::test": "passed"}, 0)
 
 
-def check(with_: Check, site: FakeSite, asked: Asked = ASKED) -> Checked:
+def check(with_: Check, site: FakeSite, asked: CheckArguments = ASKED) -> CheckOutcome:
     return judged(with_, DONE, site, asked)
 
 
-def red(files: Mapping[str, str], tried: Tried = RED, before: Tried = BEFORE) -> Checked:
+def red(files: Mapping[str, str], tried: CheckRun = RED, before: CheckRun = BEFORE) -> CheckOutcome:
     return check(check_red, FakeSite(BASE, {**BASE, **files}, {"after": tried, "before": before}))
 
 
@@ -91,7 +91,7 @@ def test_an_accepted_red_loses_no_test_of_the_file_it_writes_to() -> None:
     outcomes: dict[str, TestOutcome] = {"tests/test_add.py::test": "passed", "tests/test_add.py::test_sub": "failed"}
     asserted = {"tests/test_add.py::test_sub": "E   assert 1 == 0\n\ntests/test_add.py:6: AssertionError"}
 
-    def tried(text: str, run: Tried) -> Checked:
+    def tried(text: str, run: CheckRun) -> CheckOutcome:
         return check(check_red, FakeSite(site, {**site, "tests/test_add.py": text}, {"after": run, "before": BEFORE}))
 
     assert tried(more, ran(outcomes, 1, texts=asserted)).ok
@@ -109,7 +109,7 @@ def test_an_accepted_red_loses_no_test_of_the_file_it_writes_to() -> None:
         (replace(RED, session=Session(uncollected=(NEW, "tests/test_add.py"), exit=2)), "can't be loaded any more"),
     ],
 )
-def test_a_new_test_file_keeps_no_other_test_from_counting(after: Tried, why: str) -> None:
+def test_a_new_test_file_keeps_no_other_test_from_counting(after: CheckRun, why: str) -> None:
     """A second file of one name, or a module that is changed while tests are collected, costs others their place."""
     texts = {f"{NEW}::test": f"E   assert 1 == 0\n\n{NEW}:2: AssertionError", NEW: MISSING}
     tried = replace(after, session=replace(after.session or Session(), texts=texts))
@@ -132,7 +132,7 @@ def test_a_new_test_file_keeps_no_other_test_from_counting(after: Tried, why: st
         (ran({}, 1, uncollected=(NEW,), texts={NEW: "E   SyntaxError: invalid syntax"}), "broken itself"),
     ],
 )
-def test_red_that_is_none_is_refused_with_the_reason(tried: Tried, why: str) -> None:
+def test_red_that_is_none_is_refused_with_the_reason(tried: CheckRun, why: str) -> None:
     """A syntax error, a missing fixture, no test at all: the next attempt hears which."""
     checked = red({NEW: "x\n"}, tried)
     assert not checked.ok
@@ -167,13 +167,13 @@ def test_a_package_that_the_project_needs_and_lacks_is_no_missing_symbol() -> No
 
 def test_another_runner_is_judged_by_what_it_prints() -> None:
     """And whose failure it is: the new test is named, or all was green before."""
-    failed = Tried(1, "AssertionError: 1 != 2\n[exit code 1]")
-    assert red({NEW: "x\n"}, failed, Tried(0, "ok")).ok
+    failed = CheckRun(1, "AssertionError: 1 != 2\n[exit code 1]")
+    assert red({NEW: "x\n"}, failed, CheckRun(0, "ok")).ok
     assert "failed before too" in red({NEW: "x\n"}, failed, failed).feedback
-    named = Tried(1, "FAIL: test_a (test_sub.T)\nAssertionError: 1 != 2")
+    named = CheckRun(1, "FAIL: test_a (test_sub.T)\nAssertionError: 1 != 2")
     assert red({NEW: "x\n"}, named, named).ok
-    assert "not like this" in red({NEW: "x\n"}, Tried(2, "make: Error 2")).feedback
-    assert "no test ran" in red({NEW: "x\n"}, Tried(0, "Ran 0 tests")).feedback
+    assert "not like this" in red({NEW: "x\n"}, CheckRun(2, "make: Error 2")).feedback
+    assert "no test ran" in red({NEW: "x\n"}, CheckRun(0, "Ran 0 tests")).feedback
 
 
 def test_parts_of_pytest_that_only_the_change_exchanges_are_noticed() -> None:
@@ -189,7 +189,7 @@ def test_parts_of_pytest_that_only_the_change_exchanges_are_noticed() -> None:
 WRITTEN = {**BASE, NEW: "the test\n"}
 
 
-def green(files: Mapping[str, str], tried: Tried = GREEN, asked: Asked = ASKED) -> Checked:
+def green(files: Mapping[str, str], tried: CheckRun = GREEN, asked: CheckArguments = ASKED) -> CheckOutcome:
     return check(check_green, FakeSite(WRITTEN, {**WRITTEN, **files}, {"after": tried, "before": RED}), asked)
 
 
@@ -239,11 +239,11 @@ def test_data_of_the_tests_stays_as_it_is() -> None:
         (ran({f"{NEW}::test": "skipped"}, 0), "not passed but skipped"),
         (ran({f"{NEW}::test": "xfailed"}, 0), "not passed but xfailed"),
         (ran({f"{NEW}::test": "passed"}, 0, contradicted=frozenset({f"{NEW}::test"})), "reported as passed"),
-        (Tried(0, "Ran 0 tests in 0.000s"), "no test ran"),
-        (Tried(3, "boom"), "exit code 3"),
+        (CheckRun(0, "Ran 0 tests in 0.000s"), "no test ran"),
+        (CheckRun(3, "boom"), "exit code 3"),
     ],
 )
-def test_green_that_is_none_is_refused_with_the_reason(tried: Tried, why: str) -> None:
+def test_green_that_is_none_is_refused_with_the_reason(tried: CheckRun, why: str) -> None:
     """Exit code 0 alone is not green where more can be known."""
     assert why in green({"calc.py": "better\n"}, tried).feedback
 
@@ -255,7 +255,7 @@ def test_a_test_with_parameters_is_named_without_them() -> None:
     assert not green({}, ran({f"{NEW}::test_other": "passed"}, 0), named).ok
 
 
-def refactor(files: Mapping[str, str], after: Tried = GREEN, /, **result: object) -> Checked:
+def refactor(files: Mapping[str, str], after: CheckRun = GREEN, /, **result: object) -> CheckOutcome:
     site = FakeSite(WRITTEN, {**WRITTEN, **files}, {"before": GREEN, "after": after})
     return asyncio.run(check_refactor(replace(DONE, **result), site, ASKED))  # type: ignore[arg-type]
 

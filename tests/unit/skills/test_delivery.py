@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.fence.objects import FILE, LINK, NOTHING, SUBMODULE, TreeChange
-from bailiwick.skills.delivery import Parcel, change_fault, deliver, path_fault, write_files
+from bailiwick.skills.delivery import FileDelivery, change_fault, deliver, path_fault, write_files
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_files_are_brought_changed_and_deleted(tmp_path: Path) -> None:
     (tmp_path / "gone").write_text("2")
     (tmp_path / "old").chmod(0o640)
     parcels = [
-        Parcel("old", b"1", b"one"),
-        Parcel("gone", b"2", None),
-        Parcel("new/deep/file", None, b"x"),
-        Parcel("tool", None, b"#!", program=True),
+        FileDelivery("old", b"1", b"one"),
+        FileDelivery("gone", b"2", None),
+        FileDelivery("new/deep/file", None, b"x"),
+        FileDelivery("tool", None, b"#!", program=True),
     ]
     assert deliver(tmp_path, parcels) == ""
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["deep", "file", "new", "old", "tool"]
@@ -82,7 +82,7 @@ def test_nothing_is_brought_over_somebodys_work(tmp_path: Path, old: bytes | Non
     """A file that changed, came or went meanwhile keeps all others from being brought too."""
     if there is not None:
         (tmp_path / "b").write_text(there)
-    why = deliver(tmp_path, [Parcel("a", None, b"x"), Parcel("b", old, b"y")])
+    why = deliver(tmp_path, [FileDelivery("a", None, b"x"), FileDelivery("b", old, b"y")])
     assert "b was changed in the project" in why
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == ({} if there is None else {"b": there})
 
@@ -94,8 +94,8 @@ def test_no_link_on_the_way_is_followed(tmp_path: Path) -> None:
     root.mkdir()
     (root / "src").symlink_to(outside)
     (root / "file").symlink_to(outside / "target")
-    assert deliver(root, [Parcel("src/a.py", None, b"x")])
-    assert deliver(root, [Parcel("file", None, b"x")])
+    assert deliver(root, [FileDelivery("src/a.py", None, b"x")])
+    assert deliver(root, [FileDelivery("file", None, b"x")])
     assert write_files(root, [("src/a.py", b"x")])
     assert list(outside.iterdir()) == []
 
@@ -112,6 +112,6 @@ def test_a_link_in_a_copy_is_replaced_not_written_through(tmp_path: Path) -> Non
 def test_what_can_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     """The second file's folder is a file: the first is not brought either."""
     (tmp_path / "a").write_text("1")
-    why = deliver(tmp_path, [Parcel("new", None, b"x"), Parcel("a/b", None, b"y")])
+    why = deliver(tmp_path, [FileDelivery("new", None, b"x"), FileDelivery("a/b", None, b"y")])
     assert why.startswith("nothing was brought")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import InputInvalid, NotFound
-from bailiwick.skills.folders import Library, bundled_skills, find_skills, load_skill
+from bailiwick.skills.folders import SkillSet, bundled_skills, find_skills, load_skill
 from tests.unit.config.places import World
 
 
@@ -26,7 +26,7 @@ class Shelves(World):
     def repository_skill(self, name: str, said: str = "Theirs.") -> Path:
         return self.write(self.repository / ".bailiwick" / "skills" / name / "SKILL.md", text(name, said))
 
-    def find(self) -> Library:
+    def find(self) -> SkillSet:
         return find_skills(self.load(), environment=self.environment())
 
 
@@ -40,7 +40,7 @@ def shelves(tmp_path: Path) -> Shelves:
     return made
 
 
-def said(library: Library) -> list[tuple[str, bool]]:
+def said(library: SkillSet) -> list[tuple[str, bool]]:
     """Codes of what a person is told."""
     return [(note.code, note.warning) for note in library.notes]
 

@@ -13,11 +13,11 @@ from bailiwick.brain.model import GLOBAL, Note
 from bailiwick.brain.service import Details
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.routing.model import Checked, Result
+from bailiwick.routing.model import CheckOutcome, Result
 from bailiwick.skills.lessons import (
     MOST_ENTRIES,
     MOST_NOTES,
-    LessonBench,
+    LessonCheck,
     file_notes,
     scope_of_session,
     told_entries,
@@ -80,13 +80,13 @@ def test_a_text_in_an_entry_can_not_begin_a_line() -> None:
 )
 def test_a_lesson_names_entries_that_are_there(entries: Json, *, ok: bool) -> None:
     """One that nothing shows is no lesson."""
-    checked = asyncio.run(LessonBench(3).check(replace(READ, candidates=({"title": "x", "entries": entries},))))
+    checked = asyncio.run(LessonCheck(3).check(replace(READ, candidates=({"title": "x", "entries": entries},))))
     assert checked.ok is ok
 
 
 def test_without_lessons_there_is_nothing_to_check() -> None:
     """None is an answer."""
-    assert asyncio.run(LessonBench(3).check(READ)) == Checked(ok=True, ran=False)
+    assert asyncio.run(LessonCheck(3).check(READ)) == CheckOutcome(ok=True, ran=False)
 
 
 def test_notes_are_filed_as_an_agents_with_their_source() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from bailiwick.brain.model import Found, Note
+from bailiwick.brain.model import FoundNote, Note
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
 from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
@@ -20,7 +20,7 @@ from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.call_log import append_call
 from bailiwick.routing.model import FileOut, Job, Outcome, Result
 from bailiwick.routing.models_file import Models
-from bailiwick.routing.port import Bench
+from bailiwick.routing.port import CallFiles
 from bailiwick.skills.calling import Caller
 from bailiwick.skills.service import Skills
 from tests.unit.skills.skill_stage import Stage
@@ -39,7 +39,7 @@ class Script:
     async def call(
         self,
         job: Job,
-        bench: Bench | None,
+        bench: CallFiles | None,
         *,
         show: Callable[[str], None],
         cancel: asyncio.Event,
@@ -69,9 +69,9 @@ class Shelf:
     filed: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     asked: list[tuple[str, str, int]] = field(default_factory=list)
 
-    async def query(self, text: str, scope: str, limit: int = 8) -> list[Found]:
+    async def query(self, text: str, scope: str, limit: int = 8) -> list[FoundNote]:
         self.asked.append((text, scope, limit))
-        return [Found(note) for note in self.found]
+        return [FoundNote(note) for note in self.found]
 
     async def write(self, text: str, **details: Any) -> Note:
         self.filed.append((text, details))

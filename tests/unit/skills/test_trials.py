@@ -12,7 +12,7 @@ import pytest
 from bailiwick.errors import UsageError
 from bailiwick.fence.backends.bwrap import BwrapBackend
 from bailiwick.fence.cage import INNER, Bind
-from bailiwick.skills.trials import OUTPUT, Trials, Tried, read_command
+from bailiwick.skills.trials import OUTPUT, CheckRun, ProjectChecks, read_command
 from tests.unit.skills.skill_stage import Stage
 
 ROOT = Path("/work/shop")
@@ -53,13 +53,13 @@ def test_a_line_that_is_no_command_is_refused(line: str) -> None:
         read_command(line, ROOT)
 
 
-async def trials_of(stage: Stage) -> Trials:
+async def trials_of(stage: Stage) -> ProjectChecks:
     """Trials of the stage's project, opened through its bench."""
     return (await stage.bench().open()).trials
 
 
-def run(stage: Stage, line: str, **changes: object) -> Tried:
-    async def story() -> Tried:
+def run(stage: Stage, line: str, **changes: object) -> CheckRun:
+    async def story() -> CheckRun:
         trials = replace(await trials_of(stage), **changes)  # type: ignore[arg-type]
         try:
             return await trials.run(trials.copies.base, line)
