@@ -23,7 +23,7 @@ from bailiwick.gate.backends.command import try_command
 from bailiwick.gate.benches import Trees
 from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.report import FOLDER
-from bailiwick.gate.service import Ask, How, run_gate, try_prepare, workshop
+from bailiwick.gate.service import GateOptions, GateRequest, run_gate, try_prepare, workshop
 from benchmarks.measure import ROOT, Bench, PartFailed, Reading, Spread
 from benchmarks.report import Figure
 from tests.projects.table import PROJECTS
@@ -107,7 +107,7 @@ async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading
     base = await vault.resolve("HEAD")
     spec = await gate_for(config, vault, base, fence)
     places = places_of(config, environment)
-    how: How = {"cancel": asyncio.Event(), "show": lambda _: None, "clock": SystemClock()}
+    how: GateOptions = {"cancel": asyncio.Event(), "show": lambda _: None, "clock": SystemClock()}
     shop = workshop(vault, fence, places, **how)
     prepared = await try_prepare(spec, base, shop)
     if isinstance(prepared, EnvironmentFailed):
@@ -125,7 +125,7 @@ async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading
         shutil.rmtree(config.paths.cache / FOLDER, ignore_errors=True)
         for key in ("first", "again"):
             began = time.perf_counter()
-            report = await run_gate(Ask(base, changed), spec, vault, fence, places, **how)
+            report = await run_gate(GateRequest(base, changed), spec, vault, fence, places, **how)
             taken[key].append(time.perf_counter() - began)
             if report.verdict != "green":
                 raise PartFailed(f"{name}: the gate is {report.verdict}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import CheckResult, Report
+from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
 from bailiwick.testing.forge_server import ForgeServer
 from tests.acceptance.command import Person
@@ -67,7 +67,7 @@ def desk(person: Person, tmp_path: Path) -> Iterator[Desk]:
 
     base, tree = asyncio.run(change())
     checks = (CheckResult("tests", "pytest", "tests", "passed", ("pytest", "-q"), 0),)
-    digest = store_report(state, Report("green", tree, base, tree, "p", "e", "bwrap", checks))
+    digest = store_report(state, GateReport("green", tree, base, tree, "p", "e", "bwrap", checks))
     with ForgeServer(tmp_path / "served", "gitea") as forge:
         hosted = forge.add(NAME, (forge.forgery.account("agent", TOKEN), "write"))
         git(repository, "push", "-q", str(hosted.path), "main")

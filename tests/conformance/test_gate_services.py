@@ -23,10 +23,10 @@ from bailiwick.fence.cage import service_door
 from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.relay import Address, Relay, dial
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import failing_text
-from bailiwick.gate.service import Ask, GateInterrupted, run_gate
-from bailiwick.gate.services import Means, open_services
+from bailiwick.gate.service import GateInterrupted, GateRequest, run_gate
+from bailiwick.gate.services import ServiceContainers, open_services
 from bailiwick.gate.spec import GateSpec, Service
 from bailiwick.runtime.kinds import Exit
 from tests.conformance.docker_engine import ask, containers, engine
@@ -114,12 +114,12 @@ def operator(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage
 
 
-async def judge(stage: Stage, engine: Mapping[str, str], vault: GitStore, spec: GateSpec) -> Report:
+async def judge(stage: Stage, engine: Mapping[str, str], vault: GitStore, spec: GateSpec) -> GateReport:
     """The gate's word on a small change."""
     base = await vault.resolve("HEAD")
     tree = await vault.write(await vault.tree_of(base), {"app.py": f"{APP}\n# more\n".encode()})
     return await run_gate(
-        Ask(base, tree), spec, vault, stage.fence, replace(stage.places, engine=engine),
+        GateRequest(base, tree), spec, vault, stage.fence, replace(stage.places, engine=engine),
         cancel=stage.cancel, show=stage.shown.append, clock=stage.clock,
     )  # fmt: skip
 
@@ -128,7 +128,7 @@ def fails(engine: Mapping[str, str], stage: Stage, service: Service, seconds: fl
     """Why a service can't be had."""
 
     async def go() -> EnvironmentFailed | None:
-        means = Means(asyncio.Event(), stage.shown.append, engine, seconds)
+        means = ServiceContainers(asyncio.Event(), stage.shown.append, engine, seconds)
         async with open_services((service,), stage.fence, means) as (fence, failed):
             assert fence.relay is None
             assert containers(engine) == []

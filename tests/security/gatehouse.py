@@ -15,9 +15,9 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.fence.service import Sandboxes, open_fence
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.gate.opening import gate_for
-from bailiwick.gate.service import Ask, GatePlaces, run_gate
+from bailiwick.gate.service import GatePlaces, GateRequest, run_gate
 from tests.needs import need
 from tests.security.shop import BASE
 
@@ -66,7 +66,7 @@ class Gatehouse:
     def __post_init__(self) -> None:
         self.tools = make_tools(self.folder / "tools")
 
-    def judge(self, files: Mapping[str, str | bytes | None], base: Mapping[str, str] | None = None) -> Report:
+    def judge(self, files: Mapping[str, str | bytes | None], base: Mapping[str, str] | None = None) -> GateReport:
         """The gate's report on the base with these files changed."""
         need("sandbox")
         repository, commit = self._repository(base or {})
@@ -84,7 +84,7 @@ class Gatehouse:
             self._made[key] = root, named.stdout.strip()
         return self._made[key]
 
-    async def _judge(self, repository: Path, commit: str, files: Mapping[str, str | bytes | None]) -> Report:
+    async def _judge(self, repository: Path, commit: str, files: Mapping[str, str | bytes | None]) -> GateReport:
         environment = Environment({
             "BAILIWICK_HOME": str(self.folder / "home"), "PATH": f"{self.tools}:/usr/bin:/bin",
             "HOME": str(self.folder),
@@ -101,7 +101,7 @@ class Gatehouse:
         spec = await gate_for(config, vault, commit, fence)
         places = GatePlaces(config.paths.cache, config.paths.state)
         return await run_gate(
-            Ask(commit, tree), spec, vault, fence, places,
+            GateRequest(commit, tree), spec, vault, fence, places,
             cancel=asyncio.Event(), show=lambda _line: None, clock=SystemClock(),
         )  # fmt: skip
 
@@ -126,7 +126,7 @@ def write(root: Path, files: Mapping[str, str | bytes | None]) -> None:
                 path.chmod(0o755)
 
 
-def reasons(report: Report) -> str:
+def reasons(report: GateReport) -> str:
     """Why it is not green, for the message of a failed test."""
     found = [f"{f.code}: {f.what}" for check in report.checks for f in check.findings]
     return "\n".join(
@@ -137,7 +137,7 @@ def reasons(report: Report) -> str:
 RED = ("failed", "red_on_base")
 
 
-def said(report: Report) -> list[str]:
+def said(report: GateReport) -> list[str]:
     """The lines by which a report tells a person why it is not green."""
     found = [*report.findings, *report.weakening, *(f for check in report.checks for f in check.findings)]
     return [

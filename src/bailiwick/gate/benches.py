@@ -12,7 +12,7 @@ from bailiwick.fence.environments import EnvironmentBuilder, PreparedEnvironment
 from bailiwick.fence.generated import set_times
 from bailiwick.fence.objects import TreeChange
 from bailiwick.fence.preparing import remove
-from bailiwick.gate.port import Bench, Which
+from bailiwick.gate.port import CheckContext, Which
 from bailiwick.ids import Json
 
 DIFFERENCE = 256 << 10
@@ -53,7 +53,7 @@ class Trees:
 
     async def bench(
         self, proposed: str, known_red: tuple[str, ...] = (), allowed: tuple[str, ...] = (), *, brief: bool = False
-    ) -> Bench:
+    ) -> CheckContext:
         """What checks of one proposed tree may use."""
         vault = self.shop.vault
         names: dict[Which, str] = {"base": self.base, "proposed": proposed}
@@ -73,7 +73,7 @@ class Trees:
         async def diff() -> str:
             return await vault.diff(self.base, proposed, limit=DIFFERENCE)
 
-        return Bench(
+        return CheckContext(
             fence=self.shop.fence,
             environment=self.environment.binds,
             base_tree=await self.base_tree(),

@@ -18,7 +18,7 @@ from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotReady
 from bailiwick.gate.failure_lines import reason_of
 from bailiwick.gate.headline import advice, evidence, headline
-from bailiwick.gate.model import CheckResult, Report, Verdict
+from bailiwick.gate.model import CheckResult, GateReport, Verdict
 from bailiwick.gate.report import doubt_line, line_of
 from bailiwick.gate.spec import GateSpec
 from bailiwick.runtime.proc import plain_line
@@ -70,12 +70,12 @@ def gate(
 
 async def _run(
     config: Config, root: Path, asked: tuple[str | None, tuple[str, ...], tuple[str, ...]], *, quiet: bool
-) -> tuple[GateSpec, Report]:
+) -> tuple[GateSpec, GateReport]:
     from bailiwick.clock import SystemClock
     from bailiwick.fence.service import open_fence
     from bailiwick.fence.vault import GitStore
     from bailiwick.gate.opening import gate_for, look_at_tree, places_of
-    from bailiwick.gate.service import Ask, run_gate
+    from bailiwick.gate.service import GateRequest, run_gate
     from bailiwick.gate.tree import check_allowed
 
     ref, allow, known_red = asked
@@ -91,7 +91,7 @@ async def _run(
             click.echo(plain_line(line.encode()))
     async with _judge(spec) as judge:
         report = await run_gate(
-            Ask(base, taken.tree, allow, known_red),
+            GateRequest(base, taken.tree, allow, known_red),
             spec,
             vault,
             fence,
@@ -141,7 +141,7 @@ def introduce(spec: GateSpec, base: str, fence: str) -> Iterator[str]:
         yield str(note).replace("\n  try:", "; try:")
 
 
-def describe(report: Report) -> Iterator[str]:
+def describe(report: GateReport) -> Iterator[str]:
     """A report for people: what was allowed or reverted first, then every check, the verdict and what to do."""
     for line in _describe(report):
         yield plain_line(line.encode("utf-8", "replace"), 400) if not line.startswith(" ") else _indented(line)
@@ -152,7 +152,7 @@ def _indented(line: str) -> str:
     return " " * (len(line) - len(bare)) + plain_line(bare.encode("utf-8", "replace"), 400)
 
 
-def _describe(report: Report) -> Iterator[str]:
+def _describe(report: GateReport) -> Iterator[str]:
     yield from _protected(report)
     for check in report.checks:
         yield from _about(check)
@@ -171,7 +171,7 @@ def _describe(report: Report) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _protected(report: Report) -> Iterator[str]:
+def _protected(report: GateReport) -> Iterator[str]:
     """The changes to protected paths, those first that a person approved."""
     for part in sorted(report.taken, key=lambda part: not part.allowed)[:_SHOWN]:
         yield f"! {'allowed' if part.allowed else 'reverted (protected)'}  {part.path} ({part.change}; {part.rule})"
@@ -179,7 +179,7 @@ def _protected(report: Report) -> Iterator[str]:
         yield f"! and {len(report.taken) - _SHOWN} more changes to protected paths"
 
 
-def _doubts(report: Report) -> Iterator[str]:
+def _doubts(report: GateReport) -> Iterator[str]:
     """What a person has to look at, with the hunk, or what was approved beforehand."""
     for doubt in report.doubts[:_SHOWN]:
         yield f"! {'needs your approval' if report.verdict == 'needs_person' else 'look at'}  {doubt_line(doubt)}"
@@ -187,7 +187,7 @@ def _doubts(report: Report) -> Iterator[str]:
             yield f"    {line}"
 
 
-def _evidence(report: Report) -> Iterator[str]:
+def _evidence(report: GateReport) -> Iterator[str]:
     """Which tests show the change, in the right words: new ones are called new, healed ones healed."""
     for number, line in enumerate(evidence(report)):
         yield f"{'' if number else 'evidence':<10} {line}"

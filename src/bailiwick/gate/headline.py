@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bailiwick.gate.failure_lines import reason_of
-from bailiwick.gate.model import CheckResult, Finding, Report
+from bailiwick.gate.model import CheckResult, Finding, GateReport
 from bailiwick.gate.report import doubt_line, line_of, red_checks
 from bailiwick.runtime.proc import plain_line
 
@@ -17,13 +17,13 @@ LISTED = 10
 """Failing tests, findings and doubts that are listed below a headline."""
 
 
-def headline(report: Report) -> str:
+def headline(report: GateReport) -> str:
     """The verdict and the first reason for it, in one line."""
     makers = {"green": _green, "red": _red, "needs_person": _needs_person, "environment": _not_run}
     return _one_line(makers[report.verdict](report))
 
 
-def told(report: Report) -> str:
+def told(report: GateReport) -> str:
     """The headline, for a green report with what it rests on: how many tests, and which of them show the change."""
     if report.verdict != "green":
         return headline(report)
@@ -32,7 +32,7 @@ def told(report: Report) -> str:
     return _one_line("; ".join([", ".join([headline(report), *tests]), *list(evidence(report))[-1:]]))
 
 
-def details(report: Report) -> tuple[str, ...]:
+def details(report: GateReport) -> tuple[str, ...]:
     """What backs a headline up, a line each: failing tests with why and where, findings, doubts; none where green."""
     if report.verdict == "green":
         return ()
@@ -42,12 +42,12 @@ def details(report: Report) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_one_line, lines)))[:LISTED]
 
 
-def reverted(report: Report) -> tuple[str, ...]:
+def reverted(report: GateReport) -> tuple[str, ...]:
     """The protected paths whose changes were reverted."""
     return tuple(part.path for part in report.taken if not part.allowed)
 
 
-def evidence(report: Report) -> Iterator[str]:
+def evidence(report: GateReport) -> Iterator[str]:
     """Which tests show that the change matters and what it fixes, a line each; new and healed tests are told apart."""
     if report.unexercised:
         yield report.unexercised
@@ -68,17 +68,17 @@ def evidence(report: Report) -> Iterator[str]:
         yield report.unproven
 
 
-def _green(report: Report) -> str:
+def _green(report: GateReport) -> str:
     return f"green, but {report.unexercised}" if report.unexercised else "green"
 
 
-def _red(report: Report) -> str:
+def _red(report: GateReport) -> str:
     said = next(iter(_red_reasons(report)), "no check is red by itself")
     out = reverted(report)
     return f"red: {said}" + (f"; reverted (protected): {_listed(out)}" if out else "")
 
 
-def _red_reasons(report: Report) -> Iterator[str]:
+def _red_reasons(report: GateReport) -> Iterator[str]:
     for check in _ordered(report):
         yield _red_check(check)
     for finding in (*report.findings, *report.weakening):
@@ -86,7 +86,7 @@ def _red_reasons(report: Report) -> Iterator[str]:
             yield line_of(finding)
 
 
-def _ordered(report: Report) -> list[CheckResult]:
+def _ordered(report: GateReport) -> list[CheckResult]:
     """The checks that are red, those first that are so because of the change."""
     return sorted(red_checks(report), key=lambda check: check.outcome == "red_on_base")
 
@@ -118,14 +118,14 @@ def _failures(check: CheckResult) -> Iterator[str]:
         yield f"{test} fails" + (f": {why}" if why else "")
 
 
-def _needs_person(report: Report) -> str:
+def _needs_person(report: GateReport) -> str:
     if report.doubts:
         more = f" (and {len(report.doubts) - 1} more)" if len(report.doubts) > 1 else ""
         return f"needs you: {doubt_line(report.doubts[0])}{more}"
     return f"needs your approval for {_listed(report.wanted)} (protected)"
 
 
-def _not_run(report: Report) -> str:
+def _not_run(report: GateReport) -> str:
     check = next((check for check in report.checks if check.outcome == "environment"), None)
     if check is None:
         return "not run: the environment failed"
@@ -143,7 +143,7 @@ def _listed(paths: tuple[str, ...]) -> str:
     return ", ".join(paths[:NAMED]) + more
 
 
-def advice(report: Report) -> Iterator[str]:
+def advice(report: GateReport) -> Iterator[str]:
     """What a person who ran the gate can do now, a line each."""
     allow = " ".join(f"--allow {path}" for path in (report.wanted or reverted(report))[:NAMED])
     if report.verdict == "needs_person" and allow:

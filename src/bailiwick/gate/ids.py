@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from bailiwick.gate.model import Finding
-from bailiwick.gate.outcomes import RED, Item, Session
+from bailiwick.gate.outcomes import RED, PytestItem, PytestSession
 from bailiwick.gate.plugin.internals import SETTING
 
 NAMED = 20
@@ -18,7 +18,7 @@ _OUTSIDE = ("/", "<")
 _TEST_DATA = "test data "
 
 
-def missing_ids(base: Session, here: Session) -> frozenset[str]:
+def missing_ids(base: PytestSession, here: PytestSession) -> frozenset[str]:
     """Tests of the base that have no outcome here although their files could be collected."""
     if any(fault.code in BROKEN for fault in here.faults):
         return frozenset()
@@ -32,7 +32,7 @@ def missing_ids(base: Session, here: Session) -> frozenset[str]:
 
 
 def compare(
-    base: Session, here: Session, *, allowed: Collection[str] = (), unstable: Collection[str] = ()
+    base: PytestSession, here: PytestSession, *, allowed: Collection[str] = (), unstable: Collection[str] = ()
 ) -> list[Finding]:
     """What is wrong with the tests of the base here. `unstable` are ids that change from run to run on the base.
 
@@ -64,7 +64,7 @@ def compare(
     return found
 
 
-def _moved_example(test: str, base: Session, here: Session) -> str:
+def _moved_example(test: str, base: PytestSession, here: PytestSession) -> str:
     """The new and passed examples of the same function in another module; those of a module carry its name."""
     path, _, name = test.partition("::")
     module = path.removesuffix(".py").replace("/", ".")
@@ -86,7 +86,7 @@ def _ends(module: str) -> list[str]:
     return [".".join(parts[place:]) for place in range(len(parts))]
 
 
-def tampering(base: Session, here: Session, *, allowed: Collection[str] = ()) -> list[Finding]:
+def tampering(base: PytestSession, here: PytestSession, *, allowed: Collection[str] = ()) -> list[Finding]:
     """Parts of pytest that were exchanged during the run, and hooks that joined it, which the base has not."""
     found = [_exchanged(name) for name in sorted(here.changed - base.changed)]
     plugins = {place.rpartition(":")[0] for place in base.hooks}
@@ -113,7 +113,7 @@ def _exchanged(name: str) -> Finding:
     return Finding("runner-patched", f"the code under test replaces {name} while the tests run")
 
 
-def run_faults(base: Session, here: Session) -> list[Finding]:
+def run_faults(base: PytestSession, here: PytestSession) -> list[Finding]:
     """What doesn't fit together in the run here; where the base has the same fault it is not about the change."""
     there = {fault.code for fault in base.faults}
     found = [Finding(fault.code, fault.what, blocks=fault.code not in there) for fault in here.faults]
@@ -142,12 +142,12 @@ def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return (*kept, *more)
 
 
-def paths_of(items: Iterable[Item]) -> dict[str, str]:
+def paths_of(items: Iterable[PytestItem]) -> dict[str, str]:
     """The file of each test."""
     return {item.id: item.path for item in items}
 
 
-def proven_by(new: Mapping[str, str], there: Session) -> frozenset[str]:
+def proven_by(new: Mapping[str, str], there: PytestSession) -> frozenset[str]:
     """Those of the new tests (id and file) that fail on the base, or whose file can't even be collected there."""
     lost = set(there.uncollected)
     return frozenset(

@@ -53,7 +53,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class AssertionSite:
     """The place of an assertion or comparison."""
 
     path: str
@@ -69,7 +69,7 @@ class Instrumented:
     """
 
     source: bytes
-    sites: dict[int, Site]
+    sites: dict[int, AssertionSite]
     sure: dict[Target, frozenset[int]]
     held: dict[Target, frozenset[int]] = field(default_factory=dict)
     looped: dict[Target, frozenset[int]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrume
             editor.function(function)
         changed = editor.apply()
         if _parses(changed):
-            sites = {number: Site(path, line) for number, line in editor.lines.items()}
+            sites = {number: AssertionSite(path, line) for number, line in editor.lines.items()}
             again = changed.decode("utf-8").encode(encoding)
             return Instrumented(again, sites, editor.sure, editor.held, editor.looped)
     return None

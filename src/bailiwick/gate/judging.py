@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from bailiwick.gate.evidence import Pair
-from bailiwick.gate.instrument import Site
+from bailiwick.gate.instrument import AssertionSite
 from bailiwick.gate.model import Finding
-from bailiwick.gate.outcomes import RED, Session
+from bailiwick.gate.outcomes import RED, PytestSession
 from bailiwick.gate.testfiles import belongs_to_tests
 
 _EVENTS = {
@@ -31,7 +31,9 @@ _TEST_TOOLS = ("pytest", "_pytest", "pluggy", "unittest", "builtins", "doctest",
 MOST_NAMED = 5
 
 
-def actions(base: Session, here: Session, product: Collection[str], files: Collection[str] = ()) -> list[Finding]:
+def actions(
+    base: PytestSession, here: PytestSession, product: Collection[str], files: Collection[str] = ()
+) -> list[Finding]:
     """What changed files did that can tell or change how they are tested, and that the base does not do.
 
     `files` are those of the tree.
@@ -60,12 +62,12 @@ def actions(base: Session, here: Session, product: Collection[str], files: Colle
     return found
 
 
-def broken_syntax(here: Session) -> list[Finding]:
+def broken_syntax(here: PytestSession) -> list[Finding]:
     """Changed files that are no Python, whether or not a test imports them."""
     return [Finding("syntax", f"it can't be compiled: {what}", path, line) for path, line, what in here.evidence.syntax]
 
 
-def foreign_copies(here: Session) -> list[Finding]:
+def foreign_copies(here: PytestSession) -> list[Finding]:
     """Changed modules that were imported from an installed copy: then nothing was found out about the change."""
     return [
         Finding("installed-copy", f"the tests imported {file} in place of {path}: your change was not tested", path)
@@ -73,7 +75,7 @@ def foreign_copies(here: Session) -> list[Finding]:
     ]
 
 
-def replaced_tests(base: Session, here: Session, allowed: Collection[str]) -> list[Finding]:
+def replaced_tests(base: PytestSession, here: PytestSession, allowed: Collection[str]) -> list[Finding]:
     """Tests of the base that run other code than on the base."""
     was = {item.id: item.code_path for item in base.items}
     return [
@@ -87,8 +89,8 @@ def replaced_tests(base: Session, here: Session, allowed: Collection[str]) -> li
 class WatchedRun:
     """A run in which comparisons were asked again and every test had to fail at its end."""
 
-    session: Session
-    sites: Mapping[int, Site]
+    session: PytestSession
+    sites: Mapping[int, AssertionSite]
     sure: Mapping[str, frozenset[int]]
     held: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: places of assertions in loops and conditions, which need not be reached."""
@@ -99,18 +101,18 @@ class WatchedRun:
         """Whether a test ran to its end."""
         return test in self.session.returned
 
-    def lies(self, tests: Collection[str]) -> dict[str, list[tuple[Site, str]]]:
+    def lies(self, tests: Collection[str]) -> dict[str, list[tuple[AssertionSite, str]]]:
         """By test: comparisons that hold for near values too."""
-        found: dict[str, list[tuple[Site, str]]] = {}
+        found: dict[str, list[tuple[AssertionSite, str]]] = {}
         for test, lies in self.session.evidence.lies.items():
             if test in tests:
-                found[test] = [(self.sites.get(lie.site, Site("", 0)), lie.what) for lie in lies]
+                found[test] = [(self.sites.get(lie.site, AssertionSite("", 0)), lie.what) for lie in lies]
         return found
 
-    def loose(self, tests: Collection[str]) -> dict[str, list[tuple[Site, str]]]:
+    def loose(self, tests: Collection[str]) -> dict[str, list[tuple[AssertionSite, str]]]:
         """By test: comparisons by which the change allows a difference that the test does not mention."""
         return {
-            test: [(self.sites.get(lie.site, Site("", 0)), lie.what) for lie in found]
+            test: [(self.sites.get(lie.site, AssertionSite("", 0)), lie.what) for lie in found]
             for test, found in self.session.evidence.loose.items()
             if test in tests
         }
@@ -120,12 +122,12 @@ class WatchedRun:
         found = self.session.evidence.pairs
         return [(test, pair) for test in sorted(tests) for pair in found.get(test, ())]
 
-    def told(self, tests: Collection[str]) -> set[tuple[str, Site, str]]:
+    def told(self, tests: Collection[str]) -> set[tuple[str, AssertionSite, str]]:
         """Each lie and each difference that is allowed, in a form that two runs have in common."""
         both = (self.lies(tests), self.loose(tests))
         return {(test, site, what) for found in both for test, items in found.items() for site, what in items}
 
-    def passed_over(self, tests: Collection[str]) -> dict[str, set[Site]]:
+    def passed_over(self, tests: Collection[str]) -> dict[str, set[AssertionSite]]:
         """By test that ran to its end: assertions in loops and conditions that it did not reach."""
         found = {}
         for test in tests:
@@ -135,18 +137,18 @@ class WatchedRun:
                 found[test] = {self.sites[number] for number in left}
         return found
 
-    def never_entered(self, tests: Collection[str]) -> dict[str, Site]:
+    def never_entered(self, tests: Collection[str]) -> dict[str, AssertionSite]:
         """By test that ran to its end: an assertion in a loop that none of the tests entered."""
         ended = [test for test in sorted(tests) if self.would_pass(test)]
         reached = {number for test in ended for number in self.session.evidence.reached.get(test, ())}
         left = {test: self.looped.get(test, frozenset()) - reached for test in ended}
         return {test: self.sites[min(numbers)] for test, numbers in left.items() if numbers}
 
-    def reached(self, test: str) -> set[Site]:
+    def reached(self, test: str) -> set[AssertionSite]:
         """The places that a test reached."""
         return {self.sites[number] for number in self.session.evidence.reached.get(test, ()) if number in self.sites}
 
-    def unreached(self, tests: Collection[str]) -> dict[str, list[Site]]:
+    def unreached(self, tests: Collection[str]) -> dict[str, list[AssertionSite]]:
         """By test that ran to its end: assertions that it did not reach though it had to."""
         found = {}
         for test in tests:
@@ -158,7 +160,7 @@ class WatchedRun:
                 found[test] = [self.sites[number] for number in missing]
         return found
 
-    def swallowed(self, tests: Collection[str]) -> dict[str, list[Site]]:
+    def swallowed(self, tests: Collection[str]) -> dict[str, list[AssertionSite]]:
         """By test that ran to its end: asserts in it that did not hold, whose failure somebody caught."""
         failed = self.session.evidence.failed
         return {
@@ -184,7 +186,7 @@ def watched_findings(
     run: WatchedRun,
     tests: Collection[str],
     excused: Collection[str] = (),
-    known: Collection[tuple[str, Site, str]] = (),
+    known: Collection[tuple[str, AssertionSite, str]] = (),
 ) -> list[Finding]:
     """What is wrong with tests that passed, as the watched run shows.
 
@@ -234,7 +236,7 @@ def weakened_findings(here: WatchedRun, there: WatchedRun, tests: Collection[str
     found = []
     for number, (test, pair) in enumerate(here.pairs(tests)):
         if number in there.session.evidence.apart:
-            site = here.sites.get(pair.site, Site("", 0))
+            site = here.sites.get(pair.site, AssertionSite("", 0))
             told = f"{test}: the comparison on line {site.line}: {pair.what}, and are not on the base"
             found.append(Finding("comparison-weakened", told, site.path, site.line, blocks=False, parks=True))
     for test, sites in sorted(here.passed_over(tests).items()):

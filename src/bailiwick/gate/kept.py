@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from bailiwick.config.paths import make_private
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import FOLDER, read_document, write_document
 from bailiwick.ids import Json, canonical, digest
 
@@ -28,12 +28,12 @@ def _make() -> str:
     return digest(b"".join(file.relative_to(own).as_posix().encode() + b"\0" + file.read_bytes() for file in files))
 
 
-def read_base_report(cache: Path, key: str) -> Report | None:
+def read_base_report(cache: Path, key: str) -> GateReport | None:
     """The kept report of a base."""
     return read_document(cache / FOLDER / f"{key}.report.json")
 
 
-def keep_base_report(cache: Path, key: str, report: Report) -> None:
+def keep_base_report(cache: Path, key: str, report: GateReport) -> None:
     """Keep the report of a base; a cache that can't be written is no reason to fail."""
     with suppress(OSError):
         write_document(_folder(cache) / f"{key}.report.json", report)

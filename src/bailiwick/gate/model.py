@@ -101,7 +101,7 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RevertedChange:
     """A change to a protected path: taken out of the proposed tree, or allowed by a person. `patch` is the hunk."""
 
     path: str
@@ -118,7 +118,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class GateReport:
     """The gate report. `tree` is what was tested and what may be proposed; `asked` the tree as the agent left it."""
 
     verdict: Verdict
@@ -129,7 +129,7 @@ class Report:
     environment: str
     fence: str
     checks: tuple[CheckResult, ...] = ()
-    taken: tuple[Taken, ...] = ()
+    taken: tuple[RevertedChange, ...] = ()
     weakening: tuple[Finding, ...] = ()
     proof: tuple[str, ...] = ()
     """Ids of new tests that fail on the base and pass here."""
@@ -179,12 +179,12 @@ class Report:
         return tuple(check for check in self.checks if check.outcome == "failed")
 
 
-def read_report(data: dict[str, Json]) -> Report:
+def read_report(data: dict[str, Json]) -> GateReport:
     """A report from its document."""
-    return Report(
+    return GateReport(
         verdict=data["verdict"], tree=data["tree"], base=data["base"], asked=data["asked"], policy=data["policy"],
         environment=data["environment"], fence=data["fence"],
-        checks=tuple(_read_check(item) for item in data["checks"]), taken=tuple(Taken(**t) for t in data["taken"]),
+        checks=tuple(_read_check(item) for item in data["checks"]), taken=tuple(RevertedChange(**t) for t in data["taken"]),
         weakening=_findings(data["weakening"]), proof=tuple(data["proof"]), healed=tuple(data.get("healed", ())),
         unproven=data["unproven"], exercised=tuple(data.get("exercised", ())), unexercised=data.get("unexercised", ""),
         doubts=tuple(Doubt(**item) for item in data.get("doubts", ())),

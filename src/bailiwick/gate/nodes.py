@@ -17,11 +17,11 @@ from bailiwick.fence.environments import EnvironmentFailed
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.vault import GitStore
 from bailiwick.gate.headline import details, headline, told
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.port import Judge
 from bailiwick.gate.report import failing_text, signature
-from bailiwick.gate.service import Ask, GateInterrupted, How, run_gate, try_prepare, workshop
+from bailiwick.gate.service import GateInterrupted, GateOptions, GateRequest, run_gate, try_prepare, workshop
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.authors import authors_of
@@ -81,7 +81,7 @@ class GateKind:
         io.show(f"gate: {headline(report)}")
         return Done(declared(request.node, made), {"stdout": text})
 
-    async def _run(self, asked: dict[str, Json], run: str, io: Io) -> Report:
+    async def _run(self, asked: dict[str, Json], run: str, io: Io) -> GateReport:
         fence = await self.fence()
         vault = await GitStore.open(self.config.paths.state, Path(asked["repository"]), cancel=io.cancel)
         base = await vault.resolve(asked["base"])
@@ -92,12 +92,12 @@ class GateKind:
         tree = Path(asked["tree"])
         if not tree.is_dir():
             raise NotReady(f"there is no directory {tree}", hint="start the work anew", code="BW452")
-        how: How = {"cancel": io.cancel, "show": io.show, "clock": self.clock}
+        how: GateOptions = {"cancel": io.cancel, "show": io.show, "clock": self.clock}
         prepared = await try_prepare(spec, base, workshop(vault, fence, places, **how))
         how["prepared"] = prepared
         names = () if isinstance(prepared, EnvironmentFailed) else prepared.names
         taken = await vault.survey(tree, exclude=names)
-        ask = Ask(
+        ask = GateRequest(
             base=base,
             tree=taken.tree,
             allow=tuple(asked["allow"]),
@@ -135,7 +135,7 @@ def make_kind(shared: Shared) -> GateKind:
     return GateKind(shared.config, shared.clock, shared.fence, shared.judge, authors)
 
 
-def document_of(report: Report) -> dict[str, Json]:
+def document_of(report: GateReport) -> dict[str, Json]:
     """What a node gives: the verdict, the report with its digest, and what the next step needs of it."""
     listed = [*report.findings, *report.weakening, *(f for check in report.checks for f in check.findings)]
     return {
@@ -146,11 +146,11 @@ def document_of(report: Report) -> dict[str, Json]:
     }  # fmt: skip
 
 
-def _doubted(report: Report) -> list[Json]:
+def _doubted(report: GateReport) -> list[Json]:
     """What a person has to look at: the path that they would approve, and a name that stays when lines move."""
     return [{"path": doubt.path, "name": f"{doubt.path}: {doubt.what}"} for doubt in report.doubts]
 
 
-def told_of(report: Report) -> dict[str, Json]:
+def told_of(report: GateReport) -> dict[str, Json]:
     """What people are told of a gate that was run: whether it is green, one sentence, and lines that back it up."""
     return {"told": told(report), "good": report.verdict == "green", "lines": list(details(report))}

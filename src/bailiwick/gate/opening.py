@@ -16,7 +16,7 @@ from bailiwick.fence.toolchains import resolve_program
 from bailiwick.fence.vault import GitStore
 from bailiwick.gate.service import GatePlaces
 from bailiwick.gate.spec import GateSpec
-from bailiwick.gate.whereabouts import Whereabouts, find_spec
+from bailiwick.gate.whereabouts import SpecLookup, find_spec
 from bailiwick.secrets.service import known_secrets
 
 AUTHOR = "bailiwick <bailiwick@localhost>"
@@ -45,9 +45,9 @@ async def gate_for(config: Config, vault: GitStore, base: str, fence: Sandboxes)
     return await find_spec(vault, base, whereabouts(config, vault, fence))
 
 
-def whereabouts(config: Config, vault: GitStore, fence: Sandboxes) -> Whereabouts:
+def whereabouts(config: Config, vault: GitStore, fence: Sandboxes) -> SpecLookup:
     """Where a gate may be said for this repository, and which tools the sandbox has."""
-    return Whereabouts(
+    return SpecLookup(
         paths=config.paths,
         repository=vault.repository,
         protected=tuple(config.get("protected") or ()),

@@ -33,7 +33,7 @@ _Rank: dict[TestOutcome, int] = {"passed": 0, "xpassed": 1, "skipped": 2, "xfail
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class PytestItem:
     """A test: its id, its file, and where its function is written. Paths are relative to the tree."""
 
     id: str
@@ -52,11 +52,11 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class PytestSession:
     """One run of pytest as far as it is known from all that was told. Empty where nothing was."""
 
     outcomes: Mapping[str, TestOutcome] = field(default_factory=dict)
-    items: tuple[Item, ...] = ()
+    items: tuple[PytestItem, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     """What pytest says about each failure, by id or by the file that can't be collected."""
     uncollected: tuple[str, ...] = ()
@@ -108,11 +108,11 @@ class Session:
         }  # fmt: skip
 
 
-def read_session(data: dict[str, Json]) -> Session:
+def read_session(data: dict[str, Json]) -> PytestSession:
     """A run from its document."""
-    return Session(
+    return PytestSession(
         outcomes=data["outcomes"],
-        items=tuple(Item(*item) for item in data["items"]),
+        items=tuple(PytestItem(*item) for item in data["items"]),
         uncollected=tuple(data["uncollected"]),
         deselected=frozenset(data["deselected"]),
         witnessed=frozenset(data["witnessed"]),
@@ -184,7 +184,7 @@ class Records:
         self._rest.clear()
 
 
-def read_records(records: Records, code: int | None, *, collect_only: bool = False) -> Session:
+def read_records(records: Records, code: int | None, *, collect_only: bool = False) -> PytestSession:
     """What a run was, from its records and the exit code of its process (None: it was ended from outside)."""
     try:
         return _read(records, code, collect_only=collect_only)
@@ -192,17 +192,17 @@ def read_records(records: Records, code: int | None, *, collect_only: bool = Fal
         fault = Fault(
             "forged-record", f"somebody else wrote into the pipe of outcomes: {type(error).__name__}: {error}"
         )
-        return Session(faults=(fault,), exit=code)
+        return PytestSession(faults=(fault,), exit=code)
 
 
-def _read(records: Records, code: int | None, *, collect_only: bool) -> Session:
+def _read(records: Records, code: int | None, *, collect_only: bool) -> PytestSession:
     by_type: dict[str, list[dict[str, Json]]] = {}
     for record in records.all:
         by_type.setdefault(str(record.get("t")), []).append(record)
     reports = by_type.get("report", [])
     finish = (by_type.get("finish") or [{}])[-1]
     items = tuple(
-        Item(i["id"], i["path"], i.get("code_path", ""), i.get("line", 0), i.get("name", ""))
+        PytestItem(i["id"], i["path"], i.get("code_path", ""), i.get("line", 0), i.get("name", ""))
         for record in by_type.get("items", [])
         for i in record["items"]
     )
@@ -211,7 +211,7 @@ def _read(records: Records, code: int | None, *, collect_only: bool) -> Session:
     failed = {r["id"]: r["text"] for r in reports if r["outcome"] == "failed" and r["text"]}
     told = _Told(by_type, items, outcomes, tuple(uncollected), finish)
     found = told.faults(code, collect_only=collect_only)
-    return Session(
+    return PytestSession(
         outcomes=outcomes,
         items=items,
         texts={**failed, **uncollected},
@@ -268,7 +268,7 @@ class _Told:
     """The sources that have to agree."""
 
     by_type: Mapping[str, Sequence[dict[str, Json]]]
-    items: tuple[Item, ...]
+    items: tuple[PytestItem, ...]
     outcomes: Mapping[str, TestOutcome]
     uncollected: tuple[str, ...]
     finish: dict[str, Json]

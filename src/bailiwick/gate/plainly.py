@@ -13,7 +13,7 @@ _NEEDED_BY_TOOLS = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongr
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class PlainTestRun:
     """How a test function ended twice without its tool, here and on the base: empty where it passed."""
 
     test: str
@@ -44,7 +44,7 @@ def could_be_alone(bare: Iterable[str], passed: Collection[str]) -> list[str]:
     return [name for name, all_passed in by_function.items() if all(all_passed)]
 
 
-def alone_findings(tests: Iterable[Alone], known: Collection[str], path: str) -> list[Finding]:
+def alone_findings(tests: Iterable[PlainTestRun], known: Collection[str], path: str) -> list[Finding]:
     """Tests that pass under their tool and fail without it. `known`: they passed on the base already. `path` changed.
 
     Where the base's own run without the tool passed, the change is what makes the difference. Where the test was red

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Which = Literal["base", "proposed"]
 
 
-class Fresh(Protocol):
+class MakeCheckout(Protocol):
     """Makes checkouts."""
 
     async def __call__(self, which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
@@ -80,7 +80,7 @@ async def _no_difference() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class CheckContext:
     """What a check may use. Whoever makes it removes the directories that `fresh` made, after all checks."""
 
     fence: Sandboxes
@@ -90,7 +90,7 @@ class Bench:
     """A fresh checkout of the base on the host; only for reading, never for running."""
     changes: tuple[TreeChange, ...]
     """From the base to the proposed tree: what was taken out is not among them."""
-    fresh: Fresh
+    fresh: MakeCheckout
     read: Callable[[Which, str], Awaitable[bytes | None]]
     """The bytes of a file; None where there is none. For a symbolic link: where it points to."""
     files: Callable[[Which], Awaitable[tuple[str, ...]]]
@@ -116,7 +116,7 @@ class Bench:
     judging: Judging = field(default_factory=Judging)
 
 
-async def read_many(bench: Bench, which: Which, paths: Iterable[str]) -> dict[str, bytes]:
+async def read_many(bench: CheckContext, which: Which, paths: Iterable[str]) -> dict[str, bytes]:
     """The bytes of some files by their paths; those that are not there are left out."""
     if bench.read_many is not None:
         return await bench.read_many(which, paths)
@@ -127,5 +127,5 @@ async def read_many(bench: Bench, which: Which, paths: Iterable[str]) -> dict[st
 class Check(Protocol):
     """A kind of check. It never raises for what it finds; `OSError` and `Problem`s are the service's to report."""
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         """Check the proposed tree once."""

@@ -14,7 +14,7 @@ from bailiwick.config.paths import make_private
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotFound
 from bailiwick.gate.failure_lines import reason_of
-from bailiwick.gate.model import CheckResult, Doubt, Finding, Report, read_report
+from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, read_report
 from bailiwick.gate.run import is_blocked
 from bailiwick.ids import canonical, digest
 
@@ -28,7 +28,7 @@ _OUTPUT_OF_ONE = 8 * 1024
 _HUNK = 2_000
 
 
-def store_report(state: Path, report: Report) -> str:
+def store_report(state: Path, report: GateReport) -> str:
     """Keep a report for good; its digest. What is there already is the same."""
     folder = make_private(make_private(state) / FOLDER)
     name = report.digest
@@ -36,7 +36,7 @@ def store_report(state: Path, report: Report) -> str:
     return name
 
 
-def write_document(path: Path, report: Report) -> None:
+def write_document(path: Path, report: GateReport) -> None:
     """Write a report so that it is there whole or not at all."""
     made = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -51,7 +51,7 @@ def write_document(path: Path, report: Report) -> None:
     sync_folder(path.parent)
 
 
-def load_report(state: Path, name: str) -> Report:
+def load_report(state: Path, name: str) -> GateReport:
     """A kept report, by its digest or the beginning of it; raises `NotFound`."""
     folder = state / FOLDER
     found = sorted(folder.glob(f"{name}*.json")) if name.isalnum() else []
@@ -68,7 +68,7 @@ def _is_whole(path: Path) -> bool:
     return digest(path.read_bytes()) == path.stem
 
 
-def read_document(path: Path) -> Report | None:
+def read_document(path: Path) -> GateReport | None:
     """The report in a file; None where there is none that can be read."""
     try:
         return read_report(json.loads(path.read_bytes().decode("utf-8", "surrogatepass")))
@@ -76,7 +76,7 @@ def read_document(path: Path) -> Report | None:
         return None
 
 
-def signature(report: Report) -> str:
+def signature(report: GateReport) -> str:
     """What tells "the same failure with the same diff" from progress: the tree as asked for, and what is red in it."""
     red = sorted([c.name, c.outcome, c.code, sorted(c.failing), sorted(_words(c))] for c in red_checks(report))
     return digest(canonical({"base": report.base, "asked": report.asked, "red": red}))[:40]
@@ -86,17 +86,17 @@ def _words(check: CheckResult) -> set[str]:
     return {f"{f.code} {f.path} {f.what}" for f in check.findings if f.blocks}
 
 
-def without_tool(report: Report) -> tuple[CheckResult, ...]:
+def without_tool(report: GateReport) -> tuple[CheckResult, ...]:
     """The checks that could not be run since their program is not here; each has a hint how to install it."""
     return tuple(c for c in report.checks if any(finding.code == MISSING_TOOL for finding in c.findings))
 
 
-def red_checks(report: Report) -> tuple[CheckResult, ...]:
+def red_checks(report: GateReport) -> tuple[CheckResult, ...]:
     """The checks because of which a report is not green."""
     return tuple(c for c in report.checks if c.outcome in ("failed", "red_on_base") or is_blocked(c))
 
 
-def failing_text(report: Report) -> str:
+def failing_text(report: GateReport) -> str:
     """What an agent is told about a gate that is not green, bounded.
 
     Where only the environment failed it is what a person has to know.
@@ -117,7 +117,7 @@ def failing_text(report: Report) -> str:
     return _cut("\n".join(parts))
 
 
-def _doubted(report: Report) -> Iterator[str]:
+def _doubted(report: GateReport) -> Iterator[str]:
     """What a person would have to approve, so that it can be taken back or explained before they are asked."""
     if not report.doubts:
         return

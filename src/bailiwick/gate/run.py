@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.globs import first_match
-from bailiwick.gate.model import CheckResult, Finding, Outcome, Taken, Verdict
+from bailiwick.gate.model import CheckResult, Finding, Outcome, RevertedChange, Verdict
 from bailiwick.gate.testfiles import belongs_to_tests, is_test_file
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _TOOL_FOLDERS = ("scripts/", "script/", "tools/", "ci/", ".ci/", "bin/", "dev/",
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CommandResult:
     """One run of a command: how it ended and what it printed, as lines that are safe to show."""
 
     code: int | None
@@ -51,7 +51,7 @@ class Trial:
         return self.timed_out or bool(self.disk) or self.code is None or self.code in (NOT_FOUND, *KILLED) or full
 
 
-def judge(here: Trial, there: Trial | None) -> tuple[Outcome, str]:
+def judge(here: CommandResult, there: CommandResult | None) -> tuple[Outcome, str]:
     """How a command ended on the proposed tree (`here`), given how it ended on the base; with a word on why."""
     if here.good:
         return "passed", ""
@@ -69,7 +69,7 @@ def judge(here: Trial, there: Trial | None) -> tuple[Outcome, str]:
     return "failed", "the check fails on the base too, but not in the same way"
 
 
-def new_lines(here: Trial, there: Trial) -> set[str]:
+def new_lines(here: CommandResult, there: CommandResult) -> set[str]:
     """What only one of two runs printed; numbers don't count: lines move, and times differ."""
     return {_NUMBERS.sub("#", line) for line in here.lines} - {_NUMBERS.sub("#", line) for line in there.lines}
 
@@ -112,7 +112,7 @@ def file_of(test: str) -> str:
     return test.partition("::")[0]
 
 
-def about_wanted_tests(checks: Iterable[CheckResult], out: Sequence[Taken]) -> bool:
+def about_wanted_tests(checks: Iterable[CheckResult], out: Sequence[RevertedChange]) -> bool:
     """Whether a red gate fails only in tests that the agent wanted to change and could not.
 
     Where a check knows its failing tests, each has to be in a file whose change was taken out. Where it has only an
@@ -133,12 +133,12 @@ def about_wanted_tests(checks: Iterable[CheckResult], out: Sequence[Taken]) -> b
     return True
 
 
-def is_expectation(part: Taken) -> bool:
+def is_expectation(part: RevertedChange) -> bool:
     """Whether a reverted change is one of data that tests compare with, which may be about tests of any file."""
     return not part.path.endswith(".py") and (part.rule == EXPECTATION or belongs_to_tests(part.path))
 
 
-def wanted_paths(checks: Iterable[CheckResult], out: Sequence[Taken]) -> tuple[str, ...]:
+def wanted_paths(checks: Iterable[CheckResult], out: Sequence[RevertedChange]) -> tuple[str, ...]:
     """The reverted paths that red checks are about: files of failing tests with the data they compare with.
 
     All of them where a check knows no tests.
@@ -150,7 +150,7 @@ def wanted_paths(checks: Iterable[CheckResult], out: Sequence[Taken]) -> tuple[s
     return tuple(part.path for part in out if part.path in files or is_expectation(part))
 
 
-def requested(out: Sequence[Taken], wanted: Sequence[str]) -> tuple[str, ...]:
+def requested(out: Sequence[RevertedChange], wanted: Sequence[str]) -> tuple[str, ...]:
     """Those of the taken-out paths that the agent says it needs."""
     return tuple(part.path for part in out if first_match(wanted, part.path))
 
@@ -201,7 +201,7 @@ def proof_of(checks: Iterable[CheckResult], *, changed: bool) -> Proof:
     return Proof((), (), said or "no test shows this fix", exercised, "" if exercised else unexercised)
 
 
-def taken_findings(findings: Iterable[Finding], taken: Sequence[Taken]) -> tuple[Finding, ...]:
+def taken_findings(findings: Iterable[Finding], taken: Sequence[RevertedChange]) -> tuple[Finding, ...]:
     """Findings about the asked tree; what was taken out, or allowed by a person, blocks nothing."""
     words = {part.path: "allowed" if part.allowed else "reverted" for part in taken}
     return tuple(

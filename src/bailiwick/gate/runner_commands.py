@@ -57,7 +57,7 @@ _JS_FILE = re.compile(r"[^-].*\.[cm]?[jt]sx?")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommandStep:
     """A part of a command. Words are as a shell takes them: what has to be quoted is. `runner` is empty for any other.
 
     `flags` are Node's own, `args` the runner's.
@@ -90,39 +90,39 @@ def read_package(data: bytes) -> dict[str, Json]:
     return found if isinstance(found, dict) else {}
 
 
-def read_steps(run: Sequence[str], scripts: Mapping[str, str]) -> tuple[Step, ...]:
+def read_steps(run: Sequence[str], scripts: Mapping[str, str]) -> tuple[CommandStep, ...]:
     """The parts of a command in their order."""
     return tuple(_expand([shlex.quote(word) for word in run], {}, scripts, DEPTH))
 
 
-def runner_of(steps: Iterable[Step]) -> str:
+def runner_of(steps: Iterable[CommandStep]) -> str:
     """The kind of check whose runner a command starts; empty where it starts none, or several kinds."""
     found = {step.runner for step in steps if step.runner}
     return found.pop() if len(found) == 1 else ""
 
 
-def _expand(words: Sequence[str], env: Mapping[str, str], scripts: Mapping[str, str], depth: int) -> list[Step]:
+def _expand(words: Sequence[str], env: Mapping[str, str], scripts: Mapping[str, str], depth: int) -> list[CommandStep]:
     words, env = _assignments(list(words), dict(env))
     words = _unwrapped(words)
     words, env = _assignments(words, env)
     if not words or depth <= 0:
-        return [Step(tuple(words), env)]
+        return [CommandStep(tuple(words), env)]
     called = _script_called(words, scripts)
     if called is not None:
         name, extra = called
         return _script(name, extra, env, scripts, depth)
-    return [_runner_step(words, env) or Step(tuple(words), env)]
+    return [_runner_step(words, env) or CommandStep(tuple(words), env)]
 
 
 def _script(
     name: str, extra: Sequence[str], env: Mapping[str, str], scripts: Mapping[str, str], depth: int
-) -> list[Step]:
-    found: list[Step] = []
+) -> list[CommandStep]:
+    found: list[CommandStep] = []
     for part in (f"pre{name}", name, f"post{name}"):
         segments = _segments(scripts.get(part, ""))
         for index, segment in enumerate(segments):
             if segment is None:
-                found.append(Step((scripts[part],), env))
+                found.append(CommandStep((scripts[part],), env))
                 continue
             more = extra if part == name and index == len(segments) - 1 else ()
             found += _expand([*segment, *more], env, scripts, depth - 1)
@@ -195,9 +195,9 @@ def _script_called(words: Sequence[str], scripts: Mapping[str, str]) -> tuple[st
     return name, [word for index, word in enumerate(extra) if word != "--" or "--" in extra[:index]]
 
 
-def _runner_step(words: Sequence[str], env: Mapping[str, str]) -> Step | None:
+def _runner_step(words: Sequence[str], env: Mapping[str, str]) -> CommandStep | None:
     program, rest = _plain(words[0]).rpartition("/")[2], list(words[1:])
-    step = Step(tuple(words), env)
+    step = CommandStep(tuple(words), env)
     if program in ("vitest", "jest", "mocha", "_mocha"):
         return replace(step, runner=program.lstrip("_"), args=tuple(rest))
     if program != "node":
@@ -244,7 +244,7 @@ def kept_args(kind: str, args: Sequence[str]) -> list[str]:
     return kept
 
 
-def node_line(step: Step, entry: str, folder: str, only: Sequence[str] = (), *, own_runner: bool = False) -> str:
+def node_line(step: CommandStep, entry: str, folder: str, only: Sequence[str] = (), *, own_runner: bool = False) -> str:
     """The line of a shell that runs a step's runner with our reporter from `folder`; `only` are files of tests.
 
     `own_runner`: the project chose another runner of single files than jest's usual one, which stays.

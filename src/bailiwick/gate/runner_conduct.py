@@ -14,7 +14,7 @@ from bailiwick.gate.reading import read_all
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
 
 _Rules = tuple[tuple[str, re.Pattern[str], bool], ...]
 
@@ -87,7 +87,7 @@ _BY_SUFFIX: tuple[tuple[re.Pattern[str], _Rules], ...] = (
 )
 
 
-async def conduct(bench: Bench) -> list[Finding]:
+async def conduct(bench: CheckContext) -> list[Finding]:
     """What changed product files newly do; where a person allowed a change it is that person's decision."""
     paths = [
         change.path

@@ -18,7 +18,7 @@ _LINE = re.compile(
 )
 
 
-class Lines:
+class RecordLines:
     """Takes the bytes of a pipe as they come, line by line; the first line that can't be ours is the end of it."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Lines:
         self._rest.clear()
 
 
-class SealedLines(Lines):
+class SealedLines(RecordLines):
     """Records of a runner's process and of its children, each sealed by the key of its writer and numbered."""
 
     def __init__(self, key: bytes) -> None:
@@ -98,7 +98,7 @@ class SealedLines(Lines):
         self.all.append({**record, "who": who})
 
 
-class TokenLines(Lines):
+class TokenLines(RecordLines):
     """Lines of a script of ours, each beginning with the token of this run, then a word, then the rest."""
 
     def __init__(self, token: str) -> None:

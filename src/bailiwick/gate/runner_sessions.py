@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bailiwick.gate.outcomes import Fault, Item, Session, TestOutcome
+from bailiwick.gate.outcomes import Fault, PytestItem, PytestSession, TestOutcome
 from bailiwick.ids import Json
 
 _NODE_OUTCOMES: dict[str, TestOutcome] = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
@@ -33,7 +33,7 @@ class _Tests:
     """Tests as they are told, each with an id of its own."""
 
     outcomes: dict[str, TestOutcome] = field(default_factory=dict)
-    items: list[Item] = field(default_factory=list)
+    items: list[PytestItem] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     seen: Counter[str] = field(default_factory=Counter)
 
@@ -43,29 +43,29 @@ class _Tests:
         self.seen[plain] += 1
         test = plain if self.seen[plain] == 1 else f"{plain}#{self.seen[plain]}"
         self.outcomes[test] = outcome
-        self.items.append(Item(test, path))
+        self.items.append(PytestItem(test, path))
         if text:
             self.texts[test] = text
 
-    def session(self, **also: Json) -> Session:
+    def session(self, **also: Json) -> PytestSession:
         """The run."""
-        return Session(outcomes=self.outcomes, items=tuple(self.items), **{"texts": self.texts, **also})
+        return PytestSession(outcomes=self.outcomes, items=tuple(self.items), **{"texts": self.texts, **also})
 
 
 def read_node(
     records: Sequence[Mapping[str, Json]], fault: Fault | None, code: int | None, *, own_process: bool
-) -> Session:
+) -> PytestSession:
     """A run of a JavaScript runner. `own_process`: each file of tests has a process that ends by itself."""
     try:
         return _read_node(records, fault, code, own_process=own_process)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"somebody else wrote into the pipe of outcomes: {type(error).__name__}: {error}"
-        return Session(faults=(Fault("forged-record", what),), exit=code)
+        return PytestSession(faults=(Fault("forged-record", what),), exit=code)
 
 
 def _read_node(
     records: Sequence[Mapping[str, Json]], fault: Fault | None, code: int | None, *, own_process: bool
-) -> Session:
+) -> PytestSession:
     tests = _Tests()
     unloaded: dict[str, str] = {}
     for record in records:
@@ -190,7 +190,7 @@ class _Package:
             yield Fault("cut-short", f"{name}: {len(silent)} tests began and did not end")
 
 
-def read_go(stdout: bytes, code: int | None, tree: GoTree) -> Session:
+def read_go(stdout: bytes, code: int | None, tree: GoTree) -> PytestSession:
     """A run of `go test -json`."""
     packages: dict[str, _Package] = {}
     for event in _go_events(stdout):
@@ -238,7 +238,7 @@ def _worst(found: dict[str, TestOutcome], test: str, outcome: TestOutcome) -> No
 
 def read_cargo(
     records: Sequence[Mapping[str, Json]], fault: Fault | None, output: tuple[str, str], code: int | None
-) -> Session:
+) -> PytestSession:
     """A run of `cargo test`: what each test program listed and logged, and the tests of documentation.
 
     `output` is what cargo printed, standard output first.
@@ -326,12 +326,12 @@ def _programs(records: Iterable[Mapping[str, Json]]) -> list[_Program]:
     return found
 
 
-def merged(sessions: Sequence[Session]) -> Session:
+def merged(sessions: Sequence[PytestSession]) -> PytestSession:
     """Several runs of one command as one."""
     if len(sessions) == 1:
         return sessions[0]
     codes = [session.exit for session in sessions]
-    return Session(
+    return PytestSession(
         outcomes={test: outcome for s in sessions for test, outcome in s.outcomes.items()},
         items=tuple(item for s in sessions for item in s.items),
         texts={key: text for s in sessions for key, text in s.texts.items()},

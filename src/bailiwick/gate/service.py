@@ -39,10 +39,10 @@ from bailiwick.gate.doubts import (
     weigh_values,
     without_measurements,
 )
-from bailiwick.gate.model import CheckResult, Finding, Report, Verdict
+from bailiwick.gate.model import CheckResult, Finding, GateReport, Verdict
 from bailiwick.gate.optional import excuse
-from bailiwick.gate.outcomes import Session
-from bailiwick.gate.port import Bench, Judge, Judging
+from bailiwick.gate.outcomes import PytestSession
+from bailiwick.gate.port import CheckContext, Judge, Judging
 from bailiwick.gate.reading import read_all
 from bailiwick.gate.report import line_of, store_report, without_tool
 from bailiwick.gate.run import (
@@ -55,9 +55,9 @@ from bailiwick.gate.run import (
     verdict_of,
     wanted_paths,
 )
-from bailiwick.gate.services import UNPROTECTED, Means, open_services
+from bailiwick.gate.services import UNPROTECTED, ServiceContainers, open_services
 from bailiwick.gate.spec import CheckSpec, GateSpec
-from bailiwick.gate.tree import Policy, Sifted, sift
+from bailiwick.gate.tree import ProposedTree, TreePolicy, sift
 from bailiwick.ids import canonical, digest
 
 INTERRUPTED = 130
@@ -65,7 +65,7 @@ PYTEST = "pytest"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class GateRequest:
     """A tree to be checked against a base commit. `allow`: patterns of protected paths that a person lets through.
 
     `known_red`: tests (or checks) that may stay red. `wanted` and `reason`: what the agent says it has to change.
@@ -105,7 +105,7 @@ class GatePlaces:
     """Who asks the models of checks that are an opinion; None where nobody can."""
 
 
-class How(TypedDict):
+class GateOptions(TypedDict):
     """How a gate is run: what ends it, where its progress is shown, which clock it goes by.
 
     `prepared` is the environment for the base where somebody has prepared it already, or why that failed.
@@ -125,8 +125,8 @@ class GateInterrupted(BailiwickError):
 
 
 async def run_gate(
-    ask: Ask, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[How]
-) -> Report:
+    ask: GateRequest, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]
+) -> GateReport:
     """Check a tree; the report is stored and audited before it is given. Raises `GateInterrupted` when cancelled.
 
     Never raises for what a check finds, nor for a failing environment: that is a verdict of its own.
@@ -135,7 +135,7 @@ async def run_gate(
     shop = workshop(vault, fence, places, **how)
     prepared = how.get("prepared") or await try_prepare(spec, ask.base, shop)
     services = () if isinstance(prepared, EnvironmentFailed) else spec.services
-    means = Means(how["cancel"], how["show"], places.engine)
+    means = ServiceContainers(how["cancel"], how["show"], places.engine)
     async with open_services(services, fence, means) as (reaching, failed):
         work = await _open(ask, spec, replace(shop, fence=reaching), places, (prepared, failed))
         try:
@@ -153,8 +153,8 @@ async def run_gate(
 
 
 async def base_report(
-    base: str, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[How]
-) -> Report:
+    base: str, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]
+) -> GateReport:
     """The gate of the base itself, from what is kept if nothing has changed.
 
     A fault of the environment is not kept, nor that a tool is not here: both are repaired without a change.
@@ -163,12 +163,12 @@ async def base_report(
     prepared = how.get("prepared") or await try_prepare(spec, base, workshop(vault, fence, places, **how))
     how["prepared"] = prepared
     if isinstance(prepared, EnvironmentFailed):
-        return await run_gate(Ask(base, tree), spec, vault, fence, places, **how)
+        return await run_gate(GateRequest(base, tree), spec, vault, fence, places, **how)
     key = kept.key_of(tree, spec.digest, prepared.digest, fence.sandbox.name)
     known = kept.read_base_report(places.cache, key)
     if known is not None:
         return known
-    report = await run_gate(Ask(base, tree), spec, vault, fence, places, **how)
+    report = await run_gate(GateRequest(base, tree), spec, vault, fence, places, **how)
     if report.verdict in ("green", "red") and not without_tool(report):
         kept.keep_base_report(places.cache, key, report)
     return report
@@ -182,7 +182,7 @@ async def try_prepare(spec: GateSpec, base: str, shop: EnvironmentBuilder) -> Pr
         return error
 
 
-def workshop(vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[How]) -> EnvironmentBuilder:
+def workshop(vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]) -> EnvironmentBuilder:
     """What environments are made with, for this gate and for agents that work on the same base."""
     return EnvironmentBuilder(
         vault=vault,
@@ -197,7 +197,7 @@ def workshop(vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpac
     )
 
 
-def _record(report: Report, ask: Ask, state: Path, clock: Clock) -> None:
+def _record(report: GateReport, ask: GateRequest, state: Path, clock: Clock) -> None:
     from bailiwick.audit.service import append
 
     name = store_report(state, report)
@@ -218,7 +218,7 @@ class BaseFacts:
     opened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Files that tests or what they run opened, each with the files that did."""
 
-    def joined(self, session: Session) -> BaseFacts:
+    def joined(self, session: PytestSession) -> BaseFacts:
         """The same with what one more run of tests shows."""
         files = frozenset(item.path for item in session.items if item.code_path == item.path)
         expected = only_read_by_tests(session.evidence.opened.items(), files)
@@ -235,11 +235,11 @@ class BaseFacts:
 class _Gate:
     """One gate at work."""
 
-    ask: Ask
+    ask: GateRequest
     spec: GateSpec
     shop: EnvironmentBuilder
     trees: Trees
-    sifted: Sifted
+    sifted: ProposedTree
     trouble: tuple[CheckResult, ...]
     key: str
     slots: asyncio.Semaphore
@@ -248,11 +248,11 @@ class _Gate:
     known: tuple[Finding, ...] = ()
     """What reading the change has shown."""
 
-    async def report(self) -> Report:
+    async def report(self) -> GateReport:
         """Run everything, and say what follows from it."""
         ask, sifted = self.ask, self.sifted
         standing = await self.shop.fence.look()
-        blank = Report(
+        blank = GateReport(
             verdict="environment",
             tree=sifted.tree,
             base=ask.base,
@@ -269,7 +269,7 @@ class _Gate:
         )
         return blank if self.trouble else await self._judged(blank)
 
-    async def _judged(self, blank: Report) -> Report:
+    async def _judged(self, blank: GateReport) -> GateReport:
         """The report with what reading and running the change show."""
         ask, sifted, vault = self.ask, self.sifted, self.shop.vault
         self.known = await self._read()
@@ -351,7 +351,7 @@ class _Gate:
                 raise result
         return tuple(result for result in ended if isinstance(result, CheckResult))
 
-    async def _check(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def _check(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         async with self.slots:
             self.shop.show(f"{spec.name}: {' '.join(spec.run) or spec.kind}")
             try:
@@ -392,7 +392,7 @@ def trouble(name: str, error: OSError | BailiwickError, *, kind: str = "environm
 
 
 async def _open(
-    ask: Ask,
+    ask: GateRequest,
     spec: GateSpec,
     shop: EnvironmentBuilder,
     places: GatePlaces,
@@ -413,7 +413,7 @@ async def _open(
     try:
         facts = BaseFacts() if problems else await _base_facts(spec, trees, ask.base)
         files = frozenset(await shop.vault.files(ask.base))
-        policy = Policy(
+        policy = TreePolicy(
             protected=tuple(dict.fromkeys((*spec.protected, *own_tools(spec.checks, files)))),
             allow=ask.allow,
             installed=environment.modules,

@@ -38,7 +38,7 @@ _BY_HAND = "take `services` out of the gate file, and let those tests skip thems
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ServiceContainers:
     """What services are started with: `variables` say where the engine is, the operator's where not given."""
 
     cancel: asyncio.Event
@@ -58,7 +58,7 @@ class _Started:
 
 @asynccontextmanager
 async def open_services(
-    services: tuple[Service, ...], fence: Sandboxes, means: Means
+    services: tuple[Service, ...], fence: Sandboxes, means: ServiceContainers
 ) -> AsyncIterator[tuple[Sandboxes, EnvironmentFailed | None]]:
     """The fence whose gates reach these services, until it is left; or the fence as it is, and why they can't be had.
 
@@ -82,7 +82,9 @@ async def open_services(
             yield replace(fence, relay=relay), None
 
 
-async def _start(services: tuple[Service, ...], fence: Sandboxes, means: Means, stack: AsyncExitStack) -> Relay:
+async def _start(
+    services: tuple[Service, ...], fence: Sandboxes, means: ServiceContainers, stack: AsyncExitStack
+) -> Relay:
     """Start every service and wait until each is ready."""
     if fence.sandbox.name == "none":
         what = f"{_names(services)} can't be offered to tests without a sandbox: the ports of this machine are shared"
@@ -158,7 +160,7 @@ class _Waiting:
 
     started: _Started
     yard: ContainerGroup
-    means: Means
+    means: ServiceContainers
     deadline: float
 
     async def wait(self) -> int:

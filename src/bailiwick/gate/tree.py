@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from bailiwick.errors import InputInvalid, Problem
 from bailiwick.gate.diffs.appended import appended
 from bailiwick.gate.globs import fault_of, first_match, matches
-from bailiwick.gate.model import Finding, Taken
+from bailiwick.gate.model import Finding, RevertedChange
 from bailiwick.gate.run import EXPECTATION
 from bailiwick.gate.spec import BAD_PATTERN
 from bailiwick.gate.testfiles import belongs_to_tests, is_test_file, self_loading, shadowed
@@ -35,7 +35,7 @@ _KIND: dict[str, Literal["added", "changed", "deleted"]] = {"A": "added", "D": "
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class TreePolicy:
     """What counts: patterns of protected paths, what a person allowed beforehand, modules that are installed."""
 
     protected: tuple[str, ...]
@@ -48,19 +48,19 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class ProposedTree:
     """A tree as asked for, and what is left of it. `without` lacks the allowed changes too, where there are any."""
 
     asked: str
     tree: str
     without: str = ""
-    taken: tuple[Taken, ...] = ()
+    taken: tuple[RevertedChange, ...] = ()
     findings: tuple[Finding, ...] = ()
     changes: tuple[TreeChange, ...] = ()
     """From the base to `tree`."""
 
     @property
-    def out(self) -> tuple[Taken, ...]:
+    def out(self) -> tuple[RevertedChange, ...]:
         """What is not in `tree`."""
         return tuple(part for part in self.taken if not part.allowed)
 
@@ -86,7 +86,7 @@ def check_allowed(patterns: Iterable[str]) -> None:
             raise InputInvalid([Problem(BAD_PATTERN, f"--allow {pattern}: {fault}", hint="such as tests/test_x.py")])
 
 
-async def sift(vault: GitStore, base: str, asked: str, policy: Policy) -> Sifted:
+async def sift(vault: GitStore, base: str, asked: str, policy: TreePolicy) -> ProposedTree:
     """Take the changes to protected paths out of a tree; those that a person allowed stay, and are listed first."""
     check_allowed(policy.allow)
     changes = await vault.changes(base, asked)
@@ -100,14 +100,17 @@ async def sift(vault: GitStore, base: str, asked: str, policy: Policy) -> Sifted
     without = await _restored(vault, base, asked, ground, rules.keys()) if kept else ""
     order = sorted(rules, key=lambda path: (path not in kept, path))
     by_path = {change.path: change for change in changes}
-    taken = [Taken(path, _KIND.get(by_path[path].status, "changed"), "", path in kept, rules[path]) for path in order]
+    taken = [
+        RevertedChange(path, _KIND.get(by_path[path].status, "changed"), "", path in kept, rules[path])
+        for path in order
+    ]
     room = PATCHES_KEPT
     for index, part in enumerate(taken):
         if room <= 0:
             break
         taken[index] = replace(part, patch=await vault.diff(base, asked, (part.path,), min(PATCH_KEPT, room)))
         room -= len(taken[index].patch)
-    return Sifted(
+    return ProposedTree(
         asked=asked,
         tree=tree,
         without=without if without != tree else "",
@@ -117,7 +120,7 @@ async def sift(vault: GitStore, base: str, asked: str, policy: Policy) -> Sifted
     )
 
 
-def rule_of(change: TreeChange, policy: Policy, ground: _Ground) -> str:
+def rule_of(change: TreeChange, policy: TreePolicy, ground: _Ground) -> str:
     """By which rule a change needs a person's word; empty where it needs none."""
     path = change.path
     new = path not in ground.files
@@ -155,7 +158,7 @@ def _only_adds(change: TreeChange, hits: list[str], ground: _Ground) -> bool:
 
 
 async def _extended(
-    vault: GitStore, base: str, asked: str, changes: Iterable[TreeChange], policy: Policy
+    vault: GitStore, base: str, asked: str, changes: Iterable[TreeChange], policy: TreePolicy
 ) -> frozenset[str]:
     """The changed test files that keep all they had and only gain tests."""
     paths = [
@@ -170,7 +173,7 @@ async def _extended(
     return frozenset(path for path in paths if path in old and path in new and appended(old[path], new[path]))
 
 
-def _survey(files: Iterable[str], policy: Policy, empty: frozenset[str]) -> _Ground:
+def _survey(files: Iterable[str], policy: TreePolicy, empty: frozenset[str]) -> _Ground:
     there = frozenset(files)
     guarded = frozenset(p for p in there if self_loading(p, new=False) or first_match(policy.protected, p))
     return _Ground(

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.detection.draft import Wish
-from bailiwick.gate.detection.missing import Missing, missing_at_collection
+from bailiwick.gate.detection.missing import MissingPart, missing_at_collection
 from bailiwick.gate.optional import is_left_out
-from bailiwick.gate.service import Ask, GatePlaces, How, run_gate
-from bailiwick.gate.whereabouts import Whereabouts, detect_spec, protected_by
+from bailiwick.gate.service import GateOptions, GatePlaces, GateRequest, run_gate
+from bailiwick.gate.whereabouts import SpecLookup, detect_spec, protected_by
 
 if TYPE_CHECKING:
     from bailiwick.fence.service import Sandboxes
     from bailiwick.fence.vault import GitStore
-    from bailiwick.gate.model import CheckResult, Report
+    from bailiwick.gate.model import CheckResult, GateReport
     from bailiwick.gate.spec import GateSpec
 
 REPAIRS = 3
@@ -25,19 +25,19 @@ _MANIFESTS = (".toml", ".cfg", ".ini", ".txt", ".in", "setup.py", "noxfile.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class PlanTrial:
     """Where a plan is tried: the base itself, in the sandbox of the gate."""
 
     vault: GitStore
     fence: Sandboxes
     places: GatePlaces
-    where: Whereabouts
+    where: SpecLookup
     base: str
-    how: How
+    how: GateOptions
 
-    async def run(self, spec: GateSpec) -> Report:
+    async def run(self, spec: GateSpec) -> GateReport:
         """The gate on the base itself."""
-        ask = Ask(self.base, await self.vault.tree_of(self.base))
+        ask = GateRequest(self.base, await self.vault.tree_of(self.base))
         return await run_gate(ask, spec, self.vault, self.fence, self.places, **self.how)
 
 
@@ -47,9 +47,9 @@ class Tried:
 
     detected: GateSpec
     spec: GateSpec
-    report: Report
+    report: GateReport
     steps: tuple[str, ...] = ()
-    missing: Missing | None = None
+    missing: MissingPart | None = None
     """What is missing still, where that is known."""
 
     @property
@@ -58,7 +58,7 @@ class Tried:
         return self.report.verdict == "green"
 
 
-async def try_plans(site: Site, show: Callable[[GateSpec], None]) -> Tried:
+async def try_plans(site: PlanTrial, show: Callable[[GateSpec], None]) -> Tried:
     """Try what is detected, and repair it at most three times; the first plan is kept where none becomes green."""
     wish = Wish()
     detected = await _planned(site, wish)
@@ -85,12 +85,12 @@ async def try_plans(site: Site, show: Callable[[GateSpec], None]) -> Tried:
     return tried if tried.green else best
 
 
-async def _planned(site: Site, wish: Wish) -> GateSpec:
+async def _planned(site: PlanTrial, wish: Wish) -> GateSpec:
     spec = await detect_spec(site.vault, site.base, site.where, wish)
     return replace(spec, protected=protected_by(spec, site.where))
 
 
-async def _try(site: Site, detected: GateSpec, spec: GateSpec, steps: tuple[str, ...]) -> Tried:
+async def _try(site: PlanTrial, detected: GateSpec, spec: GateSpec, steps: tuple[str, ...]) -> Tried:
     report = await site.run(spec)
     left = {check.name for check in report.checks if is_left_out(check)}
     if left:
@@ -98,7 +98,7 @@ async def _try(site: Site, detected: GateSpec, spec: GateSpec, steps: tuple[str,
     return Tried(detected, spec, report, steps, await _missing(site, spec, report))
 
 
-async def _missing(site: Site, spec: GateSpec, report: Report) -> Missing | None:
+async def _missing(site: PlanTrial, spec: GateSpec, report: GateReport) -> MissingPart | None:
     """What the tests lacked, by their output."""
     red = [check for check in report.checks if check.outcome != "passed" and check.name == "tests"]
     if not red:
@@ -157,7 +157,7 @@ def _last_resort(wish: Wish, tried: Tried) -> tuple[Wish | None, str]:
     return None, ""
 
 
-def _reached(report: Report) -> tuple[int, int]:
+def _reached(report: GateReport) -> tuple[int, int]:
     """How far a plan got: the environment, then how many tests passed."""
     prepared = not any(check.name == "prepare" for check in report.checks)
     passed = sum(dict(check.counts).get("passed", 0) for check in report.checks)

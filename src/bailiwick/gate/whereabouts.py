@@ -23,7 +23,7 @@ NOT_COMMITTED = "BW440"
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
+class SpecLookup:
     """Where a gate may be said: the operator's directories, and the person's work tree with its remote."""
 
     paths: Paths
@@ -34,7 +34,7 @@ class Whereabouts:
     """Whether a program is installed; a detected gate uses what is there."""
 
 
-async def find_spec(vault: GitStore, base: str, where: Whereabouts) -> GateSpec:
+async def find_spec(vault: GitStore, base: str, where: SpecLookup) -> GateSpec:
     """The gate for changes on `base`: the operator's, else the base commit's, else a detected one.
 
     What the work tree's own file says beyond its commit is not used; a note says so.
@@ -53,12 +53,12 @@ async def find_spec(vault: GitStore, base: str, where: Whereabouts) -> GateSpec:
     return replace(spec, protected=protected_by(spec, where), notes=notes)
 
 
-def protected_by(spec: GateSpec, where: Whereabouts) -> tuple[str, ...]:
+def protected_by(spec: GateSpec, where: SpecLookup) -> tuple[str, ...]:
     """The patterns of protected paths: of the gate, of the configuration, and those that always hold."""
     return tuple(dict.fromkeys((*ALWAYS_PROTECTED, *spec.protected, *where.protected)))
 
 
-async def detect_spec(vault: GitStore, base: str, where: Whereabouts, wish: Wish | None = None) -> GateSpec:
+async def detect_spec(vault: GitStore, base: str, where: SpecLookup, wish: Wish | None = None) -> GateSpec:
     """The gate that the files of a base suggest."""
     files = await vault.files(base)
     texts = await vault.blobs(base, wanted_files(files))
@@ -86,7 +86,7 @@ def _proven_file(state: Path, repository: Path, detected: GateSpec) -> Path:
     return state / "gates" / f"{digest(canonical([str(repository), *plan]))[:32]}.yaml"
 
 
-def _operator_file(where: Whereabouts) -> Path | None:
+def _operator_file(where: SpecLookup) -> Path | None:
     """The operator's file: the one for this repository before the one for all."""
     from bailiwick.config.repository import find_remote
 

@@ -12,12 +12,12 @@ from bailiwick.errors import NotReady
 from bailiwick.fence.environments import Recipe, prepare_environment
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import CheckResult, Report
+from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.nodes import document_of
 from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.report import red_checks, without_tool
 from bailiwick.gate.run import verdict_of
-from bailiwick.gate.service import How, base_report, workshop
+from bailiwick.gate.service import GateOptions, base_report, workshop
 from bailiwick.gate.spec import GateSpec
 from bailiwick.ids import Json
 from bailiwick.patterns.model import Line
@@ -31,7 +31,7 @@ class Basis:
     """A base that was looked at. `names` are paths of a worktree that the environment is bound over."""
 
     spec: GateSpec
-    report: Report
+    report: GateReport
     environment: str
     names: tuple[str, ...]
 
@@ -93,7 +93,7 @@ class Lookout:
 
     async def look(self, commit: str, spec: GateSpec) -> Basis:
         """Run the gate on a commit itself, or take what is known of it, and prepare its environment."""
-        how: How = {"cancel": self.cancel, "show": self.show, "clock": self.clock}
+        how: GateOptions = {"cancel": self.cancel, "show": self.show, "clock": self.clock}
         places = places_of(self.config)
         report = await base_report(commit, spec, self.vault, self.fence, places, **how)
         if report.verdict == "environment":

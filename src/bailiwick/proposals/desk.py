@@ -13,7 +13,7 @@ from bailiwick.errors import NotFound, NotReady
 from bailiwick.fence.names import shown
 from bailiwick.fence.redact import Redactor
 from bailiwick.fence.vault import GitStore, RemoteLogin
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import load_report
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Consent, Consents, scope_of
@@ -69,7 +69,7 @@ class Desk:
         network = self.settings.network
         return RemoteLogin(token=target.token, user=target.user, ca_file=network.ca_file, proxy=network.proxy)
 
-    def report(self, digest: str) -> Report:
+    def report(self, digest: str) -> GateReport:
         """A gate report as the gate stored it; raises `NotReady` where it is not there or is another."""
         if len(digest) != DIGEST:
             raise _no_report(digest)
@@ -78,7 +78,9 @@ class Desk:
         except NotFound as error:
             raise _no_report(digest) from error
 
-    async def document(self, proposal: Proposal, access: Access | None = None, *, report: Report | None = None) -> str:
+    async def document(
+        self, proposal: Proposal, access: Access | None = None, *, report: GateReport | None = None
+    ) -> str:
         """The document of a proposal, with known secrets covered."""
         changes = await self.vault.changes(proposal.base, proposal.commit)
         files = tuple(FileChange(shown(one.path), one.status, one.added, one.deleted) for one in changes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bailiwick.gate.model import CheckResult, Doubt, Finding, Report, Taken
+from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, RevertedChange
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.neutral import block, cell, code
 
@@ -46,7 +46,7 @@ class Exhibit:
     """All that a document is made of. `can_merge`: whether the identity that pushes could merge, None: not known."""
 
     proposal: Proposal
-    report: Report
+    report: GateReport
     changes: tuple[FileChange, ...]
     can_merge: bool | None = None
     identity: str = ""
@@ -97,7 +97,7 @@ def _section(title: str, lines: Iterable[str]) -> str:
     return f"## {title}\n\n" + "\n".join(lines) + "\n"
 
 
-def _allowed(taken: Sequence[Taken]) -> str:
+def _allowed(taken: Sequence[RevertedChange]) -> str:
     """Changes to protected paths that a person allowed: checked with and without, and shown before all else."""
     allowed = [one for one in taken if one.allowed]
     if not allowed:
@@ -118,7 +118,7 @@ def _doubts(doubts: Sequence[Doubt]) -> str:
     return _section("Look here first: approved doubts", [*lines, *_more(len(doubts) - 20, "place")])
 
 
-def _reverted(taken: Sequence[Taken]) -> str:
+def _reverted(taken: Sequence[RevertedChange]) -> str:
     out = [one for one in taken if not one.allowed]
     if not out:
         return ""
@@ -126,7 +126,7 @@ def _reverted(taken: Sequence[Taken]) -> str:
     return _section("Reverted (protected)", [*lines, *_patches(out)])
 
 
-def _patches(taken: Sequence[Taken]) -> list[str]:
+def _patches(taken: Sequence[RevertedChange]) -> list[str]:
     lines = []
     for one in taken[:20]:
         rule = f" (protected by {code(one.rule)})" if one.rule else ""
@@ -168,7 +168,7 @@ def _number(count: int | None) -> str:
     return "binary" if count is None else str(count)
 
 
-def _evidence(report: Report) -> str:
+def _evidence(report: GateReport) -> str:
     lines = [*_exercise(report), "| check | level | outcome | exit | counts | command |", "|---|---|---|--:|---|---|"]
     for check in report.checks[:ROWS]:
         counts = ", ".join(f"{count} {cell(name, 30)}" for name, count in check.counts)
@@ -183,7 +183,7 @@ def _evidence(report: Report) -> str:
     return _section("Evidence", [*lines, *_still_red(report.checks)])
 
 
-def _exercise(report: Report) -> list[str]:
+def _exercise(report: GateReport) -> list[str]:
     """Whether any test would notice if the change did nothing right; it comes before all other evidence."""
     if report.unexercised:
         return [f"**{code(report.unexercised, 300)}**\n"]
@@ -207,7 +207,7 @@ def _finding(finding: Finding) -> str:
     return f"{code(finding.what, 300)}{where}"
 
 
-def _proof(report: Report) -> str:
+def _proof(report: GateReport) -> str:
     lines: list[str] = []
     if report.proof:
         lines += _tests(

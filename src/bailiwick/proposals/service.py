@@ -10,7 +10,7 @@ from bailiwick import crashpoints
 from bailiwick.config.repository import remote_name
 from bailiwick.errors import BailiwickError, UsageError
 from bailiwick.fence.git import GitFailed
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.proposals.consent import Decision, decide, scope_of
 from bailiwick.proposals.desk import Desk
 from bailiwick.proposals.document import ASKED, SAID
@@ -76,7 +76,7 @@ class Outcome:
         return self.proposal.status == "published"
 
 
-async def propose(ask: ProposeAsk, report: Report, desk: Desk) -> Outcome:
+async def propose(ask: ProposeAsk, report: GateReport, desk: Desk) -> Outcome:
     """Commit a gated tree, put the branch into the operator's repository, and publish it where that is allowed.
 
     Doing it again after a crash, or for the same run, changes nothing that is done. Raises `NotProposable`,
@@ -92,7 +92,7 @@ async def propose(ask: ProposeAsk, report: Report, desk: Desk) -> Outcome:
         return await _offered(proposal, desk)
 
 
-async def _check(ask: ProposeAsk, report: Report, desk: Desk) -> None:
+async def _check(ask: ProposeAsk, report: GateReport, desk: Desk) -> None:
     """Refuse what the gate did not pass, or did not see."""
     if report.verdict != "green":
         red = ", ".join(check.name for check in report.failing) or report.verdict
@@ -112,7 +112,7 @@ async def _check(ask: ProposeAsk, report: Report, desk: Desk) -> None:
         raise NotProposable(what, hint="there is nothing to propose", code=NO_CHANGE)
 
 
-async def _committed(ask: ProposeAsk, report: Report, desk: Desk, there: Proposal | None) -> Proposal:
+async def _committed(ask: ProposeAsk, report: GateReport, desk: Desk, there: Proposal | None) -> Proposal:
     """The proposal with its commit, durably noted; the commit there is if it is of the same gated tree."""
     if there is not None and not there.live:
         raise NotProposable(f"proposal {there.id} is {there.status}", hint="start a new run with --fresh", code=OVER)
@@ -135,7 +135,7 @@ async def _committed(ask: ProposeAsk, report: Report, desk: Desk, there: Proposa
     return desk.store.save(made)
 
 
-def _made(ask: ProposeAsk, report: Report, desk: Desk, commit: str) -> Proposal:
+def _made(ask: ProposeAsk, report: GateReport, desk: Desk, commit: str) -> Proposal:
     now = desk.clock.now()
     issue = parse_issue(ask.issue)
     return Proposal(
@@ -147,7 +147,7 @@ def _made(ask: ProposeAsk, report: Report, desk: Desk, commit: str) -> Proposal:
     )  # fmt: skip
 
 
-def _further(there: Proposal, ask: ProposeAsk, report: Report, desk: Desk, commit: str) -> Proposal:
+def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: Desk, commit: str) -> Proposal:
     """The same proposal one commit further: its base stays where the branch began."""
     if ask.branch != there.branch:
         raise UsageError(f"proposal {there.id} is on {there.branch}, not on {ask.branch}", code=OTHER_TREE)

@@ -19,8 +19,8 @@ from bailiwick.ids import Json
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
     from bailiwick.engine.state import State
-    from bailiwick.gate.model import Report
-    from bailiwick.gate.trying import Site
+    from bailiwick.gate.model import GateReport
+    from bailiwick.gate.trying import PlanTrial
     from bailiwick.journal.rows import RunRow
 
 ATTEMPTS: Final = 3
@@ -45,11 +45,11 @@ class Proposal:
     """A plan of an agent that was green twice, with its reason."""
 
     spec: GateSpec
-    report: Report
+    report: GateReport
     reason: str
 
 
-async def ask_for_plan(site: Site, first: tuple[GateSpec, Report], hire: Hire, say: Say) -> Proposal | None:
+async def ask_for_plan(site: PlanTrial, first: tuple[GateSpec, GateReport], hire: Hire, say: Say) -> Proposal | None:
     """Ask for plans until one is green twice; None where none is, or where the agent gives no answer."""
     from bailiwick.cli.session import open_session
 
@@ -108,7 +108,9 @@ class _Silent(SilentView):
         """Nothing to say."""
 
 
-async def _ask(session: Session, site: Site, spec: GateSpec, report: Report, hire: Hire) -> tuple[GateSpec, str] | None:
+async def _ask(
+    session: Session, site: PlanTrial, spec: GateSpec, report: GateReport, hire: Hire
+) -> tuple[GateSpec, str] | None:
     """One question: a run of its own, so that its money counts and `bailiwick why` can tell of it."""
     from bailiwick.fence.preparing import remove
     from bailiwick.lang.load import load

@@ -16,9 +16,9 @@ from bailiwick.gate.spec import FILE, GateSpec
 if TYPE_CHECKING:
     from bailiwick.fence.service import Sandboxes
     from bailiwick.fence.vault import GitStore
-    from bailiwick.gate.model import CheckResult, Report
+    from bailiwick.gate.model import CheckResult, GateReport
     from bailiwick.gate.opening import Standing
-    from bailiwick.gate.trying import Site, Tried
+    from bailiwick.gate.trying import PlanTrial, Tried
     from bailiwick.ids import Json
     from bailiwick.service.plan_agent import Hire
 
@@ -31,7 +31,7 @@ class Proven:
     """What came of it. `spec` is what would be written; `writes` says whether it is worth writing."""
 
     spec: GateSpec
-    report: Report | None
+    report: GateReport | None
     steps: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     writes: bool = False
@@ -81,12 +81,12 @@ async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Pr
     return await _prove(site, wanted, stands, say)
 
 
-def _site(config: Config, vault: GitStore, fence: Sandboxes, stands: Standing, *, quiet: bool) -> Site:
+def _site(config: Config, vault: GitStore, fence: Sandboxes, stands: Standing, *, quiet: bool) -> PlanTrial:
     from bailiwick.clock import SystemClock
     from bailiwick.gate.opening import places_of, whereabouts
-    from bailiwick.gate.trying import Site
+    from bailiwick.gate.trying import PlanTrial
 
-    return Site(
+    return PlanTrial(
         vault=vault,
         fence=fence,
         places=places_of(config),
@@ -96,13 +96,13 @@ def _site(config: Config, vault: GitStore, fence: Sandboxes, stands: Standing, *
     )
 
 
-def _introduce(spec: GateSpec, stands: Standing, site: Site, say: Say) -> None:
+def _introduce(spec: GateSpec, stands: Standing, site: PlanTrial, say: Say) -> None:
     base = UNBORN if stands.unborn else stands.base[:12]
     for line in introduce(spec, base, site.fence.sandbox.name):
         say(line)
 
 
-async def _prove(site: Site, wanted: Wanted, stands: Standing, say: Say) -> Proven:
+async def _prove(site: PlanTrial, wanted: Wanted, stands: Standing, say: Say) -> Proven:
     from bailiwick.gate.trying import try_plans
     from bailiwick.gate.whereabouts import keep_proven
     from bailiwick.service.setup import gate_text
@@ -127,7 +127,7 @@ async def _prove(site: Site, wanted: Wanted, stands: Standing, say: Say) -> Prov
     return Proven(tried.spec, tried.report, tried.steps, writes=False, known_red=red)
 
 
-async def _ask_agent(site: Site, tried: Tried, hire: Hire, say: Say) -> Proven:
+async def _ask_agent(site: PlanTrial, tried: Tried, hire: Hire, say: Say) -> Proven:
     """The plan of an agent, where it is green twice."""
     from bailiwick.gate.whereabouts import keep_proven
     from bailiwick.service.plan_agent import ask_for_plan
@@ -150,7 +150,7 @@ def _kept(tried: Tried) -> Proven:
     return Proven(spec, tried.report, tried.steps, remarks, writes=True)
 
 
-async def _red_twice(site: Site, tried: Tried, say: Say) -> tuple[str, ...]:
+async def _red_twice(site: PlanTrial, tried: Tried, say: Say) -> tuple[str, ...]:
     """The tests that are red on the base each time; empty where it is not about tests, or where they waver."""
     first = failing_of(tried.report)
     if not first or tried.missing is not None:
@@ -163,7 +163,7 @@ async def _red_twice(site: Site, tried: Tried, say: Say) -> tuple[str, ...]:
     return ()
 
 
-def failing_of(report: Report) -> tuple[str, ...]:
+def failing_of(report: GateReport) -> tuple[str, ...]:
     """The ids of the tests that are red on the base; empty where a check is red for another reason."""
     red = [check for check in report.checks if check.outcome != "passed"]
     if any(check.outcome != "red_on_base" or not check.failing for check in red):

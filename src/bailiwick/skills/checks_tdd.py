@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bailiwick.errors import UsageError
 from bailiwick.fence.names import shown
 from bailiwick.fence.objects import TreeChange
-from bailiwick.gate.outcomes import RED, Session
+from bailiwick.gate.outcomes import RED, PytestSession
 from bailiwick.gate.testfiles import is_test_file, self_loading, shadowed
 from bailiwick.ids import Json
 from bailiwick.routing.model import CheckOutcome, Result
@@ -237,7 +237,7 @@ def _in_tests(path: str) -> bool:
     return bool(_TEST_FOLDERS.intersection(path.split("/")[:-1]))
 
 
-def _pytest_red(session: Session, test: str, packages: Iterable[str]) -> tuple[str, FailureReason]:
+def _pytest_red(session: PytestSession, test: str, packages: Iterable[str]) -> tuple[str, FailureReason]:
     """Why the run of pytest does not prove the new test, or the reason for which it fails."""
     paths = {item.id: item.path for item in session.items}
     lost = [name for name in session.uncollected if _is_of(name, test)]

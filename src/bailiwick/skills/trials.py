@@ -22,11 +22,11 @@ from bailiwick.fence.recipes import VENVS
 from bailiwick.fence.toolchain_trees import HiddenPaths, as_binds, is_system, program_trees
 from bailiwick.fence.toolchains import install_hint, resolve_program
 from bailiwick.gate.backends.command import try_command
-from bailiwick.gate.backends.pytest_command import Call, read_call
-from bailiwick.gate.backends.pytest_run import Asked, Runner
-from bailiwick.gate.outcomes import Session
-from bailiwick.gate.port import Bench, Which
-from bailiwick.gate.run import Trial
+from bailiwick.gate.backends.pytest_command import PytestCommand, read_call
+from bailiwick.gate.backends.pytest_run import PytestRequest, Runner
+from bailiwick.gate.outcomes import PytestSession
+from bailiwick.gate.port import CheckContext, Which
+from bailiwick.gate.run import CommandResult
 from bailiwick.gate.shown import shown_lines
 from bailiwick.gate.spec import CheckSpec
 from bailiwick.skills.copies import Copies
@@ -54,7 +54,7 @@ class CheckRun:
 
     code: int | None
     output: str
-    session: Session | None = None
+    session: PytestSession | None = None
     missing: str = ""
     timed_out: bool = False
 
@@ -69,7 +69,7 @@ class CheckCommand:
     """What a caller's line means. `call` is there where it simply starts pytest, `argv` is what is run otherwise."""
 
     argv: tuple[str, ...]
-    call: Call | None = None
+    call: PytestCommand | None = None
 
 
 def read_command(line: str, root: Path) -> CheckCommand:
@@ -138,8 +138,8 @@ class ProjectChecks:
         finally:
             await self.copies.discard(work)
 
-    async def _pytest(self, call: Call, bench: Bench) -> CheckRun:
-        ran = await Runner(call, bench, self.seconds).run(Asked("proposed"))
+    async def _pytest(self, call: PytestCommand, bench: CheckContext) -> CheckRun:
+        ran = await Runner(call, bench, self.seconds).run(PytestRequest("proposed"))
         if ran.missing:
             return CheckRun(127, f"{ran.missing} is not in the sandbox", missing=ran.missing)
         end = ran.end
@@ -147,7 +147,7 @@ class ProjectChecks:
         lines = (*shown_lines(end.stdout, OUTPUT * 3 // 4), *shown_lines(end.stderr, OUTPUT // 4))
         return CheckRun(code, self._output(lines, code), ran.session, timed_out=end.timed_out)
 
-    def _told(self, trial: Trial) -> CheckRun:
+    def _told(self, trial: CommandResult) -> CheckRun:
         if trial.missing:
             return CheckRun(127, f"{trial.missing} is not in the sandbox", missing=trial.missing)
         code = None if trial.timed_out else trial.code
@@ -160,7 +160,7 @@ class ProjectChecks:
             text = text.encode()[-OUTPUT:].decode("utf-8", "ignore")
         return f"{text}\n[{end}]".lstrip("\n")
 
-    async def _bench(self, tree: str, work: Path) -> Bench:
+    async def _bench(self, tree: str, work: Path) -> CheckContext:
         """What a check of the gate needs to run once on this copy."""
 
         async def fresh(_which: Which, _files: Mapping[str, bytes | None] | None = None, /) -> Path:
@@ -175,7 +175,7 @@ class ProjectChecks:
         fence, binds = self.fence, self._binds(work)
         if fence.sandbox.name == "none":
             fence, binds = replace(fence, marks={**fence.marks, **self._link(work)}), ()
-        return Bench(fence, binds, work, (), fresh, read, files, self.cancel, self.show)
+        return CheckContext(fence, binds, work, (), fresh, read, files, self.cancel, self.show)
 
     def installed(self) -> tuple[str, ...]:
         """The names of what the project has installed for itself; never a link, never what its repository brings."""

@@ -18,8 +18,8 @@ from bailiwick.fence.port import SandboxBackend
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import Report
-from bailiwick.gate.service import Ask, GatePlaces, run_gate
+from bailiwick.gate.model import GateReport
+from bailiwick.gate.service import GatePlaces, GateRequest, run_gate
 from bailiwick.gate.spec import FILE, GateSpec, read_gate
 from tests.needs import need
 from tests.unit.fence.git_scene import Scene, make_scene
@@ -71,18 +71,18 @@ class Stage:
         self.cancel = asyncio.Event()
         return self.scene.run(story)
 
-    def check(self, edit: dict[str, str | None], spec: GateSpec, **ask: Any) -> Report:
+    def check(self, edit: dict[str, str | None], spec: GateSpec, **ask: Any) -> GateReport:
         """Edit a copy of HEAD and run the gate on it."""
 
-        async def story(vault: GitStore) -> Report:
+        async def story(vault: GitStore) -> GateReport:
             base = await vault.resolve("HEAD")
             files = {path: None if text is None else text.encode() for path, text in edit.items()}
             tree = await vault.write(await vault.tree_of(base), files)
-            return await self.gate(vault, Ask(base, tree, **ask), spec)
+            return await self.gate(vault, GateRequest(base, tree, **ask), spec)
 
         return self.run(story)
 
-    async def gate(self, vault: GitStore, ask: Ask, spec: GateSpec) -> Report:
+    async def gate(self, vault: GitStore, ask: GateRequest, spec: GateSpec) -> GateReport:
         """Run the gate."""
         return await run_gate(
             ask, spec, vault, self.fence, self.places, cancel=self.cancel, show=self.shown.append, clock=self.clock

@@ -17,7 +17,7 @@ from bailiwick.fence.objects import TreeChange
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.model import CheckResult
-from bailiwick.gate.port import Bench, Which
+from bailiwick.gate.port import CheckContext, Which
 from bailiwick.gate.spec import CheckSpec
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Command, Exit
@@ -102,11 +102,11 @@ class Stage:
     async def files(self, which: Which) -> tuple[str, ...]:
         return tuple(self.tree(which))
 
-    def bench(self) -> Bench:
+    def bench(self) -> CheckContext:
         scratch = self.place / "scratch"
         scratch.mkdir(exist_ok=True)
         fence = cast("Any", OpenFence(scratch, autoload=self.autoload))
-        return Bench(
+        return CheckContext(
             fence, (), self.place, self.changes(), self.fresh, self.read, self.files, asyncio.Event(),
             show=self.shown.append, allowed=self.allowed, base_results=self.known,
         )  # fmt: skip

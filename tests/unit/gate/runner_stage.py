@@ -15,7 +15,7 @@ from typing import cast
 
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.model import CheckResult
-from bailiwick.gate.port import Bench, Which
+from bailiwick.gate.port import CheckContext, Which
 from bailiwick.gate.spec import CheckSpec
 from tests.unit.gate.pytest_stage import OpenFence, Stage
 
@@ -51,7 +51,7 @@ class RunnerStage(Stage):
             (top / "node_modules").symlink_to(self.modules)
         return top
 
-    def bench(self) -> Bench:
+    def bench(self) -> CheckContext:
         bench = Stage.bench(self)
         if self.kind == "cargo-test":  # the home inside is another, in which rustup would find no toolchain
             fence = cast("OpenFence", bench.fence)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bailiwick.gate.plainly import Alone as Ended
+from bailiwick.gate.plainly import PlainTestRun as Ended
 from bailiwick.gate.plainly import alone_findings, could_be_alone, undeclared
 from bailiwick.gate.plugin import alone, standin
 from bailiwick.gate.plugin.alone import Alone, Barrier, can_be_alone, twice_alone

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from bailiwick.cli.root import run
 from bailiwick.gate.cli import EXITS, describe, gate
-from bailiwick.gate.model import CheckResult, Finding, Report, Taken
+from bailiwick.gate.model import CheckResult, Finding, GateReport, RevertedChange
 from tests.unit.fence.git_scene import Scene, make_scene
 
 GATE = """
@@ -154,8 +154,8 @@ def test_nothing_that_an_agent_wrote_acts_on_the_terminal() -> None:
         "tests", "command", "exit-code", "failed", output=evil, failing=(evil,), hint=evil,
         findings=(Finding("x", evil, evil, 3),),
     )  # fmt: skip
-    report = Report(
-        "needs_person", "t", "b", "a", "p", "e", "bwrap", (check,), (Taken(evil, "added", evil, rule=evil),),
+    report = GateReport(
+        "needs_person", "t", "b", "a", "p", "e", "bwrap", (check,), (RevertedChange(evil, "added", evil, rule=evil),),
         (Finding("w", evil, evil),), wanted=(evil,), proof=(evil,), unprotected=(evil,), without=(check,),
     )  # fmt: skip
     lines = list(describe(report))

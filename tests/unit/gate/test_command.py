@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.gate.backends.command import trial_of
-from bailiwick.gate.run import Trial, judge
+from bailiwick.gate.run import CommandResult, judge
 from bailiwick.gate.shown import KEPT, shown_lines
 from bailiwick.runtime.kinds import Exit
 
@@ -32,7 +32,7 @@ def test_a_check_that_filled_the_disk_says_so() -> None:
     said = b"bailiwick: it wrote more than 20 GB to disk, the limit of a sandbox\n"
     trial = trial_of(Exit(-9, b"", said, 0.1, why="disk"), "x")
     assert (trial.good, trial.timed_out) == (False, False)
-    outcome, hint = judge(trial, Trial(0))
+    outcome, hint = judge(trial, CommandResult(0))
     assert outcome == "failed"
     assert "was ended (it wrote more than 20 GB to disk, the limit of a sandbox) here" in hint
     assert judge(trial, trial)[0] == "environment"
@@ -52,7 +52,7 @@ def test_any_output_is_safe_and_bounded(raw: bytes, room: int) -> None:
     """Whatever a program prints, no line of it acts on a terminal."""
     lines = shown_lines(raw, room)
     assert not any(ord(sign) < 32 or 127 <= ord(sign) < 160 for line in lines for sign in line)
-    assert isinstance(Trial(0, lines), Trial)
+    assert isinstance(CommandResult(0, lines), CommandResult)
 
 
 def test_the_indent_of_code_and_diffs_stays() -> None:

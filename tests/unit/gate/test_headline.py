@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bailiwick.gate.headline import LONGEST, advice, details, evidence, headline
-from bailiwick.gate.model import CheckResult, Doubt, Finding, Report, Taken, Verdict, read_report
+from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, RevertedChange, Verdict, read_report
 from bailiwick.gate.report import failing_text
 
 TEST = "tests/test_a.py::test_b"
@@ -15,8 +15,8 @@ WHY = f"{TEST}: tests/test_a.py:12: assert 190 == 180"
 DOUBT = Doubt("shop/prices.py", "reads sys.modules", 3, "@@ -1 +1 @@\n+import sys\n")
 
 
-def _report(verdict: Verdict, *checks: CheckResult, **more: Any) -> Report:
-    return Report(verdict, "t", "b", "a", "p", "e", "bwrap", checks, **more)
+def _report(verdict: Verdict, *checks: CheckResult, **more: Any) -> GateReport:
+    return GateReport(verdict, "t", "b", "a", "p", "e", "bwrap", checks, **more)
 
 
 def _check(outcome: Any = "failed", **more: Any) -> CheckResult:
@@ -36,7 +36,9 @@ def _check(outcome: Any = "failed", **more: Any) -> CheckResult:
             f"red: {TEST} fails: tests/test_a.py:12: assert 190 == 180",
         ),
         (
-            _report("red", _check(failing=(TEST, "x"), reasons=(WHY,)), taken=(Taken("conftest.py", "added"),)),
+            _report(
+                "red", _check(failing=(TEST, "x"), reasons=(WHY,)), taken=(RevertedChange("conftest.py", "added"),)
+            ),
             f"red: {TEST} fails: tests/test_a.py:12: assert 190 == 180 (and 1 more); reverted (protected): conftest.py",
         ),
         (
@@ -70,7 +72,7 @@ def _check(outcome: Any = "failed", **more: Any) -> CheckResult:
         (_report("environment"), "not run: the environment failed"),
     ],
 )
-def test_the_verdict_and_its_first_reason_stand_in_one_line(report: Report, line: str) -> None:
+def test_the_verdict_and_its_first_reason_stand_in_one_line(report: GateReport, line: str) -> None:
     """Words anybody knows, and the place to look at."""
     assert headline(report) == line
 
@@ -127,7 +129,9 @@ def test_an_agent_is_told_of_doubts_with_the_hunk_and_of_reasons() -> None:
     text = failing_text(_report("needs_person", _check("passed"), doubts=(DOUBT,)))
     assert "shop/prices.py:3: reads sys.modules" in text
     assert "    +import sys" in text
-    red = failing_text(_report("red", _check(failing=(TEST,), reasons=(WHY,)), taken=(Taken("c.py", "added"),)))
+    red = failing_text(
+        _report("red", _check(failing=(TEST,), reasons=(WHY,)), taken=(RevertedChange("c.py", "added"),))
+    )
     assert f"fails: {TEST}  (tests/test_a.py:12: assert 190 == 180)" in red
     assert "reverted (protected)" in red
 

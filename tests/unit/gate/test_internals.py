@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bailiwick.gate.ids import tampering
-from bailiwick.gate.outcomes import Session
+from bailiwick.gate.outcomes import PytestSession
 from bailiwick.gate.plugin.internals import SETTING
 
 CHANGES = {
@@ -68,7 +68,9 @@ def test_a_note_on_a_function_is_no_change() -> None:
 
 def test_a_setting_asks_for_a_person_and_a_part_of_the_runner_blocks() -> None:
     """Honest code may change a setting; what the base changes too is not about the change."""
-    here = Session(changed=frozenset({f"{SETTING}json decoder", "_pytest.runner.x", f"{SETTING}csv dialect unix"}))
-    base = Session(changed=frozenset({f"{SETTING}csv dialect unix"}))
+    here = PytestSession(
+        changed=frozenset({f"{SETTING}json decoder", "_pytest.runner.x", f"{SETTING}csv dialect unix"})
+    )
+    base = PytestSession(changed=frozenset({f"{SETTING}csv dialect unix"}))
     found = {(finding.code, finding.blocks, finding.parks) for finding in tampering(base, here)}
     assert found == {("library-setting", False, True), ("runner-patched", True, False)}

@@ -13,7 +13,7 @@ from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.judge import is_same_model
 from bailiwick.gate.model import CheckResult
-from bailiwick.gate.port import Bench, Case, Judging, Opinion
+from bailiwick.gate.port import Case, CheckContext, Judging, Opinion
 from bailiwick.gate.run import settled, verdict_of
 from bailiwick.gate.spec import CheckSpec, read_gate
 
@@ -41,7 +41,7 @@ def _check(judging: Judging, *paths: str, spec: CheckSpec = SPEC) -> CheckResult
 
     async def run() -> CheckResult:
         changes = tuple(TreeChange(path, "M", "100644", "100644", 1, 0) for path in paths)
-        bench = Bench(
+        bench = CheckContext(
             cast("Any", None), (), Path(), changes, nothing, nothing, nothing, asyncio.Event(), diff=diff,
             judging=judging,
         )  # fmt: skip

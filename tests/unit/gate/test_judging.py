@@ -7,7 +7,7 @@ from typing import Any
 
 from bailiwick.gate.doubts import approved, only_read_by_tests, weigh_values, without_measurements
 from bailiwick.gate.evidence import Evidence, Lie, Pair
-from bailiwick.gate.instrument import Site
+from bailiwick.gate.instrument import AssertionSite
 from bailiwick.gate.judging import (
     WatchedRun,
     actions,
@@ -18,17 +18,17 @@ from bailiwick.gate.judging import (
     weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding
-from bailiwick.gate.outcomes import Item, Session
+from bailiwick.gate.outcomes import PytestItem, PytestSession
 from bailiwick.gate.replays import Replayed, generality, leaning, only_under_test, surroundings
 
 A, B = "tests/test_a.py::test_a", "tests/test_a.py::test_b"
-SITES = {1: Site("tests/test_a.py", 7), 2: Site("tests/test_a.py", 9)}
+SITES = {1: AssertionSite("tests/test_a.py", 7), 2: AssertionSite("tests/test_a.py", 9)}
 
 
 def test_only_changed_files_and_only_what_the_base_does_not_do_count() -> None:
     """A project that looks at frames may go on doing so; a file that begins to is shown to a person."""
-    base = Session(evidence=Evidence(events={("sys._getframe", "shop/old.py"): 3}))
-    here = Session(
+    base = PytestSession(evidence=Evidence(events={("sys._getframe", "shop/old.py"): 3}))
+    here = PytestSession(
         evidence=Evidence(
             events={
                 ("sys._getframe", "shop/old.py"): 3, ("gc.get_objects", "shop/new.py"): 5, ("exec", "shop/x.py"): 1,
@@ -48,22 +48,22 @@ def test_only_changed_files_and_only_what_the_base_does_not_do_count() -> None:
 
 def test_a_copy_in_the_environment_is_named() -> None:
     """What ran was not the tree."""
-    (found,) = foreign_copies(Session(evidence=Evidence(origins=(("src/shop.py", "/env/shop.py"),))))
+    (found,) = foreign_copies(PytestSession(evidence=Evidence(origins=(("src/shop.py", "/env/shop.py"),))))
     assert "/env/shop.py" in found.what
     assert "not tested" in found.what
 
 
 def test_a_test_with_the_code_of_another_file_is_found() -> None:
     """Its id is there and green; its code is not the base's."""
-    base = Session(items=(Item(A, "tests/test_a.py", "tests/test_a.py", 1, "test_a"),))
-    here = Session(items=(Item(A, "tests/test_a.py", "shop/prices.py", 1, "test_a"),))
+    base = PytestSession(items=(PytestItem(A, "tests/test_a.py", "tests/test_a.py", 1, "test_a"),))
+    here = PytestSession(items=(PytestItem(A, "tests/test_a.py", "shop/prices.py", 1, "test_a"),))
     assert [f.code for f in replaced_tests(base, here, ())] == ["test-replaced"]
     assert replaced_tests(base, base, ()) == []
     assert replaced_tests(base, here, ("tests/test_a.py",)) == []
 
 
 def _watched(**evidence: Any) -> WatchedRun:
-    session = Session({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=Evidence(**evidence))
+    session = PytestSession({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=Evidence(**evidence))
     return WatchedRun(session, SITES, {A: frozenset({1, 2}), B: frozenset({1})})
 
 
@@ -76,13 +76,13 @@ def test_a_watched_run_names_lies_missing_assertions_and_hidden_failures() -> No
     lying = _watched(reached={A: both, B: both}, lies={A: (Lie(2, "x equals everything"),)})
     early = _watched(reached={A: frozenset({1}), B: both})
     caught = _watched(reached={A: both, B: both}, failed={B: frozenset({1})})
-    silent = WatchedRun(Session({A: "passed"}, returned=frozenset({A})), SITES, {})
+    silent = WatchedRun(PytestSession({A: "passed"}, returned=frozenset({A})), SITES, {})
     told = [watched_findings(run, {A, B})[0] for run in (lying, early, caught, silent)]
     assert [f.code for f in told] == ["comparison-lies", "assertion-not-reached", "failure-swallowed", "failure-hidden"]
     assert [f.line for f in told] == [9, 9, 7, 0]
     assert all(f.blocks for f in told)
     assert not watched_findings(lying, {A, B}, excused={A})[0].blocks
-    assert WatchedRun(Session({A: "failed"}), SITES, {}).differing([A]) == [A]
+    assert WatchedRun(PytestSession({A: "failed"}), SITES, {}).differing([A]) == [A]
 
 
 def _call(result: Any, here: Any, near: Any = (), base: Any = None) -> Replayed:
@@ -264,7 +264,7 @@ def test_a_loop_that_no_new_test_enters_asks_a_person() -> None:
     looped = {A: frozenset({2}), B: frozenset({2})}
     for reached, blamed in (((), [A, B]), ((2,), [])):
         evidence = Evidence(reached={A: frozenset({1}), B: frozenset({1, *reached})})
-        session = Session({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=evidence)
+        session = PytestSession({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=evidence)
         run = WatchedRun(session, SITES, {}, {}, looped)
         found = vacuous_findings(run, {A, B}, {})
         assert [(f.code, f.what.partition(": ")[0], f.parks) for f in found] == [
@@ -274,7 +274,7 @@ def test_a_loop_that_no_new_test_enters_asks_a_person() -> None:
 
 def test_an_assertion_that_only_the_base_reaches_asks_a_person() -> None:
     """One in a loop or a condition; what neither reaches depends on something else."""
-    session = Session({A: "failed"}, returned=frozenset({A}), evidence=Evidence(reached={A: frozenset({1})}))
+    session = PytestSession({A: "failed"}, returned=frozenset({A}), evidence=Evidence(reached={A: frozenset({1})}))
     here = WatchedRun(session, SITES, {}, {A: frozenset({2})})
     (found,) = weakened_findings(here, _watched(reached={A: frozenset({2})}), {A})
     assert (found.code, found.line, found.parks) == ("assertion-passed-over", 9, True)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.gate.plugin import parts
-from bailiwick.gate.plugin.parts import Origin, bare, pair_document, told_apart
+from bailiwick.gate.plugin.parts import ChangedClasses, bare, pair_document, told_apart
 from tests.unit.gate.inside import Nearby
 
 
@@ -300,7 +300,7 @@ def test_an_instance_by_registration_asks_a_person() -> None:
 @given(st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_a_plain_value_is_always_its_own_bare_value(value: Any) -> None:
     """Then nothing is asked."""
-    assert bare(value, Origin(lambda _file: True)) is value
+    assert bare(value, ChangedClasses(lambda _file: True)) is value
 
 
 def test_the_texts_that_share_a_namespace_define_no_name_twice() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bailiwick.gate import outcomes
 from bailiwick.gate.backends.pytest_run import NO_PYTEST
-from bailiwick.gate.outcomes import Records, Session, read_records, read_session
+from bailiwick.gate.outcomes import PytestSession, Records, read_records, read_session
 from bailiwick.gate.plugin import witness
 from bailiwick.gate.plugin.wire import open_wire
 from bailiwick.ids import Json
@@ -53,13 +53,13 @@ def _report(test: str, outcome: str = "passed", when: str = "call", **more: Json
     }
 
 
-def _read(*records: dict[str, Json], code: int | None = 0, **options: Any) -> Session:
+def _read(*records: dict[str, Json], code: int | None = 0, **options: Any) -> PytestSession:
     read = Records(KEY)
     read.all = list(records)
     return read_records(read, code, **options)
 
 
-def _codes(session: Session) -> list[str]:
+def _codes(session: PytestSession) -> list[str]:
     return [fault.code for fault in session.faults]
 
 

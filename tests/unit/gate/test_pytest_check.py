@@ -13,7 +13,7 @@ import pytest
 
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest import PytestCheck
-from bailiwick.gate.backends.pytest_command import Call
+from bailiwick.gate.backends.pytest_command import PytestCommand
 from bailiwick.gate.backends.pytest_run import Runner
 from bailiwick.gate.backends.pytest_study import Study
 from bailiwick.gate.judging import WatchedRun
@@ -107,7 +107,9 @@ def test_every_kind_of_test_is_watched_without_a_word_about_an_honest_project(tm
 
     async def watched() -> WatchedRun:
         bench = Stage(tmp_path, files, files).bench()
-        study = Study(CheckSpec("tests", "pytest", ("pytest",)), bench, Runner(Call("pytest", ()), bench, None))
+        study = Study(
+            CheckSpec("tests", "pytest", ("pytest",)), bench, Runner(PytestCommand("pytest", ()), bench, None)
+        )
         base = (await study.base()).session
         return await study.watch_base(base, base.passed)
 

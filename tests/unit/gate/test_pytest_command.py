@@ -11,20 +11,22 @@ import pytest
 
 from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.toolchains import Toolchains
-from bailiwick.gate.backends.pytest_command import Call, Interpreter, find_interpreter, read_call
-from bailiwick.gate.port import Bench
+from bailiwick.gate.backends.pytest_command import PytestCommand, PytestPython, find_interpreter, read_call
+from bailiwick.gate.port import CheckContext
 from tests.unit.gate.pytest_stage import OpenFence, OpenSandbox, Stage
 
 UNDERSTOOD = {
-    "pytest -q": Call("pytest", ("-q",)),
-    "py.test": Call("pytest", ()),
-    ".venv/bin/pytest tests": Call("pytest", ("tests",)),
-    "python -m pytest -x": Call("python", ("-x",), as_module=True),
-    "python3.12 -W error -X dev -m pytest": Call("python3.12", (), ("-W", "error", "-X", "dev"), as_module=True),
-    "uv run pytest -q": Call("pytest", ("-q",)),
-    "uv run --frozen --extra test python -m pytest": Call("python", (), as_module=True),
-    "poetry run pytest": Call("pytest", ()),
-    "coverage run --source x -m pytest -q": Call("python", ("-q",), as_module=True),
+    "pytest -q": PytestCommand("pytest", ("-q",)),
+    "py.test": PytestCommand("pytest", ()),
+    ".venv/bin/pytest tests": PytestCommand("pytest", ("tests",)),
+    "python -m pytest -x": PytestCommand("python", ("-x",), as_module=True),
+    "python3.12 -W error -X dev -m pytest": PytestCommand(
+        "python3.12", (), ("-W", "error", "-X", "dev"), as_module=True
+    ),
+    "uv run pytest -q": PytestCommand("pytest", ("-q",)),
+    "uv run --frozen --extra test python -m pytest": PytestCommand("python", (), as_module=True),
+    "poetry run pytest": PytestCommand("pytest", ()),
+    "coverage run --source x -m pytest -q": PytestCommand("python", ("-q",), as_module=True),
 }
 
 
@@ -49,12 +51,12 @@ def _program(path: Path, text: str = "") -> Path:
     return path
 
 
-def _bench(place: Path, *, sandbox: str = "bwrap", environment: tuple[Bind, ...] = ()) -> Bench:
+def _bench(place: Path, *, sandbox: str = "bwrap", environment: tuple[Bind, ...] = ()) -> CheckContext:
     fence = OpenFence(place, OpenSandbox(sandbox), Toolchains(path=str(place / "tools")))
     return replace(Stage(place, {}, {}).bench(), fence=cast("Any", fence), environment=environment)
 
 
-def _find(command: str, bench: Bench, tree: Path, tracked: tuple[str, ...] = ()) -> Interpreter | None:
+def _find(command: str, bench: CheckContext, tree: Path, tracked: tuple[str, ...] = ()) -> PytestPython | None:
     call = read_call(command.split())
     assert call is not None
     return find_interpreter(call, bench, tree, tracked)
@@ -66,7 +68,7 @@ def test_the_prepared_environment_comes_first(tmp_path: Path) -> None:
         _program(tmp_path / "made" / "bin" / name)
         _program(tmp_path / "tools" / name, "#!/somewhere/python\n")
     bench = _bench(tmp_path, environment=(Bind(tmp_path / "made", INNER / ".venv"),))
-    wanted = Interpreter("/workspace/.venv/bin/python", ("/workspace/.venv",))
+    wanted = PytestPython("/workspace/.venv/bin/python", ("/workspace/.venv",))
     assert _find("pytest", bench, tmp_path) == wanted
     assert _find("python -m pytest", bench, tmp_path) == wanted
 
@@ -76,10 +78,10 @@ def test_pytest_as_a_tool_of_the_operator_runs_by_its_own_interpreter(tmp_path: 
     _program(tmp_path / "made" / "bin" / "python")
     _program(tmp_path / "tools" / "pytest", "#!/opt/tools/pytest/bin/python3\n")
     bench = _bench(tmp_path, environment=(Bind(tmp_path / "made", INNER / ".venv"),))
-    assert _find("pytest", bench, tmp_path) == Interpreter("/opt/tools/pytest/bin/python3", ("/workspace/.venv",))
+    assert _find("pytest", bench, tmp_path) == PytestPython("/opt/tools/pytest/bin/python3", ("/workspace/.venv",))
     _program(tmp_path / "tools" / "pytest", "#!/usr/bin/env python3\n")
     python = _program(tmp_path / "tools" / "python3")
-    assert _find("pytest", bench, tmp_path) == Interpreter(str(python), ("/workspace/.venv",))
+    assert _find("pytest", bench, tmp_path) == PytestPython(str(python), ("/workspace/.venv",))
 
 
 def test_an_environment_that_the_tree_brings_along_is_never_used(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_an_environment_that_the_tree_brings_along_is_never_used(tmp_path: Path)
     unfenced = _bench(tmp_path, sandbox="none")
     assert _find("pytest", unfenced, tree, (".venv/bin/pytest", "a.py")) is None
     made = str(tree / ".venv")
-    assert _find("pytest", unfenced, tree, ("a.py",)) == Interpreter(f"{made}/bin/python", (made,))
+    assert _find("pytest", unfenced, tree, ("a.py",)) == PytestPython(f"{made}/bin/python", (made,))
 
 
 def test_no_python_at_all_is_said(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from bailiwick.audit.service import entries
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import failing_text, load_report, signature
-from bailiwick.gate.service import Ask, GateInterrupted, base_report
+from bailiwick.gate.service import GateInterrupted, GateRequest, base_report
 from bailiwick.ids import canonical, digest
 from tests.unit.gate.gate_stage import Stage, make_stage, spec_of
 
@@ -182,10 +182,10 @@ def test_an_interrupted_gate_leaves_nothing(stage: Stage) -> None:
 
     stage.shown = Ends()
 
-    async def story(vault: GitStore) -> Report:
+    async def story(vault: GitStore) -> GateReport:
         base = await vault.resolve("HEAD")
         tree = await vault.write(await vault.tree_of(base), {"app.py": b"x = 3\n"})
-        return await stage.gate(vault, Ask(base, tree), spec)
+        return await stage.gate(vault, GateRequest(base, tree), spec)
 
     with pytest.raises(GateInterrupted):
         stage.run(story)
@@ -198,7 +198,7 @@ def test_the_gate_of_the_base_is_run_once_for_as_long_as_nothing_changes(stage: 
     count = tmp_path / "count"
     spec = spec_of(f"checks: [{{name: a, run: [sh, -c, 'echo x >> {count}']}}]")
 
-    async def story(vault: GitStore) -> list[Report]:
+    async def story(vault: GitStore) -> list[GateReport]:
         base = await vault.resolve("HEAD")
         how = {"cancel": stage.cancel, "show": stage.shown.append, "clock": stage.clock}
         asked = [await base_report(base, spec, vault, stage.fence, stage.places, **how) for _ in range(2)]  # type: ignore[arg-type]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.model import CheckResult, Finding, Level, Outcome, Taken, Verdict
+from bailiwick.gate.model import CheckResult, Finding, Level, Outcome, RevertedChange, Verdict
 from bailiwick.gate.run import (
+    CommandResult,
     Proof,
-    Trial,
     about_wanted_tests,
     is_excused,
     judge,
@@ -53,8 +53,8 @@ def test_the_verdict_follows_from_the_checks(checks: list[CheckResult], known_re
     assert verdict_of(checks, known_red) == verdict
 
 
-_OK = Trial(0)
-_RED = Trial(1, ("a.py:3: bad", "1 error in 0.2 s"))
+_OK = CommandResult(0)
+_RED = CommandResult(1, ("a.py:3: bad", "1 error in 0.2 s"))
 
 
 @pytest.mark.parametrize(
@@ -62,27 +62,29 @@ _RED = Trial(1, ("a.py:3: bad", "1 error in 0.2 s"))
     [
         (_OK, None, "passed"),
         (_RED, _OK, "failed"),
-        (_RED, Trial(1, ("a.py:5: bad", "1 error in 1.7 s")), "red_on_base"),
-        (_RED, Trial(1, ("b.py:5: bad", "1 error in 1.7 s")), "failed"),
-        (_RED, Trial(2, _RED.lines), "failed"),
-        (Trial(127, missing="ruff"), None, "failed"),
-        (Trial(127, ("sh: nope: not found",)), Trial(127, ("sh: nope: not found",)), "environment"),
-        (Trial(127, ("sh: nope: not found",)), _OK, "failed"),
-        (Trial(-9), Trial(-9), "environment"),
-        (Trial(-9), _OK, "failed"),
-        (Trial(0, timed_out=True), Trial(0, timed_out=True), "environment"),
-        (Trial(0, timed_out=True), _OK, "failed"),
-        (Trial(1, ("No space left on device",)), Trial(1, ("No space left on device",)), "environment"),
-        (Trial(1, ("No space left on device",)), _OK, "failed"),
+        (_RED, CommandResult(1, ("a.py:5: bad", "1 error in 1.7 s")), "red_on_base"),
+        (_RED, CommandResult(1, ("b.py:5: bad", "1 error in 1.7 s")), "failed"),
+        (_RED, CommandResult(2, _RED.lines), "failed"),
+        (CommandResult(127, missing="ruff"), None, "failed"),
+        (CommandResult(127, ("sh: nope: not found",)), CommandResult(127, ("sh: nope: not found",)), "environment"),
+        (CommandResult(127, ("sh: nope: not found",)), _OK, "failed"),
+        (CommandResult(-9), CommandResult(-9), "environment"),
+        (CommandResult(-9), _OK, "failed"),
+        (CommandResult(0, timed_out=True), CommandResult(0, timed_out=True), "environment"),
+        (CommandResult(0, timed_out=True), _OK, "failed"),
+        (CommandResult(1, ("No space left on device",)), CommandResult(1, ("No space left on device",)), "environment"),
+        (CommandResult(1, ("No space left on device",)), _OK, "failed"),
     ],
 )
-def test_a_rerun_on_the_base_tells_whose_fault_it_is(here: Trial, there: Trial | None, outcome: Outcome) -> None:
+def test_a_rerun_on_the_base_tells_whose_fault_it_is(
+    here: CommandResult, there: CommandResult | None, outcome: Outcome
+) -> None:
     """An agent must not be paid to repair the machine, nor be excused for what only its change breaks."""
     assert judge(here, there)[0] == outcome
 
 
-def _out(*paths: str) -> list[Taken]:
-    return [Taken(path, "changed") for path in paths]
+def _out(*paths: str) -> list[RevertedChange]:
+    return [RevertedChange(path, "changed") for path in paths]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def _out(*paths: str) -> list[Taken]:
     ],
 )
 def test_a_person_is_asked_only_about_tests_the_agent_wanted_to_change(
-    check: CheckResult, out: list[Taken], about: bool
+    check: CheckResult, out: list[RevertedChange], about: bool
 ) -> None:
     """Attention is scarce: a red gate that has nothing to do with what was taken out goes back to the agent."""
     assert about_wanted_tests([check], out) is about

@@ -15,7 +15,7 @@ from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.relay import Address, Relay
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains
-from bailiwick.gate.services import Means, open_services, ports_of, refuse_shared
+from bailiwick.gate.services import ServiceContainers, open_services, ports_of, refuse_shared
 from bailiwick.gate.spec import Service
 from tests.unit.gate.gate_stage import spec_of
 
@@ -39,7 +39,9 @@ def opened(sandbox: str, place: Path, services: tuple[Service, ...]) -> tuple[Sa
     """What comes of services where no engine answers."""
 
     async def go() -> tuple[Sandboxes, EnvironmentFailed | None]:
-        means = Means(asyncio.Event(), lambda _: None, {"DOCKER_HOST": f"unix://{place}/nobody", "PATH": str(place)})
+        means = ServiceContainers(
+            asyncio.Event(), lambda _: None, {"DOCKER_HOST": f"unix://{place}/nobody", "PATH": str(place)}
+        )
         async with open_services(services, fence(sandbox, place), means) as found:
             return found
 

@@ -20,7 +20,7 @@ from bailiwick.gate.spec import (
     gate_schema,
     read_gate,
 )
-from bailiwick.gate.whereabouts import Whereabouts, find_spec
+from bailiwick.gate.whereabouts import SpecLookup, find_spec
 from tests.unit.fence.git_scene import Scene, make_scene
 
 WHOLE = b"""\
@@ -114,7 +114,7 @@ def _found(scene: Scene, protected: tuple[str, ...] = (), tools: tuple[str, ...]
     paths = Paths(scene.top / "config", scene.state, scene.top / "cache", scene.top / "run", scene.top / "etc")
 
     async def story(vault: GitStore) -> GateSpec:
-        where = Whereabouts(paths, scene.repo, protected, lambda name: name in tools)
+        where = SpecLookup(paths, scene.repo, protected, lambda name: name in tools)
         return await find_spec(vault, await vault.resolve("HEAD"), where)
 
     return scene.run(story)

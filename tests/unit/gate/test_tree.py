@@ -10,7 +10,7 @@ import pytest
 from bailiwick.errors import InputInvalid
 from bailiwick.fence.vault import GitStore
 from bailiwick.gate.spec import ALWAYS_PROTECTED, PROTECTED
-from bailiwick.gate.tree import Policy, Sifted, sift
+from bailiwick.gate.tree import ProposedTree, TreePolicy, sift
 from tests.unit.fence.git_scene import Scene, make_scene
 
 BASE: dict[str, str | bytes] = {
@@ -37,7 +37,7 @@ def scene(tmp_path: Path) -> Scene:
 class Left:
     """What became of a change."""
 
-    def __init__(self, sifted: Sifted, files: tuple[str, ...], blobs: dict[str, bytes | None]) -> None:
+    def __init__(self, sifted: ProposedTree, files: tuple[str, ...], blobs: dict[str, bytes | None]) -> None:
         self.sifted = sifted
         self.files = files
         self.blobs = blobs
@@ -54,7 +54,7 @@ def _sift(scene: Scene, edit: Callable[[Path], None], *allow: str, installed: fr
         await vault.checkout(base, work)
         edit(work)
         asked = await vault.snapshot(work, base=base)
-        found = await sift(vault, base, asked, Policy(POLICY, allow, installed))
+        found = await sift(vault, base, asked, TreePolicy(POLICY, allow, installed))
         files = await vault.files(found.tree)
         return Left(found, files, {path: await vault.blob(found.tree, path) for path in files})
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from bailiwick.gate.detection.draft import Wish
-from bailiwick.gate.detection.missing import Missing
-from bailiwick.gate.model import CheckResult, Finding, Outcome, Report
+from bailiwick.gate.detection.missing import MissingPart
+from bailiwick.gate.model import CheckResult, Finding, GateReport, Outcome
 from bailiwick.gate.optional import excuse, is_left_out
 from bailiwick.gate.spec import CheckSpec, GateSpec
 from bailiwick.gate.trying import Tried, next_wish
@@ -17,8 +17,8 @@ PIP = (".venv/bin/python", "-m", "pip", "install")
 SPEC = GateSpec(prepare=((*PIP, "pytest"), (*PIP, "odd>1"), (*PIP, "-r", "req.txt"), (*PIP, "-e", ".[a,b]")))
 
 
-def _tried(*checks: CheckResult, missing: Missing | None = None, steps: tuple[str, ...] = ()) -> Tried:
-    report = Report(
+def _tried(*checks: CheckResult, missing: MissingPart | None = None, steps: tuple[str, ...] = ()) -> Tried:
+    report = GateReport(
         verdict="red", tree="t", base="b", asked="t", policy="p", environment="e", fence="none", checks=checks
     )
     return Tried(SPEC, SPEC, report, steps, missing)
@@ -36,7 +36,7 @@ def _failed(*command: str) -> CheckResult:
 
 def test_a_missing_module_first_widens_the_plan_and_then_is_added_by_name() -> None:
     """The project's own runners know best; a table of ours is the second guess."""
-    missing = Missing("yaml", "module", "pyyaml", known=True, command=(*PIP, "pyyaml"))
+    missing = MissingPart("yaml", "module", "pyyaml", known=True, command=(*PIP, "pyyaml"))
     tried = _tried(_check("tests", "red_on_base"), missing=missing)
     assert next_wish(Wish(), tried)[0] == Wish(level=1)
     assert next_wish(Wish(level=1), tried)[0] == Wish(level=1, add=("pyyaml",))
@@ -45,15 +45,18 @@ def test_a_missing_module_first_widens_the_plan_and_then_is_added_by_name() -> N
 
 def test_a_plugin_is_added_at_once() -> None:
     """Nothing but the plugin brings its option."""
-    missing = Missing("--cov", "option", "pytest-cov", known=True)
+    missing = MissingPart("--cov", "option", "pytest-cov", known=True)
     assert next_wish(Wish(), _tried(_check("tests", "red_on_base"), missing=missing))[0] == Wish(add=("pytest-cov",))
 
 
 @pytest.mark.parametrize(
     "missing",
-    [Missing("tests.util", "file"), Missing("strange", "module", "strange", known=False, command=(*PIP, "strange"))],
+    [
+        MissingPart("tests.util", "file"),
+        MissingPart("strange", "module", "strange", known=False, command=(*PIP, "strange")),
+    ],
 )
-def test_what_nobody_named_is_never_installed(missing: Missing) -> None:
+def test_what_nobody_named_is_never_installed(missing: MissingPart) -> None:
     """Not even with the widest plan: a stranger may have the name on the index."""
     assert next_wish(Wish(level=1), _tried(_check("tests", "red_on_base"), missing=missing))[0] is None
 

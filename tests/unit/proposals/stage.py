@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from bailiwick.clock import ManualClock
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import CheckResult, Report
+from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
 from bailiwick.proposals.desk import Desk
 from bailiwick.proposals.forges.rest import Network
@@ -78,10 +78,10 @@ class Stage:
         """A tree in which the file has another text."""
         return run(self.desk.vault.write(self.base, {"shop.py": text.encode()}))
 
-    def report(self, tree: str, base: str = "", **more: Any) -> Report:
+    def report(self, tree: str, base: str = "", **more: Any) -> GateReport:
         """A green report, stored as the gate does."""
         checks = (CheckResult("tests", "pytest", "tests", "passed", ("pytest", "-q"), 0, 1.5, (("passed", 3),)),)
-        made = Report("green", tree, base or self.base, tree, "policy", "environment", "bwrap", checks, **more)
+        made = GateReport("green", tree, base or self.base, tree, "policy", "environment", "bwrap", checks, **more)
         store_report(self.desk.state, made)
         return made
 

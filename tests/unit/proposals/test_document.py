@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bailiwick.gate.model import CheckResult, Doubt, Finding, Report, Taken
+from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, RevertedChange
 from bailiwick.proposals.document import LONGEST, Exhibit, FileChange, is_ours, marker, render
 from bailiwick.proposals.message import Origin, commit_message, subject
 from bailiwick.proposals.model import Cost, Proposal, proposal_id, read_proposal
@@ -43,15 +43,15 @@ def make_proposal(**more: Any) -> Proposal:
     return replace(made, **more)
 
 
-def make_report(**more: Any) -> Report:
+def make_report(**more: Any) -> GateReport:
     checks = (
         CheckResult("lint", "command", "exit-code", "passed", ("ruff", "check", "."), 0),
         CheckResult("tests", "pytest", "tests", "passed", ("pytest", "-q"), 0, counts=(("passed", 41),)),
     )
-    return replace(Report("green", "d" * 40, "b" * 40, "d" * 40, "p1", "e1", "bwrap", checks), **more)
+    return replace(GateReport("green", "d" * 40, "b" * 40, "d" * 40, "p1", "e1", "bwrap", checks), **more)
 
 
-def make_exhibit(report: Report | None = None, **more: Any) -> Exhibit:
+def make_exhibit(report: GateReport | None = None, **more: Any) -> Exhibit:
     return Exhibit(make_proposal(**more), report or make_report(), (FileChange("shop.py", "M", 3, 1),))
 
 
@@ -97,8 +97,8 @@ def test_what_a_person_must_not_miss_comes_first_and_everything_is_there() -> No
     """Allowed protected changes lead; then what was asked, the change, the evidence, and what is not certain."""
     report = make_report(
         taken=(
-            Taken("tests/test_a.py", "changed", "-1\n+2", allowed=True, rule="tests/**"),
-            Taken("Makefile", "added"),
+            RevertedChange("tests/test_a.py", "changed", "-1\n+2", allowed=True, rule="tests/**"),
+            RevertedChange("Makefile", "added"),
         ),
         weakening=(Finding("noqa", "a new noqa", "shop.py", 3, blocks=False),),
         proof=("tests/test_new.py::test_x",),
@@ -155,7 +155,7 @@ def test_hostile_text_acts_nowhere() -> None:
     )  # fmt: skip
     report = make_report(
         checks=(check,),
-        taken=(Taken(HOSTILE, "added", HOSTILE, rule=HOSTILE), Taken(HOSTILE, "changed", HOSTILE, allowed=True)),
+        taken=(RevertedChange(HOSTILE, "added", HOSTILE, rule=HOSTILE), RevertedChange(HOSTILE, "changed", HOSTILE, allowed=True)),
         weakening=(Finding("c", HOSTILE, HOSTILE),), proof=(HOSTILE,), unprotected=(HOSTILE,), policy=HOSTILE,
         fence=HOSTILE,
     )  # fmt: skip
@@ -223,7 +223,7 @@ def test_a_document_always_fits(rows: int, length: int) -> None:
     """A forge that refuses a text of 65,537 characters would leave no pull request at all."""
     long = "x" * length
     report = make_report(
-        taken=tuple(Taken(f"{long[:300]}{n}", "changed", long, allowed=n % 2 == 0) for n in range(rows)),
+        taken=tuple(RevertedChange(f"{long[:300]}{n}", "changed", long, allowed=n % 2 == 0) for n in range(rows)),
         proof=tuple(f"{long[:500]}{n}" for n in range(rows)),
         weakening=tuple(Finding("c", long, long) for _ in range(rows)),
     )

@@ -14,7 +14,7 @@ from bailiwick.engine import graph as g
 from bailiwick.engine.events import EffectFinished, Failure
 from bailiwick.fence.git import GitFailed
 from bailiwick.fence.vault import GitStore
-from bailiwick.gate.model import CheckResult, Report
+from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
 from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
@@ -46,7 +46,7 @@ class Desk:
     config: Config
     repository: Path
     context: dict[str, Json]
-    report: Report
+    report: GateReport
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def desk(tmp_path: Path) -> Desk:
 
     base, tree = run(change())
     checks = (CheckResult("tests", "pytest", "tests", "passed", code=0),)
-    report = Report("green", tree, base, tree, "p", "e", "bwrap", checks)
+    report = GateReport("green", tree, base, tree, "p", "e", "bwrap", checks)
     store_report(config.paths.state, report)
     context = {"repository": str(repository), "report": report.to_json(), "tree": tree, "base": base, "issue": ISSUE}
     return Desk(config, repository, context, report)

@@ -15,7 +15,7 @@ import bailiwick
 from bailiwick.audit.service import entries
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.fence.git import GitFailed
-from bailiwick.gate.model import Report
+from bailiwick.gate.model import GateReport
 from bailiwick.proposals.message import UNFINISHED
 from bailiwick.proposals.model import Cost
 from bailiwick.proposals.nodes import spoken
@@ -80,11 +80,11 @@ def test_only_a_green_report_is_proposed(stage: Stage, verdict: str) -> None:
     assert git(stage.repository, "branch", "--list", "agent/*") == ""
 
 
-def _other_tree(stage: Stage, report: Report) -> Report:
+def _other_tree(stage: Stage, report: GateReport) -> GateReport:
     return replace(report, tree=stage.tree("other\n"))
 
 
-def _other_base(stage: Stage, report: Report) -> Report:
+def _other_base(stage: Stage, report: GateReport) -> GateReport:
     return replace(report, base="0" * 40)
 
 

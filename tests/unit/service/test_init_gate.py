@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bailiwick.cli.root import run
-from bailiwick.gate.model import CheckResult, Report
+from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.service.cli_init import init
 from bailiwick.service.proving import failing_of
 from tests.unit.fence.git_scene import Scene
@@ -89,8 +89,8 @@ def test_without_running_the_plan_is_only_shown(scene: Scene) -> None:
 def test_only_tests_that_are_red_on_the_base_by_name_can_be_known_red() -> None:
     """A check without ids, or one that fails for another reason, can't be excused test by test."""
 
-    def report(*checks: CheckResult) -> Report:
-        return Report(
+    def report(*checks: CheckResult) -> GateReport:
+        return GateReport(
             verdict="red", tree="t", base="b", asked="t", policy="p", environment="e", fence="f", checks=checks
         )
 

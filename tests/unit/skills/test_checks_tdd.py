@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bailiwick.errors import UsageError
-from bailiwick.gate.outcomes import Fault, Item, Session, TestOutcome
+from bailiwick.gate.outcomes import Fault, PytestItem, PytestSession, TestOutcome
 from bailiwick.routing.model import CheckOutcome, FileOut
 from bailiwick.skills.checks_tdd import check_green, check_red, check_refactor, declared, expect_green, expect_test
 from bailiwick.skills.site import Check, CheckArguments
@@ -24,8 +24,8 @@ MISSING = "E   ImportError: cannot import name 'sub' from 'calc'"
 
 def ran(outcomes: Mapping[str, TestOutcome], code: int, **more: object) -> CheckRun:
     """A run of pytest."""
-    items = tuple(Item(test, test.partition("::")[0]) for test in outcomes)
-    return CheckRun(code, f"[exit code {code}]", replace(Session(outcomes, items, exit=code), **more))  # type: ignore[arg-type]
+    items = tuple(PytestItem(test, test.partition("::")[0]) for test in outcomes)
+    return CheckRun(code, f"[exit code {code}]", replace(PytestSession(outcomes, items, exit=code), **more))  # type: ignore[arg-type]
 
 
 GREEN = ran({"tests/test_add.py::test": "passed", f"{NEW}::test": "passed"}, 0)
@@ -106,13 +106,16 @@ def test_an_accepted_red_loses_no_test_of_the_file_it_writes_to() -> None:
     [
         (ran({"tests/test_add.py::test": "failed", f"{NEW}::test": "failed"}, 1), "1 tests that were there before"),
         (ran({f"{NEW}::test": "failed"}, 1), "1 tests that were there before"),
-        (replace(RED, session=Session(uncollected=(NEW, "tests/test_add.py"), exit=2)), "can't be loaded any more"),
+        (
+            replace(RED, session=PytestSession(uncollected=(NEW, "tests/test_add.py"), exit=2)),
+            "can't be loaded any more",
+        ),
     ],
 )
 def test_a_new_test_file_keeps_no_other_test_from_counting(after: CheckRun, why: str) -> None:
     """A second file of one name, or a module that is changed while tests are collected, costs others their place."""
     texts = {f"{NEW}::test": f"E   assert 1 == 0\n\n{NEW}:2: AssertionError", NEW: MISSING}
-    tried = replace(after, session=replace(after.session or Session(), texts=texts))
+    tried = replace(after, session=replace(after.session or PytestSession(), texts=texts))
     checked = red({NEW: "def test():\n    assert sub(1, 1) == 0\n"}, tried)
     assert not checked.ok
     assert why in checked.feedback
@@ -178,10 +181,10 @@ def test_another_runner_is_judged_by_what_it_prints() -> None:
 
 def test_parts_of_pytest_that_only_the_change_exchanges_are_noticed() -> None:
     """What the project exchanges anyway is its own business."""
-    odd = replace(RED, session=replace(RED.session or Session(), changed=frozenset({"_pytest.runner.x"})))
+    odd = replace(RED, session=replace(RED.session or PytestSession(), changed=frozenset({"_pytest.runner.x"})))
     own = frozenset({"_pytest.config.Config.rootdir"})
     assert "_pytest.runner.x" in red({NEW: "x\n"}, odd).feedback
-    changed = replace(RED, session=replace(RED.session or Session(), changed=own))
+    changed = replace(RED, session=replace(RED.session or PytestSession(), changed=own))
     assert check(check_red, FakeSite(BASE, {**BASE, NEW: "x\n"}, {"after": changed, "before": BEFORE})).ok
     assert red({NEW: "x\n"}, odd, odd).ok
 

@@ -9,12 +9,12 @@ from bailiwick.fence.disk import disk_words
 from bailiwick.fence.environments import bin_folders, tool_variables
 from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.model import CheckResult, Finding
-from bailiwick.gate.run import NOT_FOUND, Trial, judge
+from bailiwick.gate.run import NOT_FOUND, CommandResult, judge
 from bailiwick.gate.shown import KEPT, shown_lines
 from bailiwick.ids import digest
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench, Which
+    from bailiwick.gate.port import CheckContext, Which
     from bailiwick.gate.spec import CheckSpec
     from bailiwick.runtime.kinds import Exit
 
@@ -26,7 +26,7 @@ _SHIM = b"bailiwick-shim: "
 class CommandCheck:
     """Runs a command in a fresh checkout without network."""
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         here = await try_command(spec, bench, "proposed")
         there = None
         if not here.good and not here.missing and not bench.cancel.is_set():
@@ -52,7 +52,7 @@ class CommandCheck:
         )
 
 
-async def try_command(spec: CheckSpec, bench: Bench, which: Which) -> Trial:
+async def try_command(spec: CheckSpec, bench: CheckContext, which: Which) -> CommandResult:
     """Run the command of a check once in a fresh checkout."""
     tree = await bench.fresh(which)
     cage = bench.fence.cage("gate", tree, environment=bench.environment)
@@ -60,11 +60,11 @@ async def try_command(spec: CheckSpec, bench: Bench, which: Which) -> Trial:
     try:
         end = await bench.fence.run(cage, spec.run, env=env, timeout=spec.timeout, cancel=bench.cancel, keep=READ)
     except FileNotFoundError:
-        return Trial(NOT_FOUND, missing=spec.run[0])
+        return CommandResult(NOT_FOUND, missing=spec.run[0])
     return trial_of(end, spec.run[0])
 
 
-def gate_variables(bench: Bench, tree: Path) -> dict[str, str]:
+def gate_variables(bench: CheckContext, tree: Path) -> dict[str, str]:
     """The environment of a command of the gate: tools of the prepared environment come before the operator's."""
     base = bench.fence.env(tool_variables(bench.environment))
     here = tree if bench.fence.sandbox.name == "none" else None
@@ -72,11 +72,11 @@ def gate_variables(bench: Bench, tree: Path) -> dict[str, str]:
     return {**base, "PATH": ":".join([*folders, base.get("PATH", "")]), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def trial_of(end: Exit, program: str) -> Trial:
+def trial_of(end: Exit, program: str) -> CommandResult:
     """What there is to know about an ended process."""
     missing = end.code == NOT_FOUND and _SHIM + program.encode() + b": not found" in end.stderr
     room = KEPT if not end.stderr else KEPT - min(len(end.stderr), KEPT // 4)
-    return Trial(
+    return CommandResult(
         code=None if end.cancelled else end.code,
         lines=(*shown_lines(end.stdout, room), *shown_lines(end.stderr, KEPT // 4)),
         seconds=end.seconds,

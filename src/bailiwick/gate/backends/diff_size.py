@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bailiwick.gate.diffs.sizes import Size, added_size
+from bailiwick.gate.diffs.sizes import ChangeSize, added_size
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.reading import read_all
 
 if TYPE_CHECKING:
     from bailiwick.fence.objects import TreeChange
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
 MAX_LINES = 2000
@@ -26,7 +26,7 @@ class DiffSize:
     A binary file counts as a file and its bytes, without lines.
     """
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
         counted = [change for change in bench.changes if not first_match(ignored, change.path)]
         size = await _added(counted, bench)
@@ -53,7 +53,7 @@ class DiffSize:
         )
 
 
-async def _added(changes: list[TreeChange], bench: Bench) -> Size:
+async def _added(changes: list[TreeChange], bench: CheckContext) -> ChangeSize:
     new = await read_all(lambda path: bench.read("proposed", path), (c.path for c in changes if c.status != "D"))
     old = await read_all(lambda path: bench.read("base", path), (c.path for c in changes if c.status != "A"))
-    return sum((added_size(path, old.get(path), data) for path, data in new.items()), Size())
+    return sum((added_size(path, old.get(path), data) for path, data in new.items()), ChangeSize())

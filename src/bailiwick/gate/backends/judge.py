@@ -11,7 +11,7 @@ from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.port import Case, Opinion
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
 SECONDS = 120.0
@@ -23,7 +23,7 @@ DOUBT = "judge"
 class JudgeCheck:
     """Asks a model of the operator's choice, which must not be the one that wrote the change."""
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         model, judging = str(spec.options["model"]), bench.judging
         if not bench.changes:
             return _result(spec, "nothing was changed, so there is nothing to judge")

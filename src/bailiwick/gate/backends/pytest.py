@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.backends.pytest_change import ChangeView, view_change
 from bailiwick.gate.backends.pytest_command import read_call
-from bailiwick.gate.backends.pytest_run import Asked, Ran, Runner
+from bailiwick.gate.backends.pytest_run import PytestRequest, PytestRun, Runner
 from bailiwick.gate.backends.pytest_study import AddedTests, Study, both, test_files_of
 from bailiwick.gate.detection.missing import missing_at_collection
 from bailiwick.gate.failure_lines import failure_lines
@@ -29,14 +29,14 @@ from bailiwick.gate.judging import (
     weakened_findings,
 )
 from bailiwick.gate.model import CheckResult, Finding, Outcome
-from bailiwick.gate.outcomes import RED, Session
-from bailiwick.gate.plainly import Alone, alone_findings, held
+from bailiwick.gate.outcomes import RED, PytestSession
+from bailiwick.gate.plainly import PlainTestRun, alone_findings, held
 from bailiwick.gate.replays import Replayed, generality, leaning, only_under_test, surroundings
 from bailiwick.gate.shown import last_lines
 from bailiwick.ids import Json, digest
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
 OUTPUT = 64 * 1024
@@ -49,7 +49,7 @@ NOT_YET = "not looked for yet: a person has to look at the change first"
 class PytestCheck:
     """Runs pytest on both trees and compares all that can be known about the runs."""
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         study = _study(spec, bench)
         if study is None:
             hint = "run: [pytest, …] or [python, -m, pytest, …]; for another runner use kind: command"
@@ -57,13 +57,13 @@ class PytestCheck:
             return _result(spec, "environment", findings=(found,), hint=hint)
         return await _checked(study)
 
-    async def base(self, spec: CheckSpec, bench: Bench) -> Session:
+    async def base(self, spec: CheckSpec, bench: CheckContext) -> PytestSession:
         """How the base does, from what is kept or run once; empty where it can't be run."""
         study = _study(spec, bench)
-        return Session() if study is None else (await study.base()).session
+        return PytestSession() if study is None else (await study.base()).session
 
 
-def _study(spec: CheckSpec, bench: Bench) -> Study | None:
+def _study(spec: CheckSpec, bench: CheckContext) -> Study | None:
     call = read_call(spec.run)
     return None if call is None else Study(spec, bench, Runner(call, bench, spec.timeout))
 
@@ -84,19 +84,19 @@ async def _checked(study: Study) -> CheckResult:
     if not changed:
         return _unchanged(study, base)
     view = await view_change(bench, test_files_of(base.session))
-    judged = study.runner.run(Asked("proposed", view.without))
+    judged = study.runner.run(PytestRequest("proposed", view.without))
     ran, absent = (await judged, None) if bench.brief else await both(judged, study.absent(view, base.session))
     if ran.missing:
         return _not_there(study, ran)
     return await _Judgement(study, view, base.session, ran, absent).result()
 
 
-def _not_there(study: Study, ran: Ran) -> CheckResult:
+def _not_there(study: Study, ran: PytestRun) -> CheckResult:
     found = Finding("missing-tool", f"{ran.missing} is not in the sandbox or has no pytest", blocks=True)
     return _result(study.spec, "failed", ran, findings=(found,), hint=install_hint("pytest"))
 
 
-async def _lacking(study: Study, base: Ran) -> CheckResult | None:
+async def _lacking(study: Study, base: PytestRun) -> CheckResult | None:
     """What the base itself lacks to be collected: a fault of the environment, never a red test."""
     session = base.session
     output = "\n".join(session.texts.get(file, "") for file in session.uncollected)
@@ -116,7 +116,7 @@ async def _lacking(study: Study, base: Ran) -> CheckResult | None:
     )
 
 
-def _unchanged(study: Study, base: Ran) -> CheckResult:
+def _unchanged(study: Study, base: PytestRun) -> CheckResult:
     """The base itself: there is nothing to compare it with."""
     here = base.session
     if "no-records" in {fault.code for fault in here.faults}:
@@ -126,7 +126,7 @@ def _unchanged(study: Study, base: Ran) -> CheckResult:
     return _told(study, base, _outcome(here, frozenset(here.red), faults), faults)
 
 
-def _told(study: Study, ran: Ran, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
+def _told(study: Study, ran: PytestRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
     """The result; a check that was cancelled says nothing."""
     if study.bench.cancel.is_set():
         return _result(study.spec, "environment", ran, hint="the check was ended before it was done")
@@ -139,9 +139,9 @@ class _Judgement:
 
     study: Study
     view: ChangeView
-    base: Session
-    ran: Ran
-    absent: Session | None
+    base: PytestSession
+    ran: PytestRun
+    absent: PytestSession | None
 
     async def result(self) -> CheckResult:
         """The result of the check."""
@@ -269,7 +269,7 @@ class _Judgement:
         return found
 
     async def _replay_findings(
-        self, calls: list[Replayed], alone: list[Alone], watched: WatchedRun | None, chosen: frozenset[str]
+        self, calls: list[Replayed], alone: list[PlainTestRun], watched: WatchedRun | None, chosen: frozenset[str]
     ) -> list[Finding]:
         paths = self._paths(calls)
         suspects = [call for call in calls if call.differs or call.gets_lost]
@@ -289,14 +289,16 @@ class _Judgement:
         return {call.name: by_name.get(str(call.call["name"]), "") for call in calls}
 
     async def _so_under_test(
-        self, calls: list[Replayed], tests: list[Alone], chosen: frozenset[str]
-    ) -> tuple[list[Replayed], list[Alone]]:
+        self, calls: list[Replayed], tests: list[PlainTestRun], chosen: frozenset[str]
+    ) -> tuple[list[Replayed], list[PlainTestRun]]:
         """Those whose results come out again under test: the others depend on something else."""
         names = tuple(test.test for test in tests)
         first = {name: min(one for one in chosen if one.partition("[")[0] == name) for name in names}
         only = sorted(first.values()) or sorted(chosen)[:1]
         given = tuple(call.call for call in calls)
-        run = await self.study.runner.run(Asked("proposed", self.view.without, only=only, replayed=given, alone=names))
+        run = await self.study.runner.run(
+            PytestRequest("proposed", self.view.without, only=only, replayed=given, alone=names)
+        )
         again = {int(record["number"]): record for record in run.session.evidence.replayed}
         ends = run.session.evidence.alone
         return (
@@ -330,7 +332,7 @@ def _unproven(added: AddedTests) -> str:
     return f"no test shows this fix: {len(added.passed)} new tests pass on the base too, or pass whatever happens"
 
 
-def _outcome(here: Session, excused: Collection[str], findings: Iterable[Finding]) -> Outcome:
+def _outcome(here: PytestSession, excused: Collection[str], findings: Iterable[Finding]) -> Outcome:
     listed = tuple(findings)
     if any(finding.blocks for finding in listed) or any(test not in excused for test in here.red):
         return "failed"
@@ -348,7 +350,12 @@ def _started_by_python(changed: Iterable[str]) -> tuple[Finding, ...]:
 
 
 def _result(
-    spec: CheckSpec, outcome: Outcome, ran: Ran | None = None, *, findings: tuple[Finding, ...] = (), hint: str = ""
+    spec: CheckSpec,
+    outcome: Outcome,
+    ran: PytestRun | None = None,
+    *,
+    findings: tuple[Finding, ...] = (),
+    hint: str = "",
 ) -> CheckResult:
     if ran is None:
         return CheckResult(spec.name, spec.kind, "tests", outcome, spec.run, findings=findings, hint=hint)

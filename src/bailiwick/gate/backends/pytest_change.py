@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.functions import ChangedFunction, changed_code, functions_of, insert_at_start
 from bailiwick.gate.diffs.mutants import with_other_results
-from bailiwick.gate.instrument import Site, Target, instrument
+from bailiwick.gate.instrument import AssertionSite, Target, instrument
 from bailiwick.gate.port import read_many
 from bailiwick.gate.testfiles import belongs_to_tests
 
 if TYPE_CHECKING:
-    from bailiwick.gate.outcomes import Item
-    from bailiwick.gate.port import Bench, Which
+    from bailiwick.gate.outcomes import PytestItem
+    from bailiwick.gate.port import CheckContext, Which
 
 _AT_IMPORT = ("__init_subclass__", "__set_name__", "__prepare__")
 MOST_FILES = 600
@@ -60,7 +60,7 @@ class ChangeView:
         return tuple(sorted(path for path in (*self.new, *self.extended) if path.endswith(".py")))
 
 
-async def view_change(bench: Bench, test_files: Collection[str]) -> ChangeView:
+async def view_change(bench: CheckContext, test_files: Collection[str]) -> ChangeView:
     """Read a change once. `test_files` hold tests of the base: these count in the base's form, changed or not."""
     new: set[str] = set()
     extended: set[str] = set()
@@ -109,7 +109,7 @@ def absent_call(token: str, number: int) -> str:
     return f'__import__("builtins").__dict__.get("{token}", {started})({number})'
 
 
-async def absent_files(bench: Bench, view: ChangeView, token: str) -> dict[str, bytes | None]:
+async def absent_files(bench: CheckContext, view: ChangeView, token: str) -> dict[str, bytes | None]:
     """The changed files with every changed function calling `absent_call` first."""
     files: dict[str, bytes | None] = {}
     for path in sorted({touched.path for touched in view.touched}):
@@ -122,7 +122,7 @@ async def absent_files(bench: Bench, view: ChangeView, token: str) -> dict[str, 
     return files
 
 
-async def other_files(bench: Bench, view: ChangeView) -> dict[str, bytes | None]:
+async def other_files(bench: CheckContext, view: ChangeView) -> dict[str, bytes | None]:
     """The changed files with every changed function giving another result; none where that can't be had for all."""
     files: dict[str, bytes | None] = {}
     deciding = [touched for touched in view.touched if touched.decides]
@@ -141,7 +141,7 @@ class Watched:
     """Files in which every assertion is asked again; their places, and by test those that it surely reaches."""
 
     files: Mapping[str, bytes | None] = field(default_factory=dict)
-    sites: Mapping[int, Site] = field(default_factory=dict)
+    sites: Mapping[int, AssertionSite] = field(default_factory=dict)
     sure: Mapping[str, frozenset[int]] = field(default_factory=dict)
     held: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """By test: those in loops and conditions."""
@@ -150,10 +150,10 @@ class Watched:
 
 
 async def watched_files(
-    bench: Bench,
+    bench: CheckContext,
     which: Which,
     tests: Collection[str],
-    items: Iterable[Item],
+    items: Iterable[PytestItem],
     token: str,
     given: Mapping[str, bytes | None],
 ) -> Watched:
@@ -163,7 +163,7 @@ async def watched_files(
     names = {path: given.get(path, b"") for path in (*await bench.files(which), *given)}
     helping = [path for path, data in names.items() if data is not None and _helps(path)]
     files: dict[str, bytes | None] = {}
-    sites: dict[int, Site] = {}
+    sites: dict[int, AssertionSite] = {}
     sure: dict[tuple[str, Target], frozenset[int]] = {}
     held: dict[tuple[str, Target], frozenset[int]] = {}
     looped: dict[tuple[str, Target], frozenset[int]] = {}

@@ -13,7 +13,7 @@ from bailiwick.fence.toolchains import resolve_program
 
 if TYPE_CHECKING:
     from bailiwick.fence.toolchains import Toolchains
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
 
 _RUNNERS = ("uv", "poetry", "pdm", "hatch", "pipenv", "rye")
 _PYTEST = ("pytest", "py.test")
@@ -23,7 +23,7 @@ _FLAGS = ("-b", "-bb", "-u", "-B", "-s", "-q")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PytestCommand:
     """A call of pytest. `flags` are the interpreter's; `as_module` puts the tree first on the module path."""
 
     program: str
@@ -32,7 +32,7 @@ class Call:
     as_module: bool = False
 
 
-def read_call(run: Sequence[str]) -> Call | None:
+def read_call(run: Sequence[str]) -> PytestCommand | None:
     """What a command asks of pytest; None for one that does not simply start it.
 
     Understood: `pytest …`, `python -m pytest …`, both behind `uv run` and its kin, and `coverage run -m pytest …`, of
@@ -47,13 +47,13 @@ def read_call(run: Sequence[str]) -> Call | None:
         return None
     program = words[0].rpartition("/")[2]
     if program in _PYTEST:
-        return Call("pytest", tuple(words[1:]))
+        return PytestCommand("pytest", tuple(words[1:]))
     if not _PYTHON.fullmatch(program):
         return None
     flags, rest = _split_flags(words[1:])
     if rest[:2] not in (["-m", "pytest"], ["-m", "py.test"]):
         return None
-    return Call(program, tuple(rest[2:]), tuple(flags), as_module=True)
+    return PytestCommand(program, tuple(rest[2:]), tuple(flags), as_module=True)
 
 
 def _from_program(words: list[str]) -> list[str]:
@@ -79,31 +79,33 @@ def _split_flags(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Interpreter:
+class PytestPython:
     """A Python as it is called inside, and the directories below the tree that are the environment's."""
 
     path: str
     environment: tuple[str, ...] = ()
 
 
-def find_interpreter(call: Call, bench: Bench, tree: Path, tracked: Iterable[str]) -> Interpreter | None:
+def find_interpreter(
+    call: PytestCommand, bench: CheckContext, tree: Path, tracked: Iterable[str]
+) -> PytestPython | None:
     """The Python of the prepared environment, else of the operator's tools; never one that the tree brings along."""
     environment = _environments(bench, tree, tracked)
     inside = tuple(str(inner) for _, inner in environment)
     wanted = "pytest" if call.program == "pytest" else "python"
     for folder, inner in environment:
         if _is_there(folder / "bin" / wanted) and _is_there(folder / "bin" / "python"):
-            return Interpreter(str(inner / "bin" / "python"), inside)
+            return PytestPython(str(inner / "bin" / "python"), inside)
     program = _from_tools(call.program, bench.fence.toolchains)
     if program is not None:
-        return Interpreter(str(program), inside)
+        return PytestPython(str(program), inside)
     for folder, inner in environment:
         if _is_there(folder / "bin" / "python"):
-            return Interpreter(str(inner / "bin" / "python"), inside)
+            return PytestPython(str(inner / "bin" / "python"), inside)
     return None
 
 
-def _environments(bench: Bench, tree: Path, tracked: Iterable[str]) -> list[tuple[Path, Path]]:
+def _environments(bench: CheckContext, tree: Path, tracked: Iterable[str]) -> list[tuple[Path, Path]]:
     """Virtual environments on the host and inside; without a sandbox: those in the tree that are not its own."""
     if bench.fence.sandbox.name == "none":
         own = {path.partition("/")[0] for path in tracked}

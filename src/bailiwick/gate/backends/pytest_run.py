@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Literal
 
 from bailiwick.fence.disk import disk_words
 from bailiwick.fence.recipes import bin_folders, tool_variables
-from bailiwick.gate.backends.pytest_command import Call, find_interpreter
-from bailiwick.gate.outcomes import Fault, Records, Session, read_records
+from bailiwick.gate.backends.pytest_command import PytestCommand, find_interpreter
+from bailiwick.gate.outcomes import Fault, PytestSession, Records, read_records
 from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench, Which
+    from bailiwick.gate.port import CheckContext, Which
 
 NO_PYTEST = 93
 """The exit code by which the text inside says that its interpreter has no pytest."""
@@ -42,7 +42,7 @@ Mode = Literal["plain", "absent", "watched"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PytestRequest:
     """What to run: on which tree, with which files in place of its own, which of the tests.
 
     `limit` is for tests that must fail: the seconds after which one that goes on is ended; `timeout` is then that of
@@ -89,10 +89,10 @@ class Plainly:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class PytestRun:
     """A run: what was told, and how the process ended. `missing` says what is not there to run it."""
 
-    session: Session
+    session: PytestSession
     end: Exit
     missing: str = ""
 
@@ -101,8 +101,8 @@ class Ran:
 class Runner:
     """Runs the pytest of one check."""
 
-    call: Call
-    bench: Bench
+    call: PytestCommand
+    bench: CheckContext
     timeout: float | None
 
     @property
@@ -115,14 +115,14 @@ class Runner:
         """Those of them that have to be Python."""
         return [change.path for change in self.bench.changes if change.status != "D" and change.path.endswith(".py")]
 
-    async def run(self, asked: Asked) -> Ran:
+    async def run(self, asked: PytestRequest) -> PytestRun:
         """Run once and hear it to its end. Raises `OSError` where nothing can be started."""
         bench = self.bench
         tree = await bench.fresh(asked.which, asked.files or None)
         tracked = await bench.files(asked.which)
         python = find_interpreter(self.call, bench, tree, tracked)
         if python is None:
-            return Ran(Session(), Exit(127, b"", b"", 0.0), missing="python3")
+            return PytestRun(PytestSession(), Exit(127, b"", b"", 0.0), missing="python3")
         key = secrets.token_bytes(32)
         records = Records(key)
         reading, writing = os.pipe()
@@ -134,12 +134,12 @@ class Runner:
             os.close(writing)
             os.close(reading)
         if end.code == NO_PYTEST and not records.all:
-            return Ran(Session(), end, missing="pytest")
+            return PytestRun(PytestSession(), end, missing="pytest")
         code = end.code if end.why == "exited" else None
         session = read_records(records, code, collect_only=asked.collect_only)
-        return Ran(_timed(session, end), end, missing=python.path if end.code == 127 and not records.all else "")
+        return PytestRun(_timed(session, end), end, missing=python.path if end.code == 127 and not records.all else "")
 
-    def _request(self, asked: Asked, key: bytes, handle: int, environment: tuple[str, ...]) -> bytes:
+    def _request(self, asked: PytestRequest, key: bytes, handle: int, environment: tuple[str, ...]) -> bytes:
         return json.dumps(
             {
                 "texts": texts_inside(),
@@ -234,7 +234,7 @@ class Runner:
         }  # fmt: skip
 
 
-def _within(asked: Asked) -> list[str] | None:
+def _within(asked: PytestRequest) -> list[str] | None:
     """The files that have to be collected."""
     if asked.within is not None:
         return sorted(asked.within)
@@ -295,7 +295,7 @@ def code_inside() -> tuple[str, ...]:
     return tuple(marshal.dumps(compile(text, "<witness>", "exec", dont_inherit=True)).hex() for text in texts_inside())
 
 
-def _timed(session: Session, end: Exit) -> Session:
+def _timed(session: PytestSession, end: Exit) -> PytestSession:
     """Say first that a run was ended from outside."""
     disk = disk_words(end)
     if not end.timed_out and not disk:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, other_files, watched_files
-from bailiwick.gate.backends.pytest_run import Asked, Plainly, Ran, Runner
+from bailiwick.gate.backends.pytest_run import Plainly, PytestRequest, PytestRun, Runner
 from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow, using_results
 from bailiwick.gate.evidence import ends_of
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
 from bailiwick.gate.judging import WatchedRun, vacuous_findings, watched_findings
 from bailiwick.gate.model import Finding
-from bailiwick.gate.outcomes import Session, TestOutcome, read_session
-from bailiwick.gate.plainly import Alone, could_be_alone, undeclared
+from bailiwick.gate.outcomes import PytestSession, TestOutcome, read_session
+from bailiwick.gate.plainly import PlainTestRun, could_be_alone, undeclared
 from bailiwick.gate.port import read_many
 from bailiwick.gate.replays import Replayed
 from bailiwick.gate.testfiles import belongs_to_tests
@@ -24,7 +24,7 @@ from bailiwick.ids import Json
 from bailiwick.runtime.kinds import Exit
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
 LIMIT = 10.0
@@ -48,26 +48,26 @@ class AddedTests:
     passed: frozenset[str] = frozenset()
     proof: tuple[str, ...] = ()
     red: tuple[str, ...] = ()
-    ran: Ran | None = None
+    ran: PytestRun | None = None
     watched: WatchedRun | None = None
 
 
 class Study:
     """The runs that one check needs; what is known of the base is kept by whoever made the bench."""
 
-    def __init__(self, spec: CheckSpec, bench: Bench, runner: Runner) -> None:
+    def __init__(self, spec: CheckSpec, bench: CheckContext, runner: Runner) -> None:
         self.spec = spec
         self.bench = bench
         self.runner = runner
         self._token = f"_t{secrets.token_hex(6)}"
         self._known: dict[str, Json] = {} if bench.base_results is None else bench.base_results
 
-    async def base(self) -> Ran:
+    async def base(self) -> PytestRun:
         """How the base does; known from before, or run once. A test that never ends there counts as failed."""
         kept = self._kept()
         if "session" in kept:
-            return Ran(read_session(kept["session"]), _ended(kept))
-        ran = await self.runner.run(Asked("base"))
+            return PytestRun(read_session(kept["session"]), _ended(kept))
+        ran = await self.runner.run(PytestRequest("base"))
         if ran.missing or ran.end.cancelled:
             return ran
         ran = replace(ran, session=await self._without_endless(ran.session))
@@ -75,7 +75,7 @@ class Study:
             kept.update(session=ran.session.to_json(), seconds=round(ran.end.seconds, 3), code=ran.end.code)
         return ran
 
-    async def _without_endless(self, session: Session) -> Session:
+    async def _without_endless(self, session: PytestSession) -> PytestSession:
         """A whole run of the base although one of its tests hangs or ends the process: the others once more."""
         endless: list[str] = []
         found = session
@@ -87,7 +87,7 @@ class Study:
                 break
             endless.append(stopped)
             self.bench.show(f"{self.spec.name}: {stopped} never ends on the base; the others once more without it")
-            found = (await self.runner.run(Asked("base", left_out=endless))).session
+            found = (await self.runner.run(PytestRequest("base", left_out=endless))).session
         if not endless:
             return session
         never: dict[str, TestOutcome] = dict.fromkeys(endless, "failed")
@@ -103,20 +103,20 @@ class Study:
             entry = known[self.spec.name] = {"run": list(self.spec.run)}
         return entry
 
-    def must_fail(self, asked: Asked, base: Session) -> Asked:
+    def must_fail(self, asked: PytestRequest, base: PytestSession) -> PytestRequest:
         """A run of tests that must fail. One of them may wait for ever for what no longer comes: it is ended."""
         seconds = float(self._kept().get("seconds", 0.0))
         return replace(asked, token=self._token, limit=LIMIT + 3 * base.slowest, timeout=LIMIT * 30 + 6 * seconds)
 
-    async def absent(self, view: ChangeView, base: Session) -> Session | None:
+    async def absent(self, view: ChangeView, base: PytestSession) -> PytestSession | None:
         """The tests of the base with every changed function raising; None where no function changed."""
         if not view.touched:
             return None
         files = {**view.without, **await absent_files(self.bench, view, self._token)}
-        asked = self.must_fail(Asked("proposed", files, mode="absent"), base)
+        asked = self.must_fail(PytestRequest("proposed", files, mode="absent"), base)
         return (await self.runner.run(asked)).session
 
-    async def second_look(self, base: Session, here: Session) -> tuple[frozenset[str], frozenset[str]]:
+    async def second_look(self, base: PytestSession, here: PytestSession) -> tuple[frozenset[str], frozenset[str]]:
         """Ids that are red on the base too, and ids that the base itself does not have each time.
 
         A test that is red here and was green on the base gets a second run there: one that wavers is no proof.
@@ -126,47 +126,51 @@ class Study:
         missing = missing_ids(base, here)
         if suspects:
             self.bench.show(f"{self.spec.name}: {len(suspects)} tests are red; once more on the base")
-            again = await self.runner.run(Asked("base", only=suspects))
+            again = await self.runner.run(PytestRequest("base", only=suspects))
             red |= frozenset(again.session.red)
         unstable: frozenset[str] = frozenset()
         if missing:
-            again = await self.runner.run(Asked("base", collect_only=True))
+            again = await self.runner.run(PytestRequest("base", collect_only=True))
             if again.session.items:
                 unstable = missing - {item.id for item in again.session.items}
         return red, unstable
 
-    async def watch(self, view: ChangeView, base: Session, tests: Collection[str], here: Session) -> WatchedRun:
+    async def watch(
+        self, view: ChangeView, base: PytestSession, tests: Collection[str], here: PytestSession
+    ) -> WatchedRun:
         """Tests of the base on the change, with their comparisons asked again."""
         given = dict(view.without)
         made = await watched_files(self.bench, "proposed", tests, here.items, self._token, given)
         files = {**given, **made.files}
-        asked = Asked("proposed", files, only=tests, mode="watched", calls=_recorded(view))
+        asked = PytestRequest("proposed", files, only=tests, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
         return WatchedRun(ran.session, made.sites, made.sure, made.held)
 
-    async def watch_base(self, base: Session, tests: Collection[str], pairs: tuple[list[Json], ...] = ()) -> WatchedRun:
+    async def watch_base(
+        self, base: PytestSession, tests: Collection[str], pairs: tuple[list[Json], ...] = ()
+    ) -> WatchedRun:
         """The same on the base, which is also asked about pairs of objects."""
         made = await watched_files(self.bench, "base", tests, base.items, self._token, {})
-        asked = Asked("base", made.files, only=tests, mode="watched", pairs=pairs)
+        asked = PytestRequest("base", made.files, only=tests, mode="watched", pairs=pairs)
         ran = await self.runner.run(self.must_fail(asked, base))
         return WatchedRun(ran.session, made.sites, made.sure, made.held)
 
-    async def added(self, view: ChangeView, base: Session) -> AddedTests:
+    async def added(self, view: ChangeView, base: PytestSession) -> AddedTests:
         """The new tests: on the change, watched, and on the base."""
         within = view.with_tests
         if not within:
             return AddedTests()
         known = tuple(base.outcomes)
         here, there = await both(
-            self.runner.run(Asked("proposed", within=within, left_out=known)),
-            self.runner.run(Asked("base", dict(view.tests), within=within, left_out=known)),
+            self.runner.run(PytestRequest("proposed", within=within, left_out=known)),
+            self.runner.run(PytestRequest("base", dict(view.tests), within=within, left_out=known)),
         )
         new = here.session.passed
         files = paths_of(here.session.items)
         if not new:
             return AddedTests(red=here.session.red, ran=here, findings=tuple(_new_faults(here.session)))
         made = await watched_files(self.bench, "proposed", new, here.session.items, self._token, {})
-        asked = Asked("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
+        asked = PytestRequest("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
         watched = WatchedRun(ran.session, made.sites, made.sure, made.held, made.looped)
         fresh = {test: files[test] for test in new if test in files}
@@ -186,26 +190,26 @@ class Study:
             watched=watched,
         )
 
-    async def notice_new(self, view: ChangeView, base: Session, tests: Collection[str]) -> tuple[str, ...]:
+    async def notice_new(self, view: ChangeView, base: PytestSession, tests: Collection[str]) -> tuple[str, ...]:
         """Which of the new tests notice that the changed functions raise, if only by not being importable then."""
         files = await absent_files(self.bench, view, self._token)
-        asked = Asked("proposed", files, only=tests, mode="absent")
+        asked = PytestRequest("proposed", files, only=tests, mode="absent")
         ran = await self.runner.run(self.must_fail(asked, base))
         return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) != "passed"))
 
-    async def hold_anyway(self, view: ChangeView, base: Session, tests: Collection[str]) -> frozenset[str]:
+    async def hold_anyway(self, view: ChangeView, base: PytestSession, tests: Collection[str]) -> frozenset[str]:
         """Which of the new tests pass as well where changed functions, whose results they use, give something else."""
         names = {touched.function.name for touched in view.touched if touched.decides}
         asked = using_results({test: test.partition("::")[0] for test in tests}, view.tests, names)
         files = await other_files(self.bench, view) if asked else {}
         if not files:
             return frozenset()
-        ran = await self.runner.run(self.must_fail(Asked("proposed", files, only=asked), base))
+        ran = await self.runner.run(self.must_fail(PytestRequest("proposed", files, only=asked), base))
         return frozenset(test for test in asked if ran.session.outcomes.get(test) == "passed")
 
     async def replay(
-        self, view: ChangeView, runs: Iterable[WatchedRun | None], passed: Collection[str], base: Session
-    ) -> tuple[list[Replayed], list[Alone]]:
+        self, view: ChangeView, runs: Iterable[WatchedRun | None], passed: Collection[str], base: PytestSession
+    ) -> tuple[list[Replayed], list[PlainTestRun]]:
         """Recorded calls and bare tests of those that passed, in plain processes, here and on the base."""
         sessions = [run.session for run in runs if run is not None]
         changed = {touched.function.qualname for touched in view.touched if touched.decides}
@@ -230,7 +234,9 @@ class Study:
             if number in told[0]
         ]
         was = ends_of(there.get("alone", ()))
-        return made, [Alone(test, ends, was.get(test, ())) for test, ends in ends_of(here.get("alone", ())).items()]
+        return made, [
+            PlainTestRun(test, ends, was.get(test, ())) for test, ends in ends_of(here.get("alone", ())).items()
+        ]
 
     async def _beside(self, view: ChangeView) -> list[str]:
         """The files of the tests, of base and change."""
@@ -247,7 +253,7 @@ def _numbered(records: Iterable[dict[str, Json]]) -> dict[int, dict[str, Json]]:
     return {int(record["number"]): record for record in records}
 
 
-def test_files_of(base: Session) -> frozenset[str]:
+def test_files_of(base: PytestSession) -> frozenset[str]:
     """The files that hold test functions of the base, wherever they are."""
     return frozenset(item.path for item in base.items if item.code_path == item.path)
 
@@ -262,7 +268,7 @@ def _ended(kept: dict[str, Json]) -> Exit:
     return Exit(int(kept.get("code") or 0), b"", b"", float(kept.get("seconds", 0.0)))
 
 
-def _new_faults(session: Session) -> Iterable[Finding]:
+def _new_faults(session: PytestSession) -> Iterable[Finding]:
     """What went wrong with the run of new tests."""
     for fault in session.faults:
         yield Finding(f"new-tests-{fault.code}", f"in the run of the new tests: {fault.what}")

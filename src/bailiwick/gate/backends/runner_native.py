@@ -10,7 +10,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from bailiwick.gate.backends.runner_start import NOT_FOUND, Asked, NotUnderstoodError, Place, Ran, code_of, timed
+from bailiwick.gate.backends.runner_start import (
+    NOT_FOUND,
+    NotUnderstoodError,
+    RunnerPlace,
+    RunnerRequest,
+    RunnerRun,
+    code_of,
+    timed,
+)
 from bailiwick.gate.reading import read_all
 from bailiwick.gate.runner_records import TokenLines
 from bailiwick.gate.runner_sessions import GoTree, read_cargo, read_go
@@ -23,7 +31,7 @@ _NO_TESTS_OF_OURS = re.compile(r"(?:^|/)(?:vendor|testdata|[._][^/]*)/")
 _CARGO_TEST = ("test", "t")
 
 
-async def run_go(place: Place, asked: Asked) -> Ran:
+async def run_go(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
     """Run `go test` with a test of ours beside those of each folder: it has to be told as passed with the others."""
     words = list(place.spec.run)
     if words[:2] != ["go", "test"]:
@@ -42,10 +50,10 @@ async def run_go(place: Place, asked: Asked) -> Ran:
         args += sorted({f"./{path.rpartition('/')[0]}" for path in asked.only})
     end = await place.start(tree, ("go", "test", "-json", *args), {})
     session = timed(read_go(end.stdout, code_of(end), known), end)
-    return Ran(session, _readable(end), missing="go" if _is_missing(end, "go") else "")
+    return RunnerRun(session, _readable(end), missing="go" if _is_missing(end, "go") else "")
 
 
-async def _go_tree(place: Place, asked: Asked, canary: str) -> GoTree:
+async def _go_tree(place: RunnerPlace, asked: RunnerRequest, canary: str) -> GoTree:
     """The module and the test files of a tree."""
     bench = place.bench
     paths = {path for path in await bench.files(asked.which) if asked.files.get(path, b"") is not None}
@@ -83,7 +91,7 @@ def _readable(end: Exit) -> Exit:
     return replace(end, stdout="".join(texts).encode())
 
 
-async def run_cargo(place: Place, asked: Asked) -> Ran:
+async def run_cargo(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
     """Run `cargo test` with every test program started through a script of ours."""
     words = list(place.spec.run)
     at = next((index for index, word in enumerate(words) if word in _CARGO_TEST), 0)
@@ -106,7 +114,7 @@ async def run_cargo(place: Place, asked: Asked) -> Ran:
     session = timed(read_cargo(lines.all, lines.fault, output, code_of(end)), end)
     if asked.only and not session.outcomes and "could not compile" in output[1]:
         session = replace(session, uncollected=asked.only, faults=())
-    return Ran(session, end, missing="cargo" if _is_missing(end, "cargo") else "")
+    return RunnerRun(session, end, missing="cargo" if _is_missing(end, "cargo") else "")
 
 
 def without_harness(manifest: bytes) -> Iterable[str]:

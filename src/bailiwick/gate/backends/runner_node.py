@@ -10,21 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.fence.cage import INNER
-from bailiwick.gate.backends.runner_start import NOT_FOUND, Asked, NotUnderstoodError, Place, Ran, code_of, timed
-from bailiwick.gate.outcomes import Fault, Session
+from bailiwick.gate.backends.runner_start import (
+    NOT_FOUND,
+    NotUnderstoodError,
+    RunnerPlace,
+    RunnerRequest,
+    RunnerRun,
+    code_of,
+    timed,
+)
+from bailiwick.gate.outcomes import Fault, PytestSession
 from bailiwick.gate.reading import read_all
-from bailiwick.gate.runner_commands import Step, node_line, read_package, read_scripts, read_steps
+from bailiwick.gate.runner_commands import CommandStep, node_line, read_package, read_scripts, read_steps
 from bailiwick.gate.runner_records import SealedLines
 from bailiwick.gate.runner_sessions import merged, read_node
 from bailiwick.runtime.kinds import Exit
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
 
 _JEST_CONFIG = re.compile(r"jest\.config\.\w+")
 
 
-async def run_node(place: Place, asked: Asked) -> Ran:
+async def run_node(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
     """Run the command of a check through to its end, its runner with our reporter. What it means the base says."""
     kind, bench = place.spec.kind, place.bench
     package = await bench.read("base", "package.json") or b"{}"
@@ -34,10 +42,10 @@ async def run_node(place: Place, asked: Asked) -> Ran:
     tree = await bench.fresh(asked.which, asked.files or None)
     entry = "" if kind == "node-test" else find_entry(kind, tree, bench)
     if kind != "node-test" and not entry:
-        return Ran(Session(), Exit(NOT_FOUND, b"", b"", 0.0), absent=kind)
+        return RunnerRun(PytestSession(), Exit(NOT_FOUND, b"", b"", 0.0), absent=kind)
     own_runner = kind == "jest" and await _has_own_runner(bench, package)
     ends: list[Exit] = []
-    sessions: list[Session] = []
+    sessions: list[PytestSession] = []
     for step in steps:
         if step.runner:
             line = node_line(step, entry, str(place.reporters), asked.only, own_runner=own_runner)
@@ -51,7 +59,7 @@ async def run_node(place: Place, asked: Asked) -> Ran:
     return _ran(steps, ends, sessions)
 
 
-async def _run_step(place: Place, step: Step, line: str, tree: Path) -> tuple[Exit, Session]:
+async def _run_step(place: RunnerPlace, step: CommandStep, line: str, tree: Path) -> tuple[Exit, PytestSession]:
     key = secrets.token_bytes(32)
     lines = SealedLines(key)
     with_children = "--test" in step.flags
@@ -69,7 +77,7 @@ async def _run_step(place: Place, step: Step, line: str, tree: Path) -> tuple[Ex
     return end, timed(session, end)
 
 
-def _ran(steps: Sequence[Step], ends: Sequence[Exit], sessions: Sequence[Session]) -> Ran:
+def _ran(steps: Sequence[CommandStep], ends: Sequence[Exit], sessions: Sequence[PytestSession]) -> RunnerRun:
     """All steps as one run: the first that ended badly decides how it ended."""
     last = next((end for end in ends if end.code != 0 or end.why != "exited"), ends[-1])
     whole = Exit(
@@ -81,17 +89,17 @@ def _ran(steps: Sequence[Step], ends: Sequence[Exit], sessions: Sequence[Session
         cancelled=last.cancelled,
         why=last.why,
     )
-    session = merged(sessions) if sessions else Session(exit=last.code)
+    session = merged(sessions) if sessions else PytestSession(exit=last.code)
     failed = next((step for step, end in zip(steps, ends, strict=False) if not step.runner and end.code != 0), None)
     if failed is not None:
         what = f"`{failed.text[:200]}`, which belongs to the command, ends with {last.code}"
-        session = merged([session, Session(faults=(Fault("step-failed", what),), exit=last.code)])
+        session = merged([session, PytestSession(faults=(Fault("step-failed", what),), exit=last.code)])
     missing = "node" if sessions and not session.outcomes and last.code == NOT_FOUND else ""
     absent = failed.words[0] if failed is not None and last.code == NOT_FOUND and failed.words else ""
-    return Ran(session, whole, missing=missing, absent=absent)
+    return RunnerRun(session, whole, missing=missing, absent=absent)
 
 
-def find_entry(name: str, tree: Path, bench: Bench) -> str:
+def find_entry(name: str, tree: Path, bench: CheckContext) -> str:
     """The program of an installed package, relative to the tree; empty where it is not installed."""
     places = [tree / "node_modules"]
     places += [bind.source for bind in bench.environment if bind.target == INNER / "node_modules" and not bind.write]
@@ -106,7 +114,7 @@ def find_entry(name: str, tree: Path, bench: Bench) -> str:
     return ""
 
 
-async def _has_own_runner(bench: Bench, package: bytes) -> bool:
+async def _has_own_runner(bench: CheckContext, package: bytes) -> bool:
     """Whether jest is told to use another runner of single files than its usual one."""
     files = [path for path in await bench.files("base") if _JEST_CONFIG.fullmatch(path)]
     texts = await read_all(lambda path: bench.read("base", path), files)

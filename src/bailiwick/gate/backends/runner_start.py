@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.fence.cage import Bind
 from bailiwick.gate.backends.command import READ, gate_variables
-from bailiwick.gate.outcomes import Fault, Session
+from bailiwick.gate.outcomes import Fault, PytestSession
 from bailiwick.runtime.kinds import Exit
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench, Which
-    from bailiwick.gate.runner_records import Lines
+    from bailiwick.gate.port import CheckContext, Which
+    from bailiwick.gate.runner_records import RecordLines
     from bailiwick.gate.spec import CheckSpec
 
 NOT_FOUND = 127
@@ -30,7 +30,7 @@ _B = TypeVar("_B")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunnerRequest:
     """What to run: on which tree, with which files in place of its own; `only` are files of tests that are enough."""
 
     which: Which
@@ -39,10 +39,10 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunnerRun:
     """A run. `missing` is a program that is not there, `absent` a package that the environment does not have."""
 
-    session: Session
+    session: PytestSession
     end: Exit
     missing: str = ""
     absent: str = ""
@@ -58,11 +58,11 @@ class NotUnderstoodError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunnerPlace:
     """Where the commands of one check run."""
 
     spec: CheckSpec
-    bench: Bench
+    bench: CheckContext
 
     @property
     def reporters(self) -> Path:
@@ -73,7 +73,7 @@ class Place:
         self,
         tree: Path,
         argv: Sequence[str],
-        lines: Lines,
+        lines: RecordLines,
         mark: Callable[[int], Mapping[str, str]],
         stdin: bytes = b"",
     ) -> Exit:
@@ -118,7 +118,7 @@ class Place:
 class _Listening:
     """Reads the pipe for as long as the process runs, then what is left in it."""
 
-    def __init__(self, handle: int, lines: Lines) -> None:
+    def __init__(self, handle: int, lines: RecordLines) -> None:
         self._handle = handle
         self._lines = lines
         self._loop = asyncio.get_running_loop()
@@ -147,7 +147,7 @@ def code_of(end: Exit) -> int | None:
     return end.code if end.why == "exited" else None
 
 
-def timed(session: Session, end: Exit) -> Session:
+def timed(session: PytestSession, end: Exit) -> PytestSession:
     """Say first that a run was ended from outside."""
     if not end.timed_out:
         return session

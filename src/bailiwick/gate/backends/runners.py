@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.backends.runner_native import run_cargo, run_go
 from bailiwick.gate.backends.runner_node import run_node
-from bailiwick.gate.backends.runner_start import Asked, NotUnderstoodError, Place, Ran, both
+from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace, RunnerRequest, RunnerRun, both
 from bailiwick.gate.ids import BROKEN, bounded, compare, missing_ids, paths_of, proven_by
 from bailiwick.gate.model import CheckResult, Finding, Outcome
-from bailiwick.gate.outcomes import Session, read_session
+from bailiwick.gate.outcomes import PytestSession, read_session
 from bailiwick.gate.runner_conduct import conduct
 from bailiwick.gate.shown import last_lines
 from bailiwick.gate.testfiles import is_test_file
@@ -25,7 +25,7 @@ from bailiwick.ids import Json, digest
 from bailiwick.runtime.kinds import Exit
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
 OUTPUT = 64 * 1024
@@ -49,7 +49,7 @@ _ABSENT = re.compile(
 class RunnerCheck:
     """Runs the tests of another language on both trees and compares them id by id."""
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         study = _Study(spec, bench)
         try:
             return await study.result()
@@ -64,7 +64,7 @@ class _Study:
     """One check: the runs it needs, and what they show together."""
 
     spec: CheckSpec
-    bench: Bench
+    bench: CheckContext
     new: tuple[str, ...] = field(init=False)
     """Files of tests that the change brings."""
 
@@ -75,7 +75,7 @@ class _Study:
         """Run what is needed."""
         found = await conduct(self.bench)
         without: dict[str, bytes | None] = dict.fromkeys(self.new)
-        ran, base = await both(self._run(Asked("proposed", without)), self._base())
+        ran, base = await both(self._run(RunnerRequest("proposed", without)), self._base())
         if ran.missing:
             finding = Finding("missing-tool", f"the program '{ran.missing}' is not in the sandbox")
             return _result(self.spec, "failed", ran, findings=(finding,), hint=install_hint(ran.missing))
@@ -97,7 +97,7 @@ class _Study:
         return await self._with_new(ran, base.session, excused, findings)
 
     async def _with_new(
-        self, ran: Ran, base: Session, excused: Collection[str], findings: list[Finding]
+        self, ran: RunnerRun, base: PytestSession, excused: Collection[str], findings: list[Finding]
     ) -> CheckResult:
         """The result with what the new tests show."""
         here = ran.session
@@ -110,7 +110,8 @@ class _Study:
             )
             return replace(told, counts=counts, healed=healed, unproven=unproven)
         full, there = await both(
-            self._run(Asked("proposed", only=self.new)), self._run(Asked("base", await self._new_files(), self.new))
+            self._run(RunnerRequest("proposed", only=self.new)),
+            self._run(RunnerRequest("base", await self._new_files(), self.new)),
         )
         fresh, files = _only_new(full.session, base), paths_of(full.session.items)
         findings += [
@@ -132,8 +133,8 @@ class _Study:
     async def _new_files(self) -> dict[str, bytes | None]:
         return {path: await self.bench.read("proposed", path) for path in self.new}
 
-    async def _run(self, asked: Asked) -> Ran:
-        place = Place(self.spec, self.bench)
+    async def _run(self, asked: RunnerRequest) -> RunnerRun:
+        place = RunnerPlace(self.spec, self.bench)
         match self.spec.kind:
             case "go-test":
                 return await run_go(place, asked)
@@ -142,12 +143,12 @@ class _Study:
             case _:
                 return await run_node(place, asked)
 
-    async def _base(self) -> Ran:
+    async def _base(self) -> RunnerRun:
         """How the base does; known from before, or run once."""
         kept = self._kept()
         if "session" in kept:
-            return Ran(read_session(kept["session"]), Exit(0, b"", b"", 0.0))
-        ran = await self._run(Asked("base"))
+            return RunnerRun(read_session(kept["session"]), Exit(0, b"", b"", 0.0))
+        ran = await self._run(RunnerRequest("base"))
         if (
             not ran.missing
             and not ran.absent
@@ -166,7 +167,7 @@ class _Study:
             entry = known[self.spec.name] = {"run": [self.spec.kind, *self.spec.run]}
         return entry
 
-    async def _second_look(self, base: Session, here: Session) -> tuple[frozenset[str], frozenset[str]]:
+    async def _second_look(self, base: PytestSession, here: PytestSession) -> tuple[frozenset[str], frozenset[str]]:
         """Ids that are red on the base too, and ids that the base itself does not have each time."""
         red = frozenset(base.red)
         suspects = [test for test in here.red if test in base.passed]
@@ -176,12 +177,12 @@ class _Study:
         self.bench.show(
             f"{self.spec.name}: {len(suspects) + len(missing)} tests are red or missing; once more on the base"
         )
-        again = (await self._run(Asked("base"))).session
+        again = (await self._run(RunnerRequest("base"))).session
         if again.faults:
             return red, frozenset()
         return red | frozenset(again.red), frozenset(missing - again.outcomes.keys())
 
-    def _absent(self, ran: Ran, base: Ran) -> str:
+    def _absent(self, ran: RunnerRun, base: RunnerRun) -> str:
         """A package that the environment lacks, on the base too; empty where that is not what is wrong."""
         if ran.absent:
             return ran.absent
@@ -208,7 +209,7 @@ class _Study:
         named = f'"{package}"'.encode() in manifest
         return "prepare: [[npm, install]]" if named else f"prepare: [[npm, install, --no-save, {package}]]"
 
-    def _told(self, ran: Ran, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
+    def _told(self, ran: RunnerRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
         if self.bench.cancel.is_set():
             return _result(self.spec, "environment", ran, hint="the check was ended before it was done")
         return _result(self.spec, outcome, ran, findings=bounded(findings))
@@ -219,22 +220,22 @@ def _belongs_to_tests(path: str) -> bool:
     return is_test_file(path) or _TEST_FOLDER.fullmatch(path) is not None
 
 
-def _words(ran: Ran) -> str:
+def _words(ran: RunnerRun) -> str:
     return ran.text + "\n".join(ran.session.texts.values())
 
 
-def _never_began(session: Session) -> bool:
+def _never_began(session: PytestSession) -> bool:
     return "no-records" in {fault.code for fault in session.faults} and not session.outcomes
 
 
-def _only_new(full: Session, base: Session) -> Session:
+def _only_new(full: PytestSession, base: PytestSession) -> PytestSession:
     """The new tests of a run."""
     outcomes = {test: outcome for test, outcome in full.outcomes.items() if test not in base.outcomes}
     lost = tuple(path for path in full.uncollected if path not in base.uncollected)
     return replace(full, outcomes=outcomes, uncollected=lost)
 
 
-def _faults(base: Session, here: Session, kind: str) -> list[Finding]:
+def _faults(base: PytestSession, here: PytestSession, kind: str) -> list[Finding]:
     """What doesn't fit together in a run; where the base has the same fault it is not about the change."""
     there = {fault.code for fault in base.faults}
     found = [Finding(fault.code, fault.what, blocks=fault.code not in there) for fault in here.faults]
@@ -244,7 +245,7 @@ def _faults(base: Session, here: Session, kind: str) -> list[Finding]:
     return found
 
 
-def _patched(base: Session, here: Session) -> list[Finding]:
+def _patched(base: PytestSession, here: PytestSession) -> list[Finding]:
     """Parts of runner, assertions and language that the code under test exchanged, which it does not on the base."""
     return [
         Finding("runner-patched", f"the code under test replaces {name} while the tests run")
@@ -252,7 +253,7 @@ def _patched(base: Session, here: Session) -> list[Finding]:
     ]
 
 
-def _outcome(here: Session, excused: Collection[str], findings: Iterable[Finding]) -> Outcome:
+def _outcome(here: PytestSession, excused: Collection[str], findings: Iterable[Finding]) -> Outcome:
     listed = tuple(findings)
     if any(finding.blocks for finding in listed) or any(test not in excused for test in here.red):
         return "failed"
@@ -261,7 +262,12 @@ def _outcome(here: Session, excused: Collection[str], findings: Iterable[Finding
 
 
 def _result(
-    spec: CheckSpec, outcome: Outcome, ran: Ran | None = None, *, findings: tuple[Finding, ...] = (), hint: str = ""
+    spec: CheckSpec,
+    outcome: Outcome,
+    ran: RunnerRun | None = None,
+    *,
+    findings: tuple[Finding, ...] = (),
+    hint: str = "",
 ) -> CheckResult:
     if ran is None:
         return CheckResult(spec.name, spec.kind, "ids", outcome, spec.run, findings=findings, hint=hint)

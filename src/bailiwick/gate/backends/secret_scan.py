@@ -12,7 +12,7 @@ from bailiwick.gate.secrets import MOST_FINDINGS, scan
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import Bench
+    from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
 LARGEST = 8 << 20
@@ -22,7 +22,7 @@ _TEST_FOLDERS = ("tests/", "test/", "testdata/", "fixtures/", "examples/", "docs
 class SecretScan:
     """Looks through the lines that a change adds."""
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
         looked = [c for c in bench.changes if c.status != "D" and not first_match(ignored, c.path)]
         new = await read_all(lambda path: bench.read("proposed", path), (c.path for c in looked))

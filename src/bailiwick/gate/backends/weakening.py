@@ -19,7 +19,7 @@ from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
     from bailiwick.fence.objects import TreeChange
-    from bailiwick.gate.port import Bench, Which
+    from bailiwick.gate.port import CheckContext, Which
     from bailiwick.gate.spec import CheckSpec
 
 LONGEST = 1 << 20
@@ -77,7 +77,7 @@ def _text(data: bytes | None) -> str | None:
 class WeakeningCheck:
     """Reads the diff for what weakens the checks."""
 
-    async def run(self, spec: CheckSpec, bench: Bench) -> CheckResult:
+    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
         old = await self._read(bench, "base", [c.path for c in bench.changes if c.status != "A"])
         new = await self._read(bench, "proposed", [c.path for c in bench.changes if c.status != "D"])
         listed = find_weakening(bench.changes, old.get, new.get)
@@ -85,5 +85,5 @@ class WeakeningCheck:
         red = any(finding.blocks for finding in findings)
         return CheckResult(spec.name, spec.kind, "exit-code", "failed" if red else "passed", findings=findings)
 
-    async def _read(self, bench: Bench, which: Which, paths: Iterable[str]) -> dict[str, bytes | None]:
+    async def _read(self, bench: CheckContext, which: Which, paths: Iterable[str]) -> dict[str, bytes | None]:
         return {path: await bench.read(which, path) for path in paths}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from bailiwick.gate.detection.draft import Draft, Wish
+from bailiwick.gate.detection.draft import GateDraft, Wish
 from bailiwick.gate.detection.other import MAKEFILES, make, other_languages
 from bailiwick.gate.detection.python import python
 from bailiwick.gate.detection.sources import is_requirements_file
@@ -50,7 +50,7 @@ def detect(
     wish: Wish | None = None,
 ) -> GateSpec:
     """The gate that fits these files; `texts` holds those of `wanted_files`, `tags` those that lead to the base."""
-    draft = Draft(frozenset(files), texts, has_tool, tags, wish or Wish())
+    draft = GateDraft(frozenset(files), texts, has_tool, tags, wish or Wish())
     for look in (python, other_languages):
         look(draft)
     if not draft.checks:

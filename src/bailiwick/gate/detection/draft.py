@@ -26,7 +26,7 @@ class Wish:
 
 
 @dataclass(slots=True)
-class Draft:
+class GateDraft:
     """What has been detected so far."""
 
     files: frozenset[str]

@@ -55,7 +55,7 @@ _ASYNC = "async def functions are not natively supported"
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingPart:
     """What is missing, and the requirement that brings it; `known` where the project or our table names it.
 
     `command` is the line for `prepare`; it is empty for a file, which nobody can install.
@@ -88,7 +88,7 @@ def missing_at_collection(
     tree_files: Collection[str],
     declared: Collection[str] = (),
     installer: tuple[str, ...] = INSTALLER,
-) -> Missing | None:
+) -> MissingPart | None:
     """The first thing that pytest lacked when it collected; None where its output tells of nothing missing.
 
     `texts` are manifests of the project by path, `declared` further requirements that it names.
@@ -99,8 +99,8 @@ def missing_at_collection(
             return _module(name, tree_files, names, installer)
         plain = names.get(name_of(requirement), requirement)
         if plain:
-            return Missing(name, kind, plain, known=True, command=(*installer, plain))
-        return Missing(name, kind)
+            return MissingPart(name, kind, plain, known=True, command=(*installer, plain))
+        return MissingPart(name, kind)
     return None
 
 
@@ -123,17 +123,19 @@ def _found(output: str) -> Iterator[tuple[str, Kind, str]]:
         yield "asyncio", "plugin", "pytest-asyncio"
 
 
-def _module(name: str, tree_files: Collection[str], names: Mapping[str, str], installer: tuple[str, ...]) -> Missing:
+def _module(
+    name: str, tree_files: Collection[str], names: Mapping[str, str], installer: tuple[str, ...]
+) -> MissingPart:
     top = name.partition(".")[0]
     if top in _OWN_NAMES or is_own(top, tree_files) or (top in sys.stdlib_module_names and top not in DISTRIBUTIONS):
-        return Missing(name, "file")
+        return MissingPart(name, "file")
     mapped = DISTRIBUTIONS.get(name) or DISTRIBUTIONS.get(top, "")
     for candidate in (mapped, top, f"python-{top}", f"py{top}"):
         if normal(candidate) in names:
             wanted = names[normal(candidate)]
-            return Missing(name, "module", wanted, known=True, command=(*installer, wanted))
+            return MissingPart(name, "module", wanted, known=True, command=(*installer, wanted))
     wanted = mapped or normal(top)
-    return Missing(name, "module", wanted, known=bool(mapped), command=(*installer, wanted))
+    return MissingPart(name, "module", wanted, known=bool(mapped), command=(*installer, wanted))
 
 
 def is_own(top: str, tree_files: Collection[str]) -> bool:

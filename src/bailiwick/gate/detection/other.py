@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from bailiwick.gate.detection.draft import Draft
+from bailiwick.gate.detection.draft import GateDraft
 from bailiwick.gate.detection.runner_plans import runner_checks
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 
-def other_languages(draft: Draft) -> None:
+def other_languages(draft: GateDraft) -> None:
     """Node, Go and Rust: the environment, and a check of the kind that hears each outcome of the runner."""
     plan = runner_checks(draft.files, draft.texts, draft.has_tool)
     draft.prepare += plan.prepare
@@ -18,7 +18,7 @@ def other_languages(draft: Draft) -> None:
         draft.add(check.name, *check.run, kind=check.kind)
 
 
-def make(draft: Draft) -> None:
+def make(draft: GateDraft) -> None:
     """Make: the target `test` or `check`, where nothing else was recognised."""
     name = draft.first(*MAKEFILES)
     text = draft.texts.get(name, b"").decode("utf-8", "replace")

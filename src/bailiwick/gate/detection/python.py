@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bailiwick.gate.detection import interpreters
 from bailiwick.gate.detection.commands import pytest_words, test_places, unittest_words
-from bailiwick.gate.detection.draft import Draft
+from bailiwick.gate.detection.draft import GateDraft
 from bailiwick.gate.detection.locks import lock_commands
 from bailiwick.gate.detection.plugins import plugins_of
 from bailiwick.gate.detection.project import Project, read_project
@@ -28,7 +28,7 @@ _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"
 _EDITABLE = re.compile(r"(?m)^\s*(?:-e|--editable)?\s*\.(?:\[[^\]]*\])?\s*$")
 
 
-def python(draft: Draft) -> None:
+def python(draft: GateDraft) -> None:
     """A virtual environment that holds the project and what its tests need; pytest; linters that are configured."""
     tests = any(path.endswith(".py") and is_test_file(path) for path in draft.files)
     listed = any(is_requirements_file(path) for path in draft.texts)
@@ -44,7 +44,7 @@ def python(draft: Draft) -> None:
 class _Plan:
     """The plan for one project."""
 
-    def __init__(self, draft: Draft, project: Project) -> None:
+    def __init__(self, draft: GateDraft, project: Project) -> None:
         self.draft = draft
         self.project = project
         texts = draft.texts
@@ -193,7 +193,7 @@ class _Plan:
                 self.draft.warn(NO_LINTER, what, f"uv tool install {name}, or write .bailiwick/gate.yaml")
 
 
-def _configured(draft: Draft) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _configured(draft: GateDraft) -> Iterator[tuple[str, tuple[str, ...]]]:
     tools = toml_of(draft.texts, "pyproject.toml").get("tool")
     if draft.first("ruff.toml", ".ruff.toml") or (isinstance(tools, dict) and "ruff" in tools):
         yield "ruff", ("check", ".")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from bailiwick.gate.diffs.folding import Folder, NotConstant, constant_names
+from bailiwick.gate.diffs.folding import ConstantFolder, NotConstant, constant_names
 from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, parse_or_none
 from bailiwick.gate.diffs.words import words
 
@@ -121,7 +121,7 @@ class _Test:
         inner = _peeled(_looked_up(call, names))
         if not isinstance(inner, ast.Call):
             return None
-        folder = Folder(names)
+        folder = ConstantFolder(names)
         try:
             arguments = tuple(_arguments(inner, folder))
             value = folder.fold(_peeled_expected(expected))
@@ -209,7 +209,7 @@ def _peeled_expected(node: ast.expr) -> ast.expr:
             return node
 
 
-def _arguments(call: ast.Call, folder: Folder) -> Iterator[object]:
+def _arguments(call: ast.Call, folder: ConstantFolder) -> Iterator[object]:
     """The arguments of a call, those of the calls that its method is taken from first."""
     if isinstance(call.func, ast.Attribute):
         owner = _peeled(call.func.value)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bailiwick.gate.diffs.folding import Folder, NotConstant
+from bailiwick.gate.diffs.folding import ConstantFolder, NotConstant
 from bailiwick.gate.diffs.syntax import is_docstring
 
 MOST_SEQUENCES = 200
@@ -76,7 +76,7 @@ def spread(value: object) -> frozenset[Hashable]:
     return frozenset(found)
 
 
-def associations_of(module: ast.Module, folder: Folder) -> tuple[Association, ...]:
+def associations_of(module: ast.Module, folder: ConstantFolder) -> tuple[Association, ...]:
     """Every association of a file of Python."""
     reading = _Reading(folder)
     reading.visit(module)
@@ -84,7 +84,7 @@ def associations_of(module: ast.Module, folder: Folder) -> tuple[Association, ..
 
 
 class _Reading(ast.NodeVisitor):
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: ConstantFolder) -> None:
         self.found: list[Association] = []
         self.sequences: list[tuple[tuple[Hashable, ...], int]] = []
         self._folder = folder

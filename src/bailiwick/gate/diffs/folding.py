@@ -71,7 +71,7 @@ class NotConstant(Exception):
     """An expression depends on more than constants."""
 
 
-class Folder:
+class ConstantFolder:
     """Folds the expressions of one file; `names` are those that are bound once, to a constant."""
 
     def __init__(self, names: Mapping[str, ast.expr] | None = None) -> None:

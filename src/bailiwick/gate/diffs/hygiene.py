@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from bailiwick.fence.redact import Redactor
 from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.characters import BIDIRECTIONAL, invisible, named, odd_names
-from bailiwick.gate.diffs.folding import Folder, constant_names
+from bailiwick.gate.diffs.folding import ConstantFolder, constant_names
 from bailiwick.gate.diffs.lines import added_bytes
 from bailiwick.gate.diffs.syntax import parse_or_none
 from bailiwick.gate.diffs.texts import texts_in
@@ -137,7 +137,7 @@ def _put_together(
     if parsed is None:
         return None
     try:
-        folder = Folder(constant_names(ast.walk(parsed.tree)))
+        folder = ConstantFolder(constant_names(ast.walk(parsed.tree)))
         for text, line in texts_in(parsed.tree, folder):
             if line in added and _held(text.encode("utf-8", "replace"), redactors):
                 return line

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 
-from bailiwick.gate.diffs.folding import Folder, constant_names
+from bailiwick.gate.diffs.folding import ConstantFolder, constant_names
 from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, Parsed, bound_by, parse_or_none
 from bailiwick.gate.diffs.words import words
 
@@ -25,7 +25,7 @@ class Origins:
     def __init__(self, module: ast.Module) -> None:
         self.nodes = tuple(ast.walk(module))
         self.constants = constant_names(self.nodes)
-        self.folder = Folder(self.constants)
+        self.folder = ConstantFolder(self.constants)
         self._imported: dict[str, str] = {}
         self._stars: list[str] = []
         for name, origin in _imports(self.nodes):

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from bailiwick.gate.diffs import conduct_tables as tables
 from bailiwick.gate.diffs.facilities import Use
-from bailiwick.gate.diffs.folding import Folder, NotConstant
+from bailiwick.gate.diffs.folding import ConstantFolder, NotConstant
 from bailiwick.gate.diffs.syntax import FUNCTIONS, is_docstring, parse_or_none
 
 _TOOL = re.compile(
@@ -60,7 +60,7 @@ def _tests_in(source: bytes) -> Iterator[str]:
             yield node.name
 
 
-def text_uses(module: ast.Module, folder: Folder, path: str, names: TestNames) -> tuple[Use, ...]:
+def text_uses(module: ast.Module, folder: ConstantFolder, path: str, names: TestNames) -> tuple[Use, ...]:
     """The texts of a file that tell of tests; docstrings are left out."""
     found: dict[tuple[str, int], Use] = {}
     for text, line in texts_in(module, folder):
@@ -70,7 +70,7 @@ def text_uses(module: ast.Module, folder: Folder, path: str, names: TestNames) -
     return tuple(found.values())
 
 
-def texts_in(module: ast.AST, folder: Folder) -> Iterator[tuple[str, int]]:
+def texts_in(module: ast.AST, folder: ConstantFolder) -> Iterator[tuple[str, int]]:
     """Every text of a file with its line: as it is written, and as it is when it has been put together."""
     for node in ast.iter_child_nodes(module):
         if isinstance(node, ast.stmt) and is_docstring(node):
@@ -81,7 +81,7 @@ def texts_in(module: ast.AST, folder: Folder) -> Iterator[tuple[str, int]]:
         yield from texts_in(node, folder)
 
 
-def _texts_of(node: ast.expr, folder: Folder) -> Iterator[str]:
+def _texts_of(node: ast.expr, folder: ConstantFolder) -> Iterator[str]:
     if isinstance(node, ast.Name | ast.Attribute | ast.Lambda):
         return
     try:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from bailiwick.gate.plugin.parts import (  # noqa: TC004 - as above
         PAIRS,
-        Origin,
+        ChangedClasses,
         bare,
         differing_names,
         opposite,
@@ -81,7 +81,7 @@ KINDS = {"assertIsInstance": isinstance}
 WIDEST = (object, BaseException, Exception)
 
 
-class Fresh(Exception):
+class UnexpectedError(Exception):
     """An error that nobody can have meant."""
 
 
@@ -90,7 +90,7 @@ class Nearby:
 
     def __init__(self, is_changed: Any = None) -> None:
         self._is_changed = is_changed
-        self._origin = Origin(is_changed or (lambda _: False))
+        self._origin = ChangedClasses(is_changed or (lambda _: False))
         self._operands: dict[int, list[Any]] = {}
         self._pairs: list[list[Any]] = []
         self._reached: set[int] = set()
@@ -366,7 +366,7 @@ class Nearby:
         for one in kinds:
             if one in meant:
                 continue
-            if function(Fresh if function is issubclass else Fresh(), one):
+            if function(UnexpectedError if function is issubclass else UnexpectedError(), one):
                 return f"{kind_name(one)} takes everything for one of its own"
         return ""
 

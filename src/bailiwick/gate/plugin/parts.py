@@ -47,7 +47,7 @@ TAKEN: tuple[tuple[type, Any], ...] = (
 """How the value of a derived class is taken, by methods that it can't override."""
 
 
-class Origin:
+class ChangedClasses:
     """Knows which classes a change brings. `is_changed` is asked with the name of a file."""
 
     def __init__(self, is_changed: Any) -> None:
@@ -86,7 +86,7 @@ def _eq_of(kind: type) -> Any:
     return kind.__eq__
 
 
-def bare(value: Any, origin: Origin) -> Any:
+def bare(value: Any, origin: ChangedClasses) -> Any:
     """A value with each odd part as the builtin that it is; the very same value where there is none."""
     left = [NODES]
 
@@ -119,7 +119,7 @@ def _strip_object(value: Any, strip: Any) -> Any:
     return value
 
 
-def opposite(actual: Any, expected: Any, origin: Origin, depth: int = LEVELS_ASKED) -> list[Any]:
+def opposite(actual: Any, expected: Any, origin: ChangedClasses, depth: int = LEVELS_ASKED) -> list[Any]:
     """The expected value with something near in each place at which the other side is odd."""
     made = list(near(expected)[:2]) if origin.is_odd(actual) else []
     if depth <= 0 or type(expected) not in (list, tuple, dict):
@@ -158,7 +158,7 @@ def _behind(value: Any, key: Any, put: Any) -> Any:
     return exchange
 
 
-def unlike(actual: Any, expected: Any, origin: Origin, depth: int = LEVELS_ASKED) -> list[tuple[Any, Any]]:
+def unlike(actual: Any, expected: Any, origin: ChangedClasses, depth: int = LEVELS_ASKED) -> list[tuple[Any, Any]]:
     """Objects in the same place of two values that are equal by the change's own decision and differ in attributes."""
     if depth <= 0 or type(expected) in SCALARS or actual is expected:
         return []
@@ -178,7 +178,7 @@ def unlike(actual: Any, expected: Any, origin: Origin, depth: int = LEVELS_ASKED
     return found[:PAIRS]
 
 
-def differing_names(actual: Any, expected: Any, origin: Origin) -> list[str]:
+def differing_names(actual: Any, expected: Any, origin: ChangedClasses) -> list[str]:
     """The attributes in which two objects are not the same."""
     mine, other = attributes(actual, STATES), attributes(expected, STATES)
     names = sorted({*mine, *other})

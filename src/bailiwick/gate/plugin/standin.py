@@ -176,7 +176,7 @@ class Patch:
             self._undo.pop()()
 
 
-class Marks:
+class StandinMarks:
     """`pytest.mark`: only parameters say something here."""
 
     def __getattr__(self, name: str) -> Any:
@@ -255,7 +255,7 @@ class StandIn(types.ModuleType):
     def __init__(self) -> None:
         super().__init__("standin")
         self.raises, self.warns, self.approx, self.param = Raises, Warns, Approx, _param
-        self.mark, self.fixture, self.fail = Marks(), _fixture, _fail
+        self.mark, self.fixture, self.fail = StandinMarks(), _fixture, _fail
         self.skip = self.xfail = self.exit = _left_out
 
     def importorskip(self, name: str, **_: Any) -> Any:

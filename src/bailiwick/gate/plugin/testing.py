@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bailiwick.gate.plugin.internals import PLAIN  # noqa: TC004 - its text is sent before this one
 
 
-class TooLong(BaseException):
+class LimitReached(BaseException):
     """A test that must fail goes on instead; only where a limit was given."""
 
 
@@ -25,7 +25,7 @@ class Limit:
             signal.signal(signal.SIGALRM, self._ring)
 
     def _ring(self, *_: object) -> None:
-        raise TooLong(f"more than {self.seconds} s")
+        raise LimitReached(f"more than {self.seconds} s")
 
     def start(self) -> None:
         """From now on."""
