@@ -94,14 +94,14 @@ async def _serve(folder: Path) -> None:
     """The real application with a tool that does nothing."""
     from bailiwick.service.app import Parts, create_app
     from bailiwick.service.hosts import Hosts
-    from bailiwick.service.limits import Limits, Rate
+    from bailiwick.service.limits import Rate, RequestLimits
     from bailiwick.service.mcp import Offer, http_part
     from bailiwick.service.mcp_resources import Resources
     from bailiwick.service.ports import listen
     from bailiwick.service.serving import make_server
-    from bailiwick.service.tokens import Tokens
+    from bailiwick.service.tokens import ApiTokens
 
-    tokens = Tokens(folder)
+    tokens = ApiTokens(folder)
     tokens.folder.mkdir(parents=True)
     from bailiwick.ids import digest
 
@@ -116,7 +116,7 @@ async def _serve(folder: Path) -> None:
 
     store: Any = None
     offer = Offer(no_skills, nothing, Resources(store, folder, lambda _row: folder, lambda _folder, _session: []))
-    limits = Limits(each=Rate(1e9, 1e9))
+    limits = RequestLimits(each=Rate(1e9, 1e9))
     parts = (http_part(offer, most=limits.body),)
     app = create_app(Parts(tokens.find, Hosts.of("127.0.0.1", None), parts, limits=limits))
     listening = listen("127.0.0.1", 0)

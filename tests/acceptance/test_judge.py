@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bailiwick.testing.model_places import ModelPlaces, Stub
-from bailiwick.testing.model_server import Fail, Say, Seen
+from bailiwick.testing.model_server import Fail, ModelRequestSeen, Say
 from tests.acceptance.command import Person, Result
 from tests.acceptance.shop import LONG, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
@@ -30,7 +30,7 @@ VERDICT = '{"status": "pass", "message": "approved by the judge"}'
 
 def _gates(
     person: Person, says: tuple[Say | Fail, ...], *commands: Sequence[str], seconds: str = "2m"
-) -> tuple[list[Result], list[Seen]]:
+) -> tuple[list[Result], list[ModelRequestSeen]]:
     """Change the shop, then run commands one after the other with a place where the judge answers."""
     root = set_up_shop(person, GATE.replace("SECONDS", seconds))
     code = root / "shop" / "prices.py"
@@ -38,7 +38,7 @@ def _gates(
     config = person.home / "config"
     config.mkdir(parents=True)
 
-    async def story() -> tuple[list[Result], list[Seen]]:
+    async def story() -> tuple[list[Result], list[ModelRequestSeen]]:
         async with ModelPlaces({"wise": Stub(says=says)}) as places:
             (config / "config.yaml").write_text(f"version: 1\nendpoints:\n  wise: {{url: {places.url('wise')}}}\n")
             made = [await asyncio.to_thread(person.runs, *words, timeout=LONG) for words in commands]

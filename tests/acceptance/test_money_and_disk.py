@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bailiwick.testing.model_server import ModelServer, Say, Tokens
+from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
 from tests.acceptance.command import Person, Result
 
 pytestmark = pytest.mark.needs("sandbox")
@@ -84,7 +84,7 @@ def attempts(person: Person) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def greedy(person: Person, tokens: Tokens, many: int) -> tuple[Result, int]:
+def greedy(person: Person, tokens: ScriptedUsage, many: int) -> tuple[Result, int]:
     """Run a program in the place of claude that asks other models, and many times at once; the answers it got."""
     program = person.cwd.parent / "bin" / "claude"
     program.write_text(GREEDY.replace("MANY", str(many)))
@@ -102,7 +102,7 @@ def greedy(person: Person, tokens: Tokens, many: int) -> tuple[Result, int]:
 
 def test_an_agent_asks_its_own_model_and_no_other(person: Person) -> None:
     """What it was given, and the small one beside it; the rest is refused with the list."""
-    result, count = greedy(person, Tokens(input=100, output=10, cached=0), 2)
+    result, count = greedy(person, ScriptedUsage(input=100, output=10, cached=0), 2)
     assert result.code == 0, result.err
     (said,) = [value["said"] for value in _values(result.json()) if isinstance(value, dict) and "said" in value]
     other, *own = said
@@ -113,7 +113,7 @@ def test_an_agent_asks_its_own_model_and_no_other(person: Person) -> None:
 
 def test_many_requests_at_once_stay_within_the_turns_money(person: Person) -> None:
     """Each costs about a cent and a half: not forty of them are answered for twenty cents, and the run parks."""
-    result, count = greedy(person, Tokens(input=100, output=1000, cached=0), 40)
+    result, count = greedy(person, ScriptedUsage(input=100, output=1000, cached=0), 40)
     assert 5 <= count <= 14
     assert result.code == 3, result.err + result.out
     (attempt,) = attempts(person)

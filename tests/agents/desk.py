@@ -27,9 +27,9 @@ from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 from bailiwick.runtime.children import find_children
 from bailiwick.runtime.proc import EFFECT_MARK, become_subreaper
-from bailiwick.testing.model_server import MODEL, ModelServer, Raw, Scenario, Seen, UseTool
+from bailiwick.testing.model_server import MODEL, ModelRequestSeen, ModelServer, Raw, Scenario, UseTool
 from bailiwick.testing.model_server.anthropic import Anthropic
-from bailiwick.testing.model_server.dialect import Answer
+from bailiwick.testing.model_server.dialect import ModelAnswer
 from bailiwick.testing.model_server.tools import ToolCall
 
 AGENTS = Path(__file__).resolve().parents[2] / ".agents"
@@ -55,12 +55,12 @@ Event = TypeVar("Event", bound=AgentEvent)
 
 def claude_calls(tool: str, **arguments: Json) -> Raw:
     """A step in which the model behind claude calls a tool by its very name, whether it is offered or not."""
-    said = Answer(uuid.uuid4().hex[:12], MODEL, call=ToolCall(tool, json.dumps(arguments)))
+    said = ModelAnswer(uuid.uuid4().hex[:12], MODEL, call=ToolCall(tool, json.dumps(arguments)))
     frames = Anthropic().frames(said)
     return Raw(b"".join([*frames.opening, *frames.closing]), Anthropic.media)
 
 
-def tool_results(seen: Seen) -> list[dict[str, Json]]:
+def tool_results(seen: ModelRequestSeen) -> list[dict[str, Json]]:
     """What claude told its model about the tools it called so far, oldest first."""
     blocks = [message["content"] for message in seen.body["messages"] if isinstance(message["content"], list)]
     return [block for content in blocks for block in content if block.get("type") == "tool_result"]
@@ -91,7 +91,7 @@ class Told:
 
     events: list[AgentEvent]
     failed: Classified | None
-    requests: list[Seen]
+    requests: list[ModelRequestSeen]
 
     def of(self, kind: type[Event]) -> list[Event]:
         """The events of a type, in order."""

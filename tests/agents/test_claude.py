@@ -11,13 +11,13 @@ from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import LimitSeen, ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
-from bailiwick.testing.model_server import SCENARIOS, Fail, Say, Scenario, Tokens, UseTool
+from bailiwick.testing.model_server import SCENARIOS, Fail, Say, Scenario, ScriptedUsage, UseTool
 from tests.agents.desk import RING, SCHEMA, Desk, Running
 
 
 def test_it_edits_a_file_and_tells_every_step(claude: Desk) -> None:
     """The way of a good turn: a session we can name beforehand, the tool call, the answer, what it used."""
-    tokens = Tokens(input=1200, output=50, cached=1000)
+    tokens = ScriptedUsage(input=1200, output=50, cached=1000)
     edit = UseTool("write", path="written.txt", content="by the script\n", tokens=tokens)
     told = claude.ask([edit, Say("The file is written.", tokens=tokens)])
     assert told.kind is None
@@ -162,9 +162,9 @@ def test_a_tool_that_was_not_allowed_is_told_as_denied(claude: Desk) -> None:
 @pytest.mark.nightly
 def test_what_a_resumed_session_used_counts_from_its_start(claude: Desk) -> None:
     """The second total holds the first: adding them up would count twice."""
-    first = claude.ask([Say("One.", tokens=Tokens(input=100, output=10, cached=0))])
+    first = claude.ask([Say("One.", tokens=ScriptedUsage(input=100, output=10, cached=0))])
     turn = claude.turn(session=first.session)
-    second = claude.ask([Say("Two.", tokens=Tokens(input=300, output=30, cached=0))], turn)
+    second = claude.ask([Say("Two.", tokens=ScriptedUsage(input=300, output=30, cached=0))], turn)
     assert (first.used.input, first.used.output) == (100, 10)
     assert (second.used.input, second.used.output) == (400, 40)
     assert second.used.cumulative

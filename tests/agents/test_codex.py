@@ -10,13 +10,13 @@ from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
-from bailiwick.testing.model_server import SCENARIOS, Fail, Say, Tokens, UseTool
+from bailiwick.testing.model_server import SCENARIOS, Fail, Say, ScriptedUsage, UseTool
 from tests.agents.desk import RING, SCHEMA, Desk, Running
 
 
 def test_it_edits_a_file_and_tells_every_step(codex: Desk) -> None:
     """The way of a good turn, in codex's own sandbox: the thread, the tool call, the answer, what it used."""
-    tokens = Tokens(input=1200, output=50, cached=1000)
+    tokens = ScriptedUsage(input=1200, output=50, cached=1000)
     edit = UseTool("write", path="written.txt", content="by the script\n", tokens=tokens)
     told = codex.ask([edit, Say("The file is written.", tokens=tokens)])
     assert told.kind is None
@@ -153,9 +153,9 @@ def test_a_profile_that_does_not_exist_is_an_error(codex: Desk) -> None:
 @pytest.mark.nightly
 def test_what_a_resumed_thread_used_counts_from_its_start(codex: Desk) -> None:
     """The second total holds the first: adding them up would count twice."""
-    first = codex.ask([Say("One.", tokens=Tokens(input=100, output=10, cached=0))])
+    first = codex.ask([Say("One.", tokens=ScriptedUsage(input=100, output=10, cached=0))])
     turn = codex.turn(session=first.session)
-    second = codex.ask([Say("Two.", tokens=Tokens(input=300, output=30, cached=0))], turn)
+    second = codex.ask([Say("Two.", tokens=ScriptedUsage(input=300, output=30, cached=0))], turn)
     assert (first.used.input, first.used.output) == (100, 10)
     assert (second.used.input, second.used.output) == (400, 40)
     assert second.used.cumulative

@@ -16,7 +16,7 @@ import pytest
 
 from bailiwick.runtime.children import find_children
 from bailiwick.testing.model_places import ModelPlaces, Stub
-from bailiwick.testing.model_server import Hang, Say, Scenario, Seen, UseTool
+from bailiwick.testing.model_server import Hang, ModelRequestSeen, Say, Scenario, UseTool
 from bailiwick.testing.polling import until
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need
@@ -102,12 +102,12 @@ def _claude(person: Person, places: ModelPlaces, during: During) -> Result:
     return Result(process.returncode, out, err)
 
 
-def _asked(places: ModelPlaces) -> list[Seen]:
+def _asked(places: ModelPlaces) -> list[ModelRequestSeen]:
     """The questions that claude put to its model."""
     return [seen for seen in places.requests if seen.scenario == "scene" and seen.step is not None]
 
 
-def _offered(seen: Seen) -> dict[str, Any]:
+def _offered(seen: ModelRequestSeen) -> dict[str, Any]:
     """Our tools among those that the model may call, by the name that we gave them."""
     tools = {tool["name"]: tool for tool in seen.body["tools"]}
     return {name.removeprefix(PREFIX): tool for name, tool in tools.items() if name.startswith(PREFIX)}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.runtime.children import find_children
-from bailiwick.testing.model_server import Hang, ModelServer, Say, Scenario, Seen, Step, UseTool
+from bailiwick.testing.model_server import Hang, ModelRequestSeen, ModelServer, Say, Scenario, Step, UseTool
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS, claude_calls, tool_results
@@ -65,10 +65,10 @@ def _edits(path: str, old: str, new: str) -> list[Step]:
     ]
 
 
-def _commands(person: Person, steps: Scenario, *commands: Sequence[str]) -> tuple[list[Result], list[Seen]]:
+def _commands(person: Person, steps: Scenario, *commands: Sequence[str]) -> tuple[list[Result], list[ModelRequestSeen]]:
     """Run commands one after the other; the model behind claude plays `steps`."""
 
-    async def story() -> tuple[list[Result], list[Seen]]:
+    async def story() -> tuple[list[Result], list[ModelRequestSeen]]:
         async with ModelServer({"scene": steps}) as server:
             person.extra["ANTHROPIC_BASE_URL"] = server.url("scene")
             return [await asyncio.to_thread(person.runs, *words) for words in commands], server.requests

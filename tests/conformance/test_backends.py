@@ -12,7 +12,7 @@ from bailiwick.agents.backends.copilot import CopilotBackend
 from bailiwick.agents.backends.simulate import SimulateBackend
 from bailiwick.agents.port import Backend, Turn
 from bailiwick.agents.settings import AgentSettings
-from bailiwick.testing.backend_conformance import BackendConformance, Behaviour, Bench
+from bailiwick.testing.backend_conformance import BackendCase, BackendConformance, Behaviour
 from tests.conformance.fake_clis import environment, install, write
 
 AGENT = {
@@ -33,48 +33,48 @@ def _turn(tmp_path: Path) -> Turn:
     return Turn("key", "Say hello", None, tmp_path, environment(tmp_path))
 
 
-def _bench(backend: Backend, tmp_path: Path, behaviour: Behaviour) -> Bench:
+def _bench(backend: Backend, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
     install(tmp_path / "bin", backend.name, behaviour)
-    return Bench(backend, _turn(tmp_path))
+    return BackendCase(backend, _turn(tmp_path))
 
 
 class TestClaude(BackendConformance):
     """The suite, with a stand-in for Claude Code."""
 
-    def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         return _bench(ClaudeBackend(), tmp_path, behaviour)
 
 
 class TestCodex(BackendConformance):
     """The suite, with a stand-in for Codex."""
 
-    def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         return _bench(CodexBackend(), tmp_path, behaviour)
 
 
 class TestCopilot(BackendConformance):
     """The suite, with a stand-in for Copilot CLI."""
 
-    def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         return _bench(CopilotBackend(), tmp_path, behaviour)
 
 
 class TestCommandByInput(BackendConformance):
     """The suite, with a program that reads its prompt from standard input."""
 
-    def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         code = AGENT[behaviour].replace("READ", "sys.stdin.buffer.read()")
         agent = write(tmp_path / "agent", f"#!{sys.executable} -IS\n{code}\n")
-        return Bench(CommandBackend(str(agent)), _turn(tmp_path))
+        return BackendCase(CommandBackend(str(agent)), _turn(tmp_path))
 
 
 class TestCommandByFile(BackendConformance):
     """The suite, with a program that is given a file."""
 
-    def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         code = AGENT[behaviour].replace("READ", "open(sys.argv[1], 'rb').read()")
         agent = write(tmp_path / "agent", f"#!{sys.executable} -IS\n{code}\n")
-        return Bench(CommandBackend(f"{agent} {{prompt_file}} {{model}}"), _turn(tmp_path))
+        return BackendCase(CommandBackend(f"{agent} {{prompt_file}} {{model}}"), _turn(tmp_path))
 
 
 class TestSimulate(BackendConformance):
@@ -82,7 +82,7 @@ class TestSimulate(BackendConformance):
 
     echoes = False
 
-    def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         script = tmp_path / "script.yaml"
         script.write_text(f"nodes: {{'*': [{SIMULATED[behaviour]}]}}\n", encoding="utf-8")
-        return Bench(SimulateBackend.for_settings(AgentSettings(script=script)), _turn(tmp_path))
+        return BackendCase(SimulateBackend.for_settings(AgentSettings(script=script)), _turn(tmp_path))

@@ -20,7 +20,7 @@ from bailiwick.routing.model import Job, Outcome
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
 from bailiwick.runtime.proc import become_subreaper
-from bailiwick.testing.model_server import ModelServer, Say, Seen, Step, UseTool
+from bailiwick.testing.model_server import ModelRequestSeen, ModelServer, Say, Step, UseTool
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS
 from tests.llama.conftest import llama
@@ -45,11 +45,11 @@ def checked(text: str) -> list[Step]:
     return [UseTool("structured", raw=text), Say("Done.")]
 
 
-def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tuple[Outcome, list[Seen]]:
+def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tuple[Outcome, list[ModelRequestSeen]]:
     """Route a review; `steps` are what the model behind claude does."""
     become_subreaper()
 
-    async def go() -> tuple[Outcome, list[Seen]]:
+    async def go() -> tuple[Outcome, list[ModelRequestSeen]]:
         clock, endpoints = SystemClock(), {"openai": {"url": url}}
         async with AsyncExitStack() as stack:
             server = await stack.enter_async_context(ModelServer({"scene": steps}))

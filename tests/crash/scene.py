@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bailiwick.ids import Json
 from bailiwick.runtime.children import end_children
-from bailiwick.testing.harness import Case, Home, begin, opened, walk
+from bailiwick.testing.harness import CrashCase, Home, begin, opened, walk
 from bailiwick.testing.polling import until
 from tests.crash.shapes import Shape
 
@@ -94,12 +94,12 @@ class Crowd:
         self._processes: list[subprocess.Popen[str]] = []
         self._runs: set[str] = set()
 
-    def walk(self, case: Case, **options: Json) -> subprocess.Popen[str]:
+    def walk(self, case: CrashCase, **options: Json) -> subprocess.Popen[str]:
         """A runner that walks the run of this case."""
         self._runs.add(case.root)
         return self.start(command(case.home, "walk", case.root, **options))
 
-    def command(self, case: Case, *words: str, package: Path | None = None, **env: str) -> subprocess.Popen[str]:
+    def command(self, case: CrashCase, *words: str, package: Path | None = None, **env: str) -> subprocess.Popen[str]:
         """The command as people have it, of the installed package or of another one."""
         self._runs.add(case.root)
         environment = {**os.environ, "BAILIWICK_HOME": str(case.home.root), "NO_COLOR": "1", **env}
@@ -123,42 +123,42 @@ class Crowd:
             asyncio.run(end_children({"BAILIWICK_RUN": run}, 0.0))
 
 
-def runs_at(case: Case, node: str, times: int = 1) -> bool:
+def runs_at(case: CrashCase, node: str, times: int = 1) -> bool:
     """Whether a script of this node began so many times."""
     return sum(line.node == node and line.word == "start" for line in case.home.lines()) >= times
 
 
-def let_go(case: Case) -> None:
+def let_go(case: CrashCase) -> None:
     """Let the script of the node `held` end."""
     (case.home.state / "workspaces" / case.root / "go").touch()
 
 
-def create(shape: Shape, root: Path) -> Case:
+def create(shape: Shape, root: Path) -> CrashCase:
     """A run of this shape that nobody has walked yet."""
     home = Home(root)
     return asyncio.run(_create(shape, home, shape.write(root / "flows")))
 
 
-async def _create(shape: Shape, home: Home, directory: Path) -> Case:
+async def _create(shape: Shape, home: Home, directory: Path) -> CrashCase:
     home.state.mkdir()
     async with opened(home.state) as assembly:
         row = await begin(assembly, directory)
         if shape.stopped:
             home.stop.touch()
-    return Case(home, row.id, "done", shape.context)
+    return CrashCase(home, row.id, "done", shape.context)
 
 
-def cut(case: Case) -> None:
+def cut(case: CrashCase) -> None:
     """Look at what the dead process left."""
     asyncio.run(case.cut())
 
 
-def go_on(case: Case) -> list[str]:
+def go_on(case: CrashCase) -> list[str]:
     """Walk the run to its end in this process, as `run` again would, and judge it."""
     return asyncio.run(_go_on(case))
 
 
-async def _go_on(case: Case) -> list[str]:
+async def _go_on(case: CrashCase) -> list[str]:
     async with opened(case.home.state) as assembly:
         row = await assembly.store.run(case.root)
         assert row is not None, "the run is gone"
@@ -166,11 +166,11 @@ async def _go_on(case: Case) -> list[str]:
         return await case.findings(assembly)
 
 
-def judge(case: Case) -> list[str]:
+def judge(case: CrashCase) -> list[str]:
     """Judge a run that is over."""
     return asyncio.run(_judge(case))
 
 
-async def _judge(case: Case) -> list[str]:
+async def _judge(case: CrashCase) -> list[str]:
     async with opened(case.home.state) as assembly:
         return await case.findings(assembly)

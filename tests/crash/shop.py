@@ -17,7 +17,7 @@ from bailiwick.patterns.simulation import write_repository
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.testing.forge_server import ForgeServer
-from bailiwick.testing.forge_server_state import Account, Hosted
+from bailiwick.testing.forge_server_state import ForgeAccount, Hosted
 from tests.acceptance.command import Person
 
 NAME = "acme/shop"
@@ -62,7 +62,7 @@ class Shop:
     root: Path
     forge: ForgeServer
     hosted: Hosted
-    agent: Account
+    agent: ForgeAccount
 
     @property
     def state(self) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick import crashpoints
-from bailiwick.testing.harness import Case, Home, begin, opened
+from bailiwick.testing.harness import CrashCase, Home, begin, opened
 from tests.crash.scene import Nursery, create, cut, go_on, judge
 from tests.crash.shapes import CALL, CHAIN, SHAPES, Shape
 from tests.crash.shop import GIVING_UP, IN_A_ROW
@@ -94,8 +94,8 @@ def test_a_crash_while_starting_leaves_nothing_half(nursery: Nursery, tmp_path: 
     assert go_on(case) == []
 
 
-async def _start_again(home: Home, directory: Path) -> Case:
+async def _start_again(home: Home, directory: Path) -> CrashCase:
     async with opened(home.state) as assembly:
         row = await begin(assembly, directory)
         assert [one.id for one in await assembly.store.runs()] == [row.id]
-    return Case(home, row.id, "done", {})
+    return CrashCase(home, row.id, "done", {})

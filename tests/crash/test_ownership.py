@@ -14,7 +14,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.journal.rows import Message, RunRow
 from bailiwick.runtime.children import find_children, read_stat
 from bailiwick.runtime.guards import find_guards
-from bailiwick.testing.harness import Case, Home, begin, look, opened
+from bailiwick.testing.harness import CrashCase, Home, begin, look, opened
 from bailiwick.testing.polling import until
 from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at
 from tests.crash.shapes import CHAIN, CLING, DAEMON, HIDING, HOLD, Shape
@@ -26,7 +26,7 @@ SHORT = {"LEASE": 1.0, "RENEW": 0.3, "MARGIN": 0.2}
 SOON = 120.0
 
 
-def row_of(case: Case) -> RunRow:
+def row_of(case: CrashCase) -> RunRow:
     """The run's row, as any reader sees it."""
     return asyncio.run(look(case.home.state))[case.root].row
 
@@ -91,7 +91,7 @@ def test_a_holder_frozen_past_its_lease_goes_on_when_nobody_took_the_run(
     assert row_of(case).epoch == 1
 
 
-async def _wake(case: Case, now: float) -> None:
+async def _wake(case: CrashCase, now: float) -> None:
     async with opened(case.home.state) as assembly:
         await assembly.store.send(Message(case.root, "wake", "wake", {}, now))
 
@@ -243,7 +243,7 @@ def test_four_processes_share_twenty_runs_without_doing_anything_twice(crowd: Cr
     assert Counter(one.row.status for one in seen.values()) == {"done": 20}
     starts = Counter(line.key for line in home.lines() if line.word == "start")
     assert (len(starts), set(starts.values())) == (60, {1})
-    assert judge(Case(home, next(iter(seen)), "done", CHAIN.context)) == []
+    assert judge(CrashCase(home, next(iter(seen)), "done", CHAIN.context)) == []
 
 
 async def _many(home: Home, directory: Path, count: int) -> None:

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 import bailiwick
-from bailiwick.testing.harness import Case, look
+from bailiwick.testing.harness import CrashCase, look
 from bailiwick.testing.polling import until
 from tests.crash.scene import Crowd, create, cut, go_on, judge, let_go, runs_at
 from tests.crash.shapes import CHAIN, HOLD, LONG
@@ -36,7 +36,7 @@ def replace_package(package: Path) -> None:
     new.replace(old)
 
 
-def raise_level(case: Case, level: int) -> None:
+def raise_level(case: CrashCase, level: int) -> None:
     """What a newer version does when it changes the database so that older ones can't live with it."""
     with apsw.Connection(str(case.home.state / "bailiwick.db")) as db:
         db.execute("UPDATE meta SET min_app = ?", (level,))

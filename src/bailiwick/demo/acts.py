@@ -12,7 +12,7 @@ from bailiwick.demo.service import Say
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.patterns.model import ISSUE_TO_PR
-from bailiwick.patterns.simulation import Play, Stage, staged
+from bailiwick.patterns.simulation import Play, SimulatedRepository, staged
 
 _VERDICTS = {"green": "✓ green", "red": "✗ red", "needs_person": "needs a person", "environment": "could not be run"}
 
@@ -48,7 +48,7 @@ def perform_act(folder: Path, play: Play, flags: tuple[str, ...], say: Say) -> A
         return Act(skipped=error.what)
 
 
-def _given(stage: Stage, flags: tuple[str, ...], say: Say) -> Act:
+def _given(stage: SimulatedRepository, flags: tuple[str, ...], say: Say) -> Act:
     act = Act()
     command = stage.command(ISSUE_TO_PR, (*flags, "--events"))
     with subprocess.Popen(

@@ -20,14 +20,14 @@ from bailiwick.gate.run import verdict_of
 from bailiwick.gate.service import GateOptions, base_report, workshop
 from bailiwick.gate.spec import GateSpec
 from bailiwick.ids import Json
-from bailiwick.patterns.model import Line
+from bailiwick.patterns.model import PreflightLine
 from bailiwick.patterns.preflight import red_base
 
 CANT_RUN = "BW484"
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class BaseCheck:
     """A base that was looked at. `names` are paths of a worktree that the environment is bound over."""
 
     spec: GateSpec
@@ -77,7 +77,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookout:
+class BaseInspector:
     """From where a base is looked at."""
 
     config: Config
@@ -91,16 +91,16 @@ class Lookout:
         """What is checked for work on a commit."""
         return await gate_for(self.config, self.vault, commit, self.fence)
 
-    async def look(self, commit: str, spec: GateSpec) -> Basis:
+    async def look(self, commit: str, spec: GateSpec) -> BaseCheck:
         """Run the gate on a commit itself, or take what is known of it, and prepare its environment."""
         how: GateOptions = {"cancel": self.cancel, "show": self.show, "clock": self.clock}
         places = places_of(self.config)
         report = await base_report(commit, spec, self.vault, self.fence, places, **how)
         if report.verdict == "environment":
-            return Basis(spec, report, "", ())
+            return BaseCheck(spec, report, "", ())
         shop = workshop(self.vault, self.fence, places, **how)
         environment = await prepare_environment(Recipe(spec.prepare, spec.copy), commit, shop)
-        return Basis(spec, report, environment.digest, environment.names)
+        return BaseCheck(spec, report, environment.digest, environment.names)
 
 
 def _last_words(check: CheckResult) -> str:
@@ -108,8 +108,8 @@ def _last_words(check: CheckResult) -> str:
     return "; ".join([*told[:3], *([check.hint] if check.hint else [])])
 
 
-def gate_line(spec: GateSpec) -> Line:
+def gate_line(spec: GateSpec) -> PreflightLine:
     """The gate in a line."""
     origin = {"operator": f"yours ({spec.file})", "base": spec.file, "detected": "detected, as there is no gate.yaml"}
     checks = ", ".join(f"{check.name} ({' '.join(check.run) or check.kind})" for check in spec.checks)
-    return Line("gate", f"{origin[spec.origin]}: {checks or 'nothing to check'}")
+    return PreflightLine("gate", f"{origin[spec.origin]}: {checks or 'nothing to check'}")

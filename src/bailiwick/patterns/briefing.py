@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.errors import BailiwickError
-from bailiwick.patterns.model import GateCommand, Line
+from bailiwick.patterns.model import GateCommand, PreflightLine
 
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
@@ -25,7 +25,7 @@ def gate_commands(spec: GateSpec) -> tuple[GateCommand, ...]:
     return tuple(GateCommand(check.name, shlex.join(check.run)) for check in spec.checks if check.run)
 
 
-async def notes_about(task: str, repository: Path, session: Session, tell: Callable[[Line], None]) -> str:
+async def notes_about(task: str, repository: Path, session: Session, tell: Callable[[PreflightLine], None]) -> str:
     """Approved notes of this project and global ones about a task, as one marked text; "" where there are none."""
     from bailiwick.brain.service import Brain, scope_of
 
@@ -36,10 +36,10 @@ async def notes_about(task: str, repository: Path, session: Session, tell: Calla
     try:
         brief = await brain.brief(task, scope_of(repository), int(config.get("brain.tokens")))
     except (BailiwickError, OSError) as error:
-        tell(Line("brief", f"without notes: {error.sentence if isinstance(error, BailiwickError) else error}"))
+        tell(PreflightLine("brief", f"without notes: {error.sentence if isinstance(error, BailiwickError) else error}"))
         return ""
     finally:
         brain.close()
     if brief.notes:
-        tell(Line("brief", f"with notes {', '.join(note.id for note in brief.notes)}"))
+        tell(PreflightLine("brief", f"with notes {', '.join(note.id for note in brief.notes)}"))
     return brief.text

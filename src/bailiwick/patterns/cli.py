@@ -17,8 +17,8 @@ from bailiwick.cli.view.port import Leaving
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.patterns.issues import parse_reference, read_issue
-from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Issue, Pattern
-from bailiwick.patterns.request import Request, screen_width
+from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, IssueText, Pattern
+from bailiwick.patterns.request import PipelineCommand, screen_width
 from bailiwick.patterns.service import carry_out
 from bailiwick.patterns.simulation import PLAYS, perform, staged
 from bailiwick.runs.hosting import ForegroundOptions
@@ -122,7 +122,7 @@ def _carry_out(pattern: Pattern, given: dict[str, object]) -> int:
     return asyncio.run(carry_out(request, view))
 
 
-def _request(pattern: Pattern, given: dict[str, object]) -> Request:
+def _request(pattern: Pattern, given: dict[str, object]) -> PipelineCommand:
     quiet = bool(given["as_json"] or given["events"])
     person = sys.stdin.isatty() and sys.stdout.isatty() and given.get("issue") != "-"
     flags: dict[str, Json] = {name: str(given[name]) for name in ("backend", "model") if given[name]}
@@ -130,7 +130,7 @@ def _request(pattern: Pattern, given: dict[str, object]) -> Request:
         flags["budget.run.usd"] = given["budget_usd"]
     allow = given["allow"]
     attempts = given["attempts"]
-    return Request(
+    return PipelineCommand(
         pattern=pattern,
         issue=str(given.get("issue") or ""),
         base=str(given["base"]) if given.get("base") else None,
@@ -199,7 +199,7 @@ def _play(pattern: Pattern, given: dict[str, object]) -> int:
     return code
 
 
-def _issue(text: str) -> Issue:
+def _issue(text: str) -> IssueText:
     """The issue that a play is given for: it is read here, since nothing of it lies in the temporary repository."""
     reference = parse_reference(text, Path.cwd())
     if reference.kind == "forge":

@@ -33,7 +33,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class PipelineSummary:
     """What is said at the end, and the exit code that goes with it; `consent`: the proposal that waits for a word."""
 
     lines: tuple[str, ...]
@@ -41,14 +41,14 @@ class Closing:
     consent: str = ""
 
 
-def closing(ended: Ended, code: int, standing: Standing, *, gone: bool = False) -> Closing:
+def closing(ended: Ended, code: int, standing: Standing, *, gone: bool = False) -> PipelineSummary:
     """The last words for a run; none while it is not over. `gone`: no commands, as all is removed when we end."""
     if ended.status == "done" and isinstance(ended.proposal, dict):
         made = _proposed(ended.proposal, code, standing)
-        return Closing(_first_words(ended.proposal), code) if gone else made
+        return PipelineSummary(_first_words(ended.proposal), code) if gone else made
     if ended.status == "done":
-        return Closing((NOTHING_TO_HEAL,) if ended.workflow == SELF_HEAL else (), code)
-    return Closing(tuple(_not_proposed(ended, gone=gone)) if ended.status == "failed" else (), code)
+        return PipelineSummary((NOTHING_TO_HEAL,) if ended.workflow == SELF_HEAL else (), code)
+    return PipelineSummary(tuple(_not_proposed(ended, gone=gone)) if ended.status == "failed" else (), code)
 
 
 def _first_words(proposal: dict[str, Json]) -> tuple[str, ...]:
@@ -57,17 +57,17 @@ def _first_words(proposal: dict[str, Json]) -> tuple[str, ...]:
     return (first, f"branch  {proposal.get('branch', '')}")
 
 
-def _proposed(proposal: dict[str, Json], code: int, standing: Standing) -> Closing:
+def _proposed(proposal: dict[str, Json], code: int, standing: Standing) -> PipelineSummary:
     name = str(proposal.get("id", ""))
     now = standing(name)
     if now == "published" and not proposal.get("published"):
-        return Closing((f"published since: bailiwick proposals show {name}",), code)
+        return PipelineSummary((f"published since: bailiwick proposals show {name}",), code)
     if now not in (None, "open", "published"):
-        return Closing((f"the proposal {name} is {now}: bailiwick proposals show {name}",), code)
+        return PipelineSummary((f"the proposal {name} is {now}: bailiwick proposals show {name}",), code)
     said = [line for line in str(proposal.get("text", "")).splitlines() if line]
     lines = (*said, f"bailiwick proposals show {name}", f"bailiwick proposals discard {name}")
     waits = bool(proposal.get("needs_consent")) and now != "published"
-    return Closing(lines, WAITS if waits and code == DONE else code, name if waits else "")
+    return PipelineSummary(lines, WAITS if waits and code == DONE else code, name if waits else "")
 
 
 def _not_proposed(ended: Ended, *, gone: bool) -> list[str]:

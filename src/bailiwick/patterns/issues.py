@@ -16,7 +16,7 @@ from typing import Literal
 from bailiwick.cli.output import clean
 from bailiwick.config.repository import Remote
 from bailiwick.errors import NotFound, Place, UsageError
-from bailiwick.patterns.model import Issue, title_of
+from bailiwick.patterns.model import IssueText, title_of
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.proposals.model import IssueRef, parse_issue
 
@@ -80,7 +80,7 @@ def parse_reference(text: str, cwd: Path) -> Reference:
     return Reference("file", str((cwd / given).resolve()))
 
 
-def read_issue(reference: Reference) -> Issue:
+def read_issue(reference: Reference) -> IssueText:
     """The issue of a file or of standard input; raises `UsageError` for what can't have been meant."""
     if reference.kind == "stdin":
         raw = sys.stdin.buffer.read(LIMIT + 1)
@@ -89,13 +89,13 @@ def read_issue(reference: Reference) -> Issue:
     return made(reference, _text(_bytes(path), str(path)), path.stem)
 
 
-def fetched_issue(reference: Reference, found: ForgeIssue) -> Issue:
+def fetched_issue(reference: Reference, found: ForgeIssue) -> IssueText:
     """The issue that a forge gave."""
     if len(found.body.encode("utf-8", "replace")) > LIMIT:
         raise _too_big(reference.text)
     title = clean(found.title).strip() or f"issue {reference.issue.number}"
     text = harmless(found.body) or title
-    return Issue(
+    return IssueText(
         reference.identity,
         f"issue {reference.issue.number}",
         title_of(title, title),
@@ -105,7 +105,7 @@ def fetched_issue(reference: Reference, found: ForgeIssue) -> Issue:
     )
 
 
-def made(reference: Reference, text: str, name: str) -> Issue:
+def made(reference: Reference, text: str, name: str) -> IssueText:
     """An issue from its text; one without a name of its own is known by what it says."""
     body = harmless(text)
     if not body:
@@ -114,11 +114,11 @@ def made(reference: Reference, text: str, name: str) -> Issue:
     if reference.kind == "stdin":
         from bailiwick.ids import digest
 
-        return Issue(f"stdin:{digest(body)[:16]}", title, title, body)
-    return Issue(reference.identity, name, title, body)
+        return IssueText(f"stdin:{digest(body)[:16]}", title, title, body)
+    return IssueText(reference.identity, name, title, body)
 
 
-def hidden_parts(issue: Issue) -> int:
+def hidden_parts(issue: IssueText) -> int:
     """How many HTML comments the text has: an agent reads them, a person who looks at the rendered issue doesn't."""
     return len(_COMMENT.findall(issue.text))
 

@@ -28,7 +28,7 @@ _TITLE_LENGTH = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
+class IssueText:
     """What was asked, as untrusted text. `ref` says which issue it is, `stem` what commits call it."""
 
     ref: str
@@ -64,7 +64,7 @@ class GateCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorktreeInfo:
     """A claimed worktree as the workflow sees it. `tree` is a directory, `base_tree` the id of what it began with.
 
     `checks` are the commands of the gate; `can_try`: they work in the agent's own sandbox too.
@@ -105,7 +105,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PipelineRequest:
     """What a person wants done by a pattern, before anything was looked at.
 
     `continues` names the proposal that a further round goes on with, on its own `branch`.
@@ -113,7 +113,7 @@ class Order:
 
     pattern: Pattern
     repository: str
-    issue: Issue | None = None
+    issue: IssueText | None = None
     base: str | None = None
     attempts: int = 3
     allow: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class BaseCommit:
     """The commit that the work begins from: its id, its tree, and how a person calls it."""
 
     commit: str
@@ -138,7 +138,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PreflightLine:
     """One of the first lines of a run: what it is about, and what holds."""
 
     label: str
@@ -149,7 +149,7 @@ class Line:
 class Readiness:
     """What a preflight found: the first lines of the run, the tests that may stay red, the verdict on the base."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[PreflightLine, ...] = ()
     known_red: tuple[str, ...] = ()
     verdict: str = ""
     failing: tuple[str, ...] = field(default_factory=tuple)
@@ -179,7 +179,7 @@ def title_of(text: str, fallback: str) -> str:
     return title if len(title) <= _TITLE_LENGTH else title[: _TITLE_LENGTH - 1].rstrip() + "…"
 
 
-def params_of(order: Order, ground: Ground, known_red: Sequence[str]) -> dict[str, Json]:
+def params_of(order: PipelineRequest, ground: BaseCommit, known_red: Sequence[str]) -> dict[str, Json]:
     """The params of a new run; they stay with it, so that whoever goes on with it does the same."""
     params: dict[str, Json] = {
         "repository": order.repository,

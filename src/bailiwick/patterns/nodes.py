@@ -27,7 +27,7 @@ from bailiwick.fence.worktrees import Worktree, Worktrees
 from bailiwick.gate.nodes import told_of
 from bailiwick.ids import Json
 from bailiwick.patterns.briefing import gate_commands
-from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, Work, branch_name, choose_conventions
+from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, WorktreeInfo, branch_name, choose_conventions
 from bailiwick.proposals.message import UNFINISHED
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, declared
 
@@ -39,7 +39,7 @@ NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WorktreeRequest:
     """One deed, rendered."""
 
     do: str
@@ -77,7 +77,7 @@ class WorktreeKind:
     async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """One deed."""
         asked = _read(request.prepared)
-        deeds: dict[str, Callable[[Asked, GitStore, AttemptRequest, Io], Awaitable[dict[str, Json]]]] = {
+        deeds: dict[str, Callable[[WorktreeRequest, GitStore, AttemptRequest, Io], Awaitable[dict[str, Json]]]] = {
             "claim": self._claim,
             "changes": self._changes,
             "keep": self._keep,
@@ -95,12 +95,12 @@ class WorktreeKind:
     def _worktrees(self) -> Worktrees:
         return Worktrees(self.config.paths.state, self.clock)
 
-    async def _claim(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
-        from bailiwick.patterns.basis import Lookout
+    async def _claim(self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
+        from bailiwick.patterns.basis import BaseInspector
 
         commit = await vault.resolve(asked.base or "HEAD")
         fence = await self.fence()
-        lookout = Lookout(self.config, vault, fence, self.clock, io.cancel, io.show)
+        lookout = BaseInspector(self.config, vault, fence, self.clock, io.cancel, io.show)
         basis = await lookout.look(commit, await lookout.spec(commit))
         if not asked.heal:
             basis.require_green(asked.known_red)
@@ -108,7 +108,7 @@ class WorktreeKind:
         worktree = await self._worktrees.make(vault, request.run, commit, branch, prepared=basis.names)
         io.show(f"worktree {worktree.tree} on {worktree.branch} from {commit[:12]}")
         name, text = await self._conventions(vault, commit)
-        work = Work(
+        work = WorktreeInfo(
             tree=str(worktree.tree), base=commit, base_tree=await vault.tree_of(commit), branch=worktree.branch,
             repository=str(vault.repository), environment=basis.environment, marker=_marker(text),
             conventions_file=name, conventions=text, checks=gate_commands(basis.spec),
@@ -130,13 +130,15 @@ class WorktreeKind:
             return "", ""
         return name, clean(raw[:CONVENTIONS_KEPT].decode("utf-8", "replace"), lines=True).strip()
 
-    async def _changes(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _changes(
+        self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io
+    ) -> dict[str, Json]:
         worktree = await self._found(request)
         tree, changes = await _changes(vault, worktree)
         io.observe({"told": changes_told(changes), "good": bool(changes)})
         return {"change": Changed(tree, tuple(change.path for change in changes)).to_json()}
 
-    async def _keep(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _keep(self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
         """What there is of the work becomes a commit on its branch; then the worktree can go."""
         worktree = await self._worktrees.find(request.run)
         if worktree is None:
@@ -165,7 +167,9 @@ class WorktreeKind:
 
         return str(self.config.get("commit.author") or DEFAULT_AUTHOR)
 
-    async def _release(self, asked: Asked, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _release(
+        self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io
+    ) -> dict[str, Json]:
         worktree = await self._worktrees.find(request.run)
         await self._worktrees.clear(request.run)
         if worktree is not None:
@@ -233,8 +237,8 @@ async def _changes(vault: GitStore, worktree: Worktree) -> tuple[str, tuple[Tree
     return tree, await vault.changes(worktree.base, tree)
 
 
-def _read(prepared: Json) -> Asked:
-    return Asked(
+def _read(prepared: Json) -> WorktreeRequest:
+    return WorktreeRequest(
         prepared["do"], Path(prepared["repository"]), prepared["base"], prepared["title"], prepared["branch"],
         prepared["heal"], tuple(str(item) for item in prepared["known_red"]),
     )  # fmt: skip

@@ -16,19 +16,19 @@ from bailiwick.config.room import require_room
 from bailiwick.engine.graph import Graph, Work
 from bailiwick.errors import BailiwickError, NotReady, Place, Problem, UsageError
 from bailiwick.ids import Json
-from bailiwick.patterns.model import Line, Order
+from bailiwick.patterns.model import PipelineRequest, PreflightLine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bailiwick.proposals.desk import Desk
+    from bailiwick.proposals.desk import RepositoryProposals
 
 NO_MONEY = "BW487"
 TOO_MANY = "BW495"
 NOT_THERE = "BW488"
 RED_BASE = "BW489"
 _SHOWN = 20
-Say = Callable[[Line], None]
+Say = Callable[[PreflightLine], None]
 
 
 class Unready(NotReady):
@@ -47,7 +47,7 @@ class Preflight:
     """One preflight: `say` gets each line as it is known, problems are kept until `verdict`."""
 
     session: Session
-    order: Order
+    order: PipelineRequest
     say: Say
     found: list[Problem] = field(default_factory=list)
 
@@ -58,7 +58,7 @@ class Preflight:
 
     def note(self, label: str, text: str) -> None:
         """Tell one of the first lines."""
-        self.say(Line(label, text))
+        self.say(PreflightLine(label, text))
 
     def trouble(self, error: BailiwickError) -> None:
         """Keep what is in the way."""
@@ -136,7 +136,7 @@ class Preflight:
                 Problem(NO_MONEY, "there is no money left for this", None, "raise budget.day.usd or --budget-usd")
             )
 
-    async def publishing(self, desk: Desk) -> None:
+    async def publishing(self, desk: RepositoryProposals) -> None:
         """What the last step needs of the forge, where the proposal is meant to leave this machine."""
         settings = desk.settings
         if settings.site is None or settings.mode == "never":

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Line, Order, choose_conventions
+from bailiwick.patterns.model import ISSUE_TO_PR, BaseCommit, PipelineRequest, PreflightLine, choose_conventions
 from bailiwick.patterns.preflight import Preflight
 
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
-    from bailiwick.patterns.basis import Basis
-    from bailiwick.patterns.request import Request
-    from bailiwick.proposals.desk import Desk
+    from bailiwick.patterns.basis import BaseCheck
+    from bailiwick.patterns.request import PipelineCommand
+    from bailiwick.proposals.desk import RepositoryProposals
     from bailiwick.runs.start import StartRequest
 
 
 async def make_ready(
-    request: Request, session: Session, desk: Desk, order: Order, ground: Ground, wish: StartRequest
-) -> Basis:
+    request: PipelineCommand,
+    session: Session,
+    desk: RepositoryProposals,
+    order: PipelineRequest,
+    ground: BaseCommit,
+    wish: StartRequest,
+) -> BaseCheck:
     """Everything that the run will need, or `NotReady`; tells the first lines as they are known."""
-    from bailiwick.patterns.basis import Lookout, gate_line
+    from bailiwick.patterns.basis import BaseInspector, gate_line
 
     flight = Preflight(session, order, request.tell)
     flight.disk()
@@ -27,16 +32,20 @@ async def make_ready(
     await desk.vault.check(ground.commit)
     fence = await session.household.fence()
     standing = await fence.look()
-    request.tell(Line("fence", standing.found))
+    request.tell(PreflightLine("fence", standing.found))
     for part in standing.unprotected:
-        request.tell(Line("", f"not protected: {part}"))
+        request.tell(PreflightLine("", f"not protected: {part}"))
     await flight.publishing(desk)
     if order.pattern == ISSUE_TO_PR:
         flight.agent(wish.loaded.graph, wish.agents, request.simulate)
         await flight.limits(wish.limits)
         flight.verdict()
-    lookout = Lookout(
-        session.config, desk.vault, fence, session.assembly.clock, show=lambda text: request.tell(Line("", text))
+    lookout = BaseInspector(
+        session.config,
+        desk.vault,
+        fence,
+        session.assembly.clock,
+        show=lambda text: request.tell(PreflightLine("", text)),
     )
     spec = await lookout.spec(ground.commit)
     request.tell(gate_line(spec))
@@ -54,9 +63,11 @@ async def make_ready(
     return basis
 
 
-async def _conventions(request: Request, session: Session, desk: Desk, ground: Ground) -> None:
+async def _conventions(
+    request: PipelineCommand, session: Session, desk: RepositoryProposals, ground: BaseCommit
+) -> None:
     """Name the conventions file that the agent is given, or say that the configured one is not there."""
     wanted = session.config.get("conventions")
     found = choose_conventions(await desk.vault.files(ground.commit), wanted)
     if found or wanted:
-        request.tell(Line("brief", f"with {found}" if found else f"{wanted} is not in the base commit"))
+        request.tell(PreflightLine("brief", f"with {found}" if found else f"{wanted} is not in the base commit"))

@@ -10,7 +10,7 @@ import click
 
 from bailiwick.cli.output import clean, is_terminal, terminal_width, wrapped
 from bailiwick.ids import Json
-from bailiwick.patterns.model import Line, Pattern
+from bailiwick.patterns.model import Pattern, PreflightLine
 from bailiwick.runs.hosting import ForegroundOptions
 
 
@@ -20,7 +20,7 @@ def screen_width(*, quiet: bool) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PipelineCommand:
     """A command line of a pattern, read. `quiet`: standard output belongs to a program, people read standard error."""
 
     pattern: Pattern
@@ -39,7 +39,7 @@ class Request:
         """Tell the person something."""
         click.echo(clean(text, lines=True), err=self.quiet)
 
-    def tell(self, line: Line) -> None:
+    def tell(self, line: PreflightLine) -> None:
         """Tell one of the first lines."""
         width = screen_width(quiet=self.quiet)
         label = f"{line.label:<8}  "

@@ -10,9 +10,9 @@ from bailiwick.cli.view import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.config.service import Config
 from bailiwick.patterns.issues import harmless
-from bailiwick.patterns.model import ISSUE_TO_PR, Ground, Issue, Order, run_key, title_of
-from bailiwick.patterns.request import Request
-from bailiwick.patterns.service import Errand
+from bailiwick.patterns.model import ISSUE_TO_PR, BaseCommit, IssueText, PipelineRequest, run_key, title_of
+from bailiwick.patterns.request import PipelineCommand
+from bailiwick.patterns.service import PipelineRunner
 from bailiwick.proposals.desk import open_desk
 from bailiwick.proposals.model import Proposal, Round
 from bailiwick.proposals.service import begin_round
@@ -32,7 +32,7 @@ async def start_round(asked: Round, config: Config) -> int:
         async with open_session({}, view.watch()) as session:
             desk = await open_desk(session.config, Path(asked.repository), session.assembly.clock, by=session.by)
             manners = ForegroundOptions(leaving=Leaving(results=False))
-            errand = Errand(Request(ISSUE_TO_PR, manners=manners), session, view, desk)
+            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, manners=manners), session, view, desk)
             proposal = desk.store.named(asked.proposal)
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)
             known = await session.assembly.store.find(ISSUE_TO_PR, key)
@@ -42,15 +42,15 @@ async def start_round(asked: Round, config: Config) -> int:
                 return 0
             order = _order(asked, proposal, int(session.config.get("attempts")))
             note = f"round {asked.number}, {', '.join(asked.why)}"
-            ground = Ground(asked.base, await desk.vault.tree_of(asked.base), asked.branch, note)
+            ground = BaseCommit(asked.base, await desk.vault.tree_of(asked.base), asked.branch, note)
             return await errand.begin(order, ground, key, lambda: begin_round(asked, desk))
 
 
-def _order(asked: Round, proposal: Proposal, attempts: int) -> Order:
+def _order(asked: Round, proposal: Proposal, attempts: int) -> PipelineRequest:
     """What was said of a proposal, as an issue: the words of strangers, made harmless to show."""
     text = harmless("\n\n".join(asked.texts))[:LIMIT] or ", ".join(asked.why)
     title = title_of(f"Round {asked.number}: {proposal.title}", proposal.title)
-    issue = Issue(proposal.issue, proposal.title, title, text)
-    return Order(
+    issue = IssueText(proposal.issue, proposal.title, title, text)
+    return PipelineRequest(
         ISSUE_TO_PR, asked.repository, issue, attempts=attempts, branch=asked.branch, continues=asked.proposal
     )  # fmt: skip

@@ -17,12 +17,22 @@ from bailiwick.gate.model import read_report
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded, load
-from bailiwick.patterns.closing import Closing, Ended, closing
+from bailiwick.patterns.closing import Ended, PipelineSummary, closing
 from bailiwick.patterns.issues import Reference, fetched_issue, hidden_parts, parse_reference, read_issue
-from bailiwick.patterns.model import ISSUE_TO_PR, NOTES, Ground, Issue, Line, Order, Pattern, params_of, run_key
+from bailiwick.patterns.model import (
+    ISSUE_TO_PR,
+    NOTES,
+    BaseCommit,
+    IssueText,
+    Pattern,
+    PipelineRequest,
+    PreflightLine,
+    params_of,
+    run_key,
+)
 from bailiwick.patterns.readiness import make_ready
-from bailiwick.patterns.request import Request
-from bailiwick.proposals.desk import Desk, open_desk
+from bailiwick.patterns.request import PipelineCommand
+from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.runs.find import name_of
 from bailiwick.runs.hosting import host
@@ -35,7 +45,7 @@ Started = Callable[[], Awaitable[object]]
 """Called when a run is durable and before anything of it is done."""
 
 
-async def carry_out(request: Request, view: RunView) -> int:
+async def carry_out(request: PipelineCommand, view: RunView) -> int:
     """Find the run that is meant and go on with it, or start it; gives the exit code."""
     async with open_session(
         request.flags, view.watch(), request.simulate, attended=request.manners.attended
@@ -44,7 +54,7 @@ async def carry_out(request: Request, view: RunView) -> int:
         if repository is None or not repository.git:
             raise _no_work_tree(Path.cwd())
         desk = await open_desk(session.config, repository.root, session.assembly.clock, by=session.by)
-        return await Errand(request, session, view, desk).run()
+        return await PipelineRunner(request, session, view, desk).run()
 
 
 def _no_work_tree(cwd: Path) -> NotReady:
@@ -64,13 +74,13 @@ def pattern_workflow(pattern: Pattern, person: Path) -> Loaded:
 
 
 @dataclass(slots=True)
-class Errand:
+class PipelineRunner:
     """One command, from what was asked to the last words."""
 
-    request: Request
+    request: PipelineCommand
     session: Session
     view: RunView
-    desk: Desk
+    desk: RepositoryProposals
 
     async def run(self) -> int:
         """Do it."""
@@ -103,19 +113,19 @@ class Errand:
         known = await self._known(key)
         if known is not None:
             return await self.walk(known, ())
-        ground = Ground(head, tree, "HEAD")
+        ground = BaseCommit(head, tree, "HEAD")
         if tree != await vault.tree_of(head):
             commit = await vault.commit(
                 tree, (head,), "The work tree as it was, before it was healed\n", self.desk.settings.author,
                 when=self.session.assembly.clock.now(),
             )  # fmt: skip
-            ground = Ground(commit, tree, "your work tree", "with what is not committed yet")
+            ground = BaseCommit(commit, tree, "your work tree", "with what is not committed yet")
         return await self.begin(self._order(None), ground, key)
 
-    def _order(self, issue: Issue | None) -> Order:
+    def _order(self, issue: IssueText | None) -> PipelineRequest:
         request = self.request
         attempts = self.session.config.get("attempts") if request.attempts is None else request.attempts
-        return Order(
+        return PipelineRequest(
             request.pattern, str(self.desk.vault.repository), issue, request.base, int(attempts), request.allow,
             request.known_red,
         )  # fmt: skip
@@ -125,7 +135,7 @@ class Errand:
             return None
         return await self.session.assembly.store.find(self.request.pattern, key)
 
-    async def _news(self, row: RunRow, reference: Reference, read: Issue | None) -> tuple[str, ...]:
+    async def _news(self, row: RunRow, reference: Reference, read: IssueText | None) -> tuple[str, ...]:
         """What changed about the issue since its run was started."""
         params = (await self.session.assembly.library.state(row.id)).params
         before = params.get("issue", {}).get("digest")
@@ -144,7 +154,7 @@ class Errand:
         finally:
             await forge.close()
 
-    async def _ground(self) -> Ground:
+    async def _ground(self) -> BaseCommit:
         """Where the work starts: what the person names, else the forge's default branch as it is now, else HEAD."""
         vault = self.desk.vault
         chosen = self.request.base or self.session.config.get("base")
@@ -156,9 +166,9 @@ class Errand:
                 note = f"the forge's default branch could not be fetched: {error.what}"
         name = str(chosen or "HEAD")
         commit = await vault.resolve(name)
-        return Ground(commit, await vault.tree_of(commit), name, note)
+        return BaseCommit(commit, await vault.tree_of(commit), name, note)
 
-    async def _forges_branch(self) -> Ground:
+    async def _forges_branch(self) -> BaseCommit:
         settings, vault = self.desk.settings, self.desk.vault
         if settings.site is None:
             raise NotReady("no forge is configured")
@@ -169,15 +179,17 @@ class Errand:
         finally:
             await forge.close()
         commit = await vault.fetch_remote(target.url, name, **self.desk.login(target))
-        return Ground(commit, await vault.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
+        return BaseCommit(commit, await vault.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
 
-    async def begin(self, order: Order, ground: Ground, key: str, on_started: Started | None = None) -> int:
+    async def begin(
+        self, order: PipelineRequest, ground: BaseCommit, key: str, on_started: Started | None = None
+    ) -> int:
         """Look whether everything is there, start the run, say so, and walk it."""
         session, request = self.session, self.request
         loaded = pattern_workflow(order.pattern, session.config.paths.config)
         if order.issue is not None:
-            request.tell(Line("issue", order.issue.title))
-        request.tell(Line("base", ground.shown))
+            request.tell(PreflightLine("issue", order.issue.title))
+        request.tell(PreflightLine("base", ground.shown))
         wish = StartRequest(
             loaded, {}, key, str(session.config.runs_dir), request.fresh,
             starting_limits(session.config, loaded.graph.budget), self._chosen(),
@@ -196,7 +208,7 @@ class Errand:
         notices = tuple(str(problem) for problem in session.config.notices)
         return await self.walk(started.row, (*notices, *started.notices))
 
-    async def _notes(self, order: Order, failing: str) -> dict[str, Json]:
+    async def _notes(self, order: PipelineRequest, failing: str) -> dict[str, Json]:
         """The param with approved notes about the issue, or about what is red; nothing where there are none."""
         from bailiwick.patterns.briefing import notes_about
 
@@ -233,7 +245,7 @@ class Errand:
         found = self.desk.store.get(proposal)
         return found.status if found is not None else None
 
-    async def _consent(self, last: Closing) -> int:
+    async def _consent(self, last: PipelineSummary) -> int:
         """The person is here: ask the one time whether proposals of this repository may leave this machine."""
         from bailiwick.cli.prompt import read_line
         from bailiwick.proposals.nodes import spoken

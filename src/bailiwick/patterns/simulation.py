@@ -19,7 +19,7 @@ from typing import Literal
 from bailiwick.config.environment import Environment, child_environment
 from bailiwick.errors import InternalBug, NotReady
 from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.model import ISSUE_TO_PR, Issue, Pattern, slug
+from bailiwick.patterns.model import ISSUE_TO_PR, IssueText, Pattern, slug
 
 Play = Literal["good", "bad", "stuck", "cheat"]
 PLAYS: tuple[Play, ...] = ("good", "bad", "stuck", "cheat")
@@ -32,7 +32,7 @@ _GIT = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMI
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SimulatedRepository:
     """Where a play is given: a home, a repository in it, the issue if there is one, the script of the agent."""
 
     home: Path
@@ -59,7 +59,9 @@ def script_of(pattern: Pattern, play: Play) -> Path:
 
 
 @contextmanager
-def staged(pattern: Pattern, play: Play, keep: Path | None = None, issue: Issue | None = None) -> Iterator[Stage]:
+def staged(
+    pattern: Pattern, play: Play, keep: Path | None = None, issue: IssueText | None = None
+) -> Iterator[SimulatedRepository]:
     """A stage in a temporary directory that is gone at the end, or in `keep`, which has to be empty.
 
     `issue` is what is asked there; without one it is the issue of the bundled project.
@@ -74,7 +76,7 @@ def staged(pattern: Pattern, play: Play, keep: Path | None = None, issue: Issue 
         yield _set_up(Path(folder).resolve(), pattern, script_of(pattern, play), issue)
 
 
-def _set_up(top: Path, pattern: Pattern, script: Path, issue: Issue | None) -> Stage:
+def _set_up(top: Path, pattern: Pattern, script: Path, issue: IssueText | None) -> SimulatedRepository:
     level = "tests" if _has_pytest(top / "home") else "exit-code"
     project = read_yaml(BUNDLED / pattern / "simulate" / "project.yaml").data
     if not isinstance(project, dict):
@@ -87,7 +89,7 @@ def _set_up(top: Path, pattern: Pattern, script: Path, issue: Issue | None) -> S
         file.parent.mkdir()
         file.write_text(issue.text, "utf-8")
         asked = str(file)
-    return Stage(top / "home", repository, script, asked, level)
+    return SimulatedRepository(top / "home", repository, script, asked, level)
 
 
 def write_repository(root: Path, files: dict[str, str]) -> Path:
@@ -132,7 +134,7 @@ def _has_pytest(home: Path) -> bool:
     return subprocess.run(command, env=child_environment({}), cwd="/", capture_output=True, check=False).returncode == 0
 
 
-def perform(stage: Stage, pattern: Pattern, flags: Sequence[str]) -> int:
+def perform(stage: SimulatedRepository, pattern: Pattern, flags: Sequence[str]) -> int:
     """Run the command on its stage, in front of the person; gives its exit code.
 
     It ends before we do: Ctrl-C on a terminal reaches it by itself, every other signal is handed on.

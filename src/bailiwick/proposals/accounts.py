@@ -10,24 +10,24 @@ from dataclasses import dataclass, field
 
 from bailiwick.engine.state import Scope, State
 from bailiwick.journal.port import Store
-from bailiwick.proposals.model import Cost
+from bailiwick.proposals.model import ChangeCost
 from bailiwick.runtime.authors import authors_of
 from bailiwick.runtime.history import RunReader
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RunCost:
     """The models that answered, each once, as `backend/model`; the cost of the whole run tree."""
 
     models: tuple[str, ...] = ()
-    cost: Cost = field(default_factory=Cost)
+    cost: ChangeCost = field(default_factory=ChangeCost)
 
 
 Subscribed = Callable[[str], bool]
 """Whether a backend is paid by subscription."""
 
 
-async def account(store: Store, run: str, root: str, subscribed: Subscribed) -> Account:
+async def account(store: Store, run: str, root: str, subscribed: Subscribed) -> RunCost:
     """Read the journal of a run and the ledger of its tree."""
     authors = await authors_of(store, run)
     spent = [one for one in await store.spend(f"run:{root}") if one.unit == "usd"]
@@ -35,7 +35,9 @@ async def account(store: Store, run: str, root: str, subscribed: Subscribed) -> 
     unknown = [one for one in spent if not one.known]
     usd = sum(known) if known or not unknown else None
     subscription = any(subscribed(backend) for backend in dict.fromkeys(author.backend for author in authors))
-    return Account(tuple(author.name for author in authors), Cost(usd, bool(unknown) and usd is not None, subscription))
+    return RunCost(
+        tuple(author.name for author in authors), ChangeCost(usd, bool(unknown) and usd is not None, subscription)
+    )
 
 
 async def defaulted(store: Store, run: str, scope: str) -> tuple[str, ...]:

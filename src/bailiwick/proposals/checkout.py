@@ -7,14 +7,14 @@ from pathlib import Path
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.fence.person import add_worktree
 from bailiwick.fence.repository import checked_out
-from bailiwick.proposals.desk import Desk
+from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.model import Proposal
 
 TAKEN = "BW478"
 NO_BRANCH = "BW479"
 
 
-async def check_out(proposal: Proposal, desk: Desk, into: Path | None = None) -> Path:
+async def check_out(proposal: Proposal, desk: RepositoryProposals, into: Path | None = None) -> Path:
     """Check the branch out into a directory that is empty or not there yet; gives the directory.
 
     Raises `NotReady` where the branch is gone or checked out already, `UsageError` where the directory is taken.

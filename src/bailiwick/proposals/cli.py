@@ -20,7 +20,7 @@ from bailiwick.fence.names import shown
 from bailiwick.ids import Json
 from bailiwick.proposals.checkout import check_out
 from bailiwick.proposals.consent import scope_of
-from bailiwick.proposals.desk import Desk, open_desk
+from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.follow import ROUNDS, Look, look
 from bailiwick.proposals.forges.local import next_commands
 from bailiwick.proposals.model import Proposal, Round
@@ -84,7 +84,7 @@ def show(proposal: str | None, with_diff: bool, as_json: bool) -> int:
     Example:  bailiwick proposals show 3f2a --diff
     """
 
-    async def go(desk: Desk, one: Proposal) -> int:
+    async def go(desk: RepositoryProposals, one: Proposal) -> int:
         text = await desk.document(one)
         change = await desk.vault.diff(one.base, one.commit) if with_diff else ""
         if as_json:
@@ -112,7 +112,7 @@ def diff(proposal: str | None, stat: bool, as_json: bool) -> int:
     Example:  bailiwick proposals diff 3f2a --stat
     """
 
-    async def go(desk: Desk, one: Proposal) -> int:
+    async def go(desk: RepositoryProposals, one: Proposal) -> int:
         files = await desk.vault.changes(one.base, one.commit)
         change = "" if stat else desk.redact(await desk.vault.diff(one.base, one.commit))
         if as_json:
@@ -139,7 +139,7 @@ def checkout(proposal: str, into: str | None, as_json: bool) -> int:
     Example:  bailiwick proposals checkout 3f2a --into ../try-it
     """
 
-    async def go(desk: Desk, one: Proposal) -> int:
+    async def go(desk: RepositoryProposals, one: Proposal) -> int:
         folder = await check_out(one, desk, Path(into) if into else None)
         command = f"git worktree remove {shlex.quote(str(folder))}"
         if as_json:
@@ -165,7 +165,7 @@ def publish(proposal: str, yes: bool, as_json: bool) -> int:
     """
     require_person()
 
-    async def go(desk: Desk, one: Proposal) -> int:
+    async def go(desk: RepositoryProposals, one: Proposal) -> int:
         consent = yes or _asked(desk)
         outcome = await publish_now(one.id, desk, consent=consent)
         if as_json:
@@ -189,7 +189,7 @@ def discard(proposal: str, as_json: bool) -> int:
     Example:  bailiwick proposals discard 3f2a
     """
 
-    async def go(desk: Desk, one: Proposal) -> int:
+    async def go(desk: RepositoryProposals, one: Proposal) -> int:
         over = await discard_now(one.id, desk)
         if as_json:
             _emit({**over.proposal.to_json(), "lines": list(over.lines)})
@@ -213,7 +213,7 @@ def reject(proposal: str, because: str, rework: bool, as_json: bool) -> int:
     """
     require_person()
 
-    async def go(desk: Desk, one: Proposal) -> int:
+    async def go(desk: RepositoryProposals, one: Proposal) -> int:
         over, asked = await reject_now(one.id, because, desk, rework=rework)
         if as_json:
             _emit({**over.to_json(), "round": asked.to_json() if asked else None})
@@ -289,7 +289,7 @@ async def _start(asked: Round, one: Proposal, *, quiet: bool = False) -> int:
     return code
 
 
-def _with_desk(name: str | None, go: Callable[[Desk, Proposal], Awaitable[int]]) -> int:
+def _with_desk(name: str | None, go: Callable[[RepositoryProposals, Proposal], Awaitable[int]]) -> int:
     """Find a proposal and do something at the desk of its repository."""
 
     async def run() -> int:
@@ -302,7 +302,7 @@ def _with_desk(name: str | None, go: Callable[[Desk, Proposal], Awaitable[int]])
     return asyncio.run(run())
 
 
-async def _desk(one: Proposal) -> Desk:
+async def _desk(one: Proposal) -> RepositoryProposals:
     repository = Path(one.repository)
     return await open_desk(_config(repository), repository, SystemClock(), by=person())
 
@@ -311,7 +311,7 @@ def _config(where: Path) -> Config:
     return load_config(where, {})
 
 
-def _asked(desk: Desk) -> bool:
+def _asked(desk: RepositoryProposals) -> bool:
     """Ask the person at the terminal, once per repository; nobody there is a no."""
     site = desk.settings.site
     needed = site is not None and desk.settings.mode == "ask" and desk.consent() is None

@@ -17,10 +17,10 @@ from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import load_report
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Consent, Consents, scope_of
-from bailiwick.proposals.document import Exhibit, FileChange, render
-from bailiwick.proposals.forges.port import Access, PushTarget
+from bailiwick.proposals.document import FileChange, ProposalFacts, render
+from bailiwick.proposals.forges.port import ForgeAccess, PushTarget
 from bailiwick.proposals.model import Proposal
-from bailiwick.proposals.settings import Settings, read_settings
+from bailiwick.proposals.settings import ProposalSettings, read_settings
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.secrets.service import known_secrets
 
@@ -35,12 +35,12 @@ def unredacted(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Desk:
+class RepositoryProposals:
     """The place where proposals of one repository are made and kept. `by`: who acts, for the audit."""
 
     state: Path
     clock: Clock
-    settings: Settings
+    settings: ProposalSettings
     vault: GitStore
     by: str = "bailiwick"
     redact: Callable[[str], str] = unredacted
@@ -79,14 +79,14 @@ class Desk:
             raise _no_report(digest) from error
 
     async def document(
-        self, proposal: Proposal, access: Access | None = None, *, report: GateReport | None = None
+        self, proposal: Proposal, access: ForgeAccess | None = None, *, report: GateReport | None = None
     ) -> str:
         """The document of a proposal, with known secrets covered."""
         changes = await self.vault.changes(proposal.base, proposal.commit)
         files = tuple(FileChange(shown(one.path), one.status, one.added, one.deleted) for one in changes)
         found = report or self.report(proposal.report)
         merge, who = (access.can_merge, access.user) if access else (None, "")
-        return self.redact(render(Exhibit(proposal, found, files, merge, who, proposal.notes)))
+        return self.redact(render(ProposalFacts(proposal, found, files, merge, who, proposal.notes)))
 
 
 def _no_report(digest: str) -> NotReady:
@@ -99,7 +99,7 @@ def _no_report(digest: str) -> NotReady:
 
 async def open_desk(
     config: Config, repository: Path, clock: Clock, *, by: str, environment: Environment | None = None
-) -> Desk:
+) -> RepositoryProposals:
     """The desk of a repository; raises `NotReady` where git can't use it, or proposals are switched off."""
     if not config.get("features.proposals"):
         what = f"proposals are switched off ({config.origin('features.proposals')})"
@@ -107,4 +107,4 @@ async def open_desk(
     state = config.paths.make_state()
     vault = await GitStore.open(state, repository, environment=environment)
     settings = read_settings(config, vault.repository, clock, environment)
-    return Desk(state, clock, settings, vault, by, Redactor(known_secrets(config, environment)).text)
+    return RepositoryProposals(state, clock, settings, vault, by, Redactor(known_secrets(config, environment)).text)

@@ -42,7 +42,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class ProposalFacts:
     """All that a document is made of. `can_merge`: whether the identity that pushes could merge, None: not known."""
 
     proposal: Proposal
@@ -63,7 +63,7 @@ def is_ours(text: str) -> bool:
     return text.lstrip().startswith(MARKER)
 
 
-def render(exhibit: Exhibit) -> str:
+def render(exhibit: ProposalFacts) -> str:
     """The document. What a person must not miss comes first; where it would get too long whole parts are left out."""
     proposal, report = exhibit.proposal, exhibit.report
     head = [marker(proposal.id), "This change was made by an agent. **A person has to read it: nothing merges it.**\n"]
@@ -243,7 +243,7 @@ def _weakening(findings: Sequence[Finding]) -> str:
     return _section("Possible weakening of checks", [*lines, *_more(len(findings) - ROWS, "finding")])
 
 
-def _unprotected(exhibit: Exhibit) -> str:
+def _unprotected(exhibit: ProposalFacts) -> str:
     """What this machine and this identity did not rule out, said where the person looks."""
     merge = {True: "yes", False: "no", None: "unknown"}[exhibit.can_merge]
     who = f" ({code(exhibit.identity)})" if exhibit.identity else ""
@@ -259,7 +259,7 @@ def _undo(proposal: Proposal) -> str:
     return _section("How to undo", lines)
 
 
-def _facts(exhibit: Exhibit) -> str:
+def _facts(exhibit: ProposalFacts) -> str:
     proposal, report = exhibit.proposal, exhibit.report
     models = ", ".join(code(model, 80) for model in proposal.models) or "unknown"
     rows = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bailiwick.proposals.desk import Desk
+from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.forges.port import FailedCheck, Forge, Pull, Remark
 from bailiwick.proposals.forges.reading import moment
 from bailiwick.proposals.model import Proposal, Round, make_round
@@ -30,7 +30,7 @@ class Look:
     round: Round | None = None
 
 
-async def look(name: str, desk: Desk, forge: Forge, *, most: int = ROUNDS) -> Look:
+async def look(name: str, desk: RepositoryProposals, forge: Forge, *, most: int = ROUNDS) -> Look:
     """Look at a published proposal once and note what became of it; starts nothing."""
     async with desk.store.held(name):
         proposal = desk.store.named(name)
@@ -47,14 +47,14 @@ async def look(name: str, desk: Desk, forge: Forge, *, most: int = ROUNDS) -> Lo
         return _weighed(proposal, head, red, heard, most)
 
 
-def _over(proposal: Proposal, pull: Pull | None, desk: Desk) -> Look:
+def _over(proposal: Proposal, pull: Pull | None, desk: RepositoryProposals) -> Look:
     """A person merged or closed it: that is observed, never done here."""
     merged = pull is not None and pull.state == "merged"
     over = replace(proposal, status="merged" if merged else "closed", updated=desk.clock.now())
     return Look(desk.store.save(over), ("merged by a person" if merged else "closed without a merge",))
 
 
-async def _head(proposal: Proposal, desk: Desk, forge: Forge) -> tuple[Proposal, str | None]:
+async def _head(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -> tuple[Proposal, str | None]:
     """Where the pushed branch stands, its commits brought here; what people pushed is noted."""
     target = await forge.push_target()
     login = desk.login(target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bailiwick.proposals.model import Cost, ProposalKind
+from bailiwick.proposals.model import ChangeCost, ProposalKind
 from bailiwick.proposals.neutral import one_line, plain
 
 HEALED = "Agent: self-healing fix for failing CI"
@@ -17,13 +17,13 @@ DEFAULT_AUTHOR = "Bailiwick agent <agent@bailiwick.invalid>"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ChangeOrigin:
     """Where a change comes from, for the trailers of its commit."""
 
     run: str
     report: str
     models: tuple[str, ...] = ()
-    cost: Cost = field(default_factory=Cost)
+    cost: ChangeCost = field(default_factory=ChangeCost)
     signed_off_by: str = ""
 
 
@@ -34,7 +34,7 @@ def subject(kind: ProposalKind, stem: str) -> str:
     return f"Agent: implement {plain(stem, SUBJECT) or 'an issue'}"
 
 
-def commit_message(kind: ProposalKind, stem: str, origin: Origin) -> str:
+def commit_message(kind: ProposalKind, stem: str, origin: ChangeOrigin) -> str:
     """The whole message. The same change of the same run has the same message."""
     models = ", ".join(plain(model, 80) for model in origin.models) or "unknown"
     trailers = [

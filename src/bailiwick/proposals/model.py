@@ -48,7 +48,7 @@ def parse_issue(text: str) -> IssueRef | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ChangeCost:
     """What a change cost in dollars. None is unknown; `partly`: some of it is not known, so it is at least this."""
 
     usd: float | None = None
@@ -86,7 +86,7 @@ class Proposal:
     created: float
     updated: float
     models: tuple[str, ...] = ()
-    cost: Cost = field(default_factory=Cost)
+    cost: ChangeCost = field(default_factory=ChangeCost)
     status: Status = "open"
     forge: str = ""
     url: str = ""
@@ -134,7 +134,7 @@ def read_proposal(data: Json) -> Proposal:
     known = {one.name for one in fields(Proposal)}
     body = {name: value for name, value in data.items() if name in known}
     body |= {name: tuple(body.get(name) or ()) for name in _TUPLES}
-    return Proposal(**{**body, "cost": Cost(**body["cost"])})
+    return Proposal(**{**body, "cost": ChangeCost(**body["cost"])})
 
 
 def proposal_id(run: str) -> str:

@@ -21,11 +21,11 @@ from bailiwick.gate.model import read_report
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.proposals.accounts import account, defaulted
-from bailiwick.proposals.desk import Desk, open_desk
+from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.forges.local import announcement
 from bailiwick.proposals.forges.port import ForgeFailed
 from bailiwick.proposals.model import Proposal
-from bailiwick.proposals.service import NotProposable, Outcome, ProposeAsk, propose
+from bailiwick.proposals.service import NotProposable, ProposalOutcome, ProposeAsk, propose
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 
 _TEXTS = ("repository", "branch", "base", "tree", "title", "kind", "summary", "proposal", "onto")
@@ -81,7 +81,7 @@ class ProposeKind:
         io.show(text)
         return Done(_outputs(request.node, document_of(outcome)), {"stdout": text})
 
-    async def _desk(self, repository: Path) -> Desk:
+    async def _desk(self, repository: Path) -> RepositoryProposals:
         here = self.config.repository
         same = here is not None and here.root == repository
         config = self.config if same else load_config(repository, {})
@@ -102,7 +102,7 @@ class ProposeKind:
         )  # fmt: skip
 
 
-async def _told(proposal: Proposal, desk: Desk) -> str:
+async def _told(proposal: Proposal, desk: RepositoryProposals) -> str:
     """The proposal in one sentence: its branch, how much it changes, and where it is open."""
     changes = await desk.vault.changes(proposal.base, proposal.commit)
     added, deleted = sum(one.added or 0 for one in changes), sum(one.deleted or 0 for one in changes)
@@ -125,7 +125,7 @@ def make_kind(shared: Shared) -> ProposeKind:
     return ProposeKind(shared.config, shared.store, shared.clock, shared.by, shared.subscribed)
 
 
-def spoken(outcome: Outcome) -> str:
+def spoken(outcome: ProposalOutcome) -> str:
     """What a person is told: where it is, or how to look at what stayed here."""
     proposal = outcome.proposal
     if outcome.published:
@@ -136,7 +136,7 @@ def spoken(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-def document_of(outcome: Outcome) -> dict[str, Json]:
+def document_of(outcome: ProposalOutcome) -> dict[str, Json]:
     """An outcome as a document."""
     proposal = outcome.proposal
     return {

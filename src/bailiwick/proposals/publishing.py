@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bailiwick import crashpoints
-from bailiwick.proposals.desk import Desk
-from bailiwick.proposals.forges.port import Access, Forge, ForgeFailed, PullDraft, PushTarget
+from bailiwick.proposals.desk import RepositoryProposals
+from bailiwick.proposals.forges.port import Forge, ForgeAccess, ForgeFailed, PullDraft, PushTarget
 from bailiwick.proposals.message import TITLE, subject
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.neutral import plain
 
 
-async def publish(proposal: Proposal, desk: Desk, forge: Forge) -> Proposal:
+async def publish(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -> Proposal:
     """Push a proposal and open or update its pull request; the caller holds its lock and has somebody's consent."""
     access = await forge.check_access()
     if access.can_push is False:
@@ -34,7 +34,7 @@ async def publish(proposal: Proposal, desk: Desk, forge: Forge) -> Proposal:
     return await _opened(proposal, desk, forge, access)
 
 
-async def _pushed(proposal: Proposal, desk: Desk, target: PushTarget, where: str) -> Proposal:
+async def _pushed(proposal: Proposal, desk: RepositoryProposals, target: PushTarget, where: str) -> Proposal:
     """Push the commit, unless it is there; what is noted first is what may have happened."""
     login = desk.login(target)
     there = await desk.vault.remote_branch(target.url, proposal.branch, **login)
@@ -51,7 +51,7 @@ async def _pushed(proposal: Proposal, desk: Desk, target: PushTarget, where: str
     return noted
 
 
-async def _opened(proposal: Proposal, desk: Desk, forge: Forge, access: Access) -> Proposal:
+async def _opened(proposal: Proposal, desk: RepositoryProposals, forge: Forge, access: ForgeAccess) -> Proposal:
     settings = desk.settings
     onto = proposal.onto or settings.base.removeprefix("origin/") or await forge.default_branch()
     title = plain(subject(proposal.kind, proposal.title), TITLE)

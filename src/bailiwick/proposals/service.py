@@ -12,11 +12,20 @@ from bailiwick.errors import BailiwickError, UsageError
 from bailiwick.fence.git import GitFailed
 from bailiwick.gate.model import GateReport
 from bailiwick.proposals.consent import Decision, decide, scope_of
-from bailiwick.proposals.desk import Desk
+from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.document import ASKED, SAID
 from bailiwick.proposals.forges.local import next_commands
-from bailiwick.proposals.message import UNFINISHED, Origin, commit_message
-from bailiwick.proposals.model import Cost, Proposal, ProposalKind, Round, began, make_round, parse_issue, proposal_id
+from bailiwick.proposals.message import UNFINISHED, ChangeOrigin, commit_message
+from bailiwick.proposals.model import (
+    ChangeCost,
+    Proposal,
+    ProposalKind,
+    Round,
+    began,
+    make_round,
+    parse_issue,
+    proposal_id,
+)
 from bailiwick.proposals.neutral import one_line
 from bailiwick.proposals.publishing import publish as publish_now
 
@@ -55,14 +64,14 @@ class ProposeAsk:
     said: str = ""
     issue: str = ""
     models: tuple[str, ...] = ()
-    cost: Cost = field(default_factory=Cost)
+    cost: ChangeCost = field(default_factory=ChangeCost)
     degraded: tuple[str, ...] = ()
     proposal: str = ""
     onto: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProposalOutcome:
     """A proposal and where it stands. `ask`: a person's consent is needed before it leaves; `commands` come next."""
 
     proposal: Proposal
@@ -76,7 +85,7 @@ class Outcome:
         return self.proposal.status == "published"
 
 
-async def propose(ask: ProposeAsk, report: GateReport, desk: Desk) -> Outcome:
+async def propose(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals) -> ProposalOutcome:
     """Commit a gated tree, put the branch into the operator's repository, and publish it where that is allowed.
 
     Doing it again after a crash, or for the same run, changes nothing that is done. Raises `NotProposable`,
@@ -92,7 +101,7 @@ async def propose(ask: ProposeAsk, report: GateReport, desk: Desk) -> Outcome:
         return await _offered(proposal, desk)
 
 
-async def _check(ask: ProposeAsk, report: GateReport, desk: Desk) -> None:
+async def _check(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals) -> None:
     """Refuse what the gate did not pass, or did not see."""
     if report.verdict != "green":
         red = ", ".join(check.name for check in report.failing) or report.verdict
@@ -112,7 +121,9 @@ async def _check(ask: ProposeAsk, report: GateReport, desk: Desk) -> None:
         raise NotProposable(what, hint="there is nothing to propose", code=NO_CHANGE)
 
 
-async def _committed(ask: ProposeAsk, report: GateReport, desk: Desk, there: Proposal | None) -> Proposal:
+async def _committed(
+    ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, there: Proposal | None
+) -> Proposal:
     """The proposal with its commit, durably noted; the commit there is if it is of the same gated tree."""
     if there is not None and not there.live:
         raise NotProposable(f"proposal {there.id} is {there.status}", hint="start a new run with --fresh", code=OVER)
@@ -121,7 +132,7 @@ async def _committed(ask: ProposeAsk, report: GateReport, desk: Desk, there: Pro
     if there is not None and (there.tree, there.report) == (ask.tree, report.digest):
         return there
     settings = desk.settings
-    origin = Origin(ask.run, report.digest, ask.models, ask.cost, settings.author if settings.signoff else "")
+    origin = ChangeOrigin(ask.run, report.digest, ask.models, ask.cost, settings.author if settings.signoff else "")
     message = desk.redact(commit_message(ask.kind, ask.title, origin))
     commit = await _commit(ask, message, desk)
     await desk.vault.keep(ask.run, commit)
@@ -135,7 +146,7 @@ async def _committed(ask: ProposeAsk, report: GateReport, desk: Desk, there: Pro
     return desk.store.save(made)
 
 
-def _made(ask: ProposeAsk, report: GateReport, desk: Desk, commit: str) -> Proposal:
+def _made(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit: str) -> Proposal:
     now = desk.clock.now()
     issue = parse_issue(ask.issue)
     return Proposal(
@@ -147,7 +158,7 @@ def _made(ask: ProposeAsk, report: GateReport, desk: Desk, commit: str) -> Propo
     )  # fmt: skip
 
 
-def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: Desk, commit: str) -> Proposal:
+def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit: str) -> Proposal:
     """The same proposal one commit further: its base stays where the branch began."""
     if ask.branch != there.branch:
         raise UsageError(f"proposal {there.id} is on {there.branch}, not on {ask.branch}", code=OTHER_TREE)
@@ -161,18 +172,18 @@ def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: Desk, c
     )  # fmt: skip
 
 
-def _added(there: Proposal, ask: ProposeAsk) -> Cost:
+def _added(there: Proposal, ask: ProposeAsk) -> ChangeCost:
     """What all rounds cost together; one run counted twice would cost double."""
     if ask.run in there.runs:
         return ask.cost
     one, other = there.cost, ask.cost
     if one.usd is None and other.usd is None:
-        return Cost()
+        return ChangeCost()
     partly = one.partly or other.partly or one.usd is None or other.usd is None
-    return Cost((one.usd or 0.0) + (other.usd or 0.0), partly, one.subscription or other.subscription)
+    return ChangeCost((one.usd or 0.0) + (other.usd or 0.0), partly, one.subscription or other.subscription)
 
 
-async def _commit(ask: ProposeAsk, message: str, desk: Desk) -> str:
+async def _commit(ask: ProposeAsk, message: str, desk: RepositoryProposals) -> str:
     """Make the commit; one that should be signed and can't be is none."""
     settings = desk.settings
     try:
@@ -188,7 +199,7 @@ async def _commit(ask: ProposeAsk, message: str, desk: Desk) -> str:
         ) from error  # fmt: skip
 
 
-async def _branched(proposal: Proposal, ask: ProposeAsk, desk: Desk) -> None:
+async def _branched(proposal: Proposal, ask: ProposeAsk, desk: RepositoryProposals) -> None:
     """Put the branch on the commit; where it stands elsewhere than we or a round's base left it, nothing is moved."""
     there = await desk.vault.branch_value(proposal.branch)
     ours = (ask.base, *proposal.commits, *proposal.people)
@@ -196,7 +207,7 @@ async def _branched(proposal: Proposal, ask: ProposeAsk, desk: Desk) -> None:
     await desk.vault.branch(proposal.branch, proposal.commit, expect=there if known else None)
 
 
-async def _is_unfinished(commit: str, parents: tuple[str, ...], desk: Desk) -> bool:
+async def _is_unfinished(commit: str, parents: tuple[str, ...], desk: RepositoryProposals) -> bool:
     """Whether a commit is what an earlier round of ours left when it gave up."""
     vault = desk.vault
     await vault.resolve(commit)
@@ -207,7 +218,7 @@ async def _is_unfinished(commit: str, parents: tuple[str, ...], desk: Desk) -> b
     return by_us and message.startswith(f"{UNFINISHED}\n") and len(below) == 1 and below[0] in parents
 
 
-async def _offered(proposal: Proposal, desk: Desk) -> Outcome:
+async def _offered(proposal: Proposal, desk: RepositoryProposals) -> ProposalOutcome:
     """Publish, or say why it stays here and what to do."""
     settings = desk.settings
     if settings.site is None:
@@ -221,22 +232,22 @@ async def _offered(proposal: Proposal, desk: Desk) -> Outcome:
     return await _sent(proposal, desk)
 
 
-async def _sent(proposal: Proposal, desk: Desk) -> Outcome:
+async def _sent(proposal: Proposal, desk: RepositoryProposals) -> ProposalOutcome:
     forge = desk.settings.open_forge()
     try:
         sent = await publish_now(proposal, desk, forge)
     finally:
         await forge.close()
-    return Outcome(sent, "publish", f"open at {sent.url}", (f"bailiwick proposals follow {sent.id}",))
+    return ProposalOutcome(sent, "publish", f"open at {sent.url}", (f"bailiwick proposals follow {sent.id}",))
 
 
-def _stays(proposal: Proposal, decision: Decision, why: str) -> Outcome:
+def _stays(proposal: Proposal, decision: Decision, why: str) -> ProposalOutcome:
     """Where it stays here: how to look, how to push by hand, and what gives the consent."""
     more = (f"bailiwick proposals publish {proposal.id} --yes",) if decision == "ask" else ()
-    return Outcome(proposal, decision, why, (*next_commands(proposal), *more))
+    return ProposalOutcome(proposal, decision, why, (*next_commands(proposal), *more))
 
 
-async def publish(name: str, desk: Desk, *, consent: bool) -> Outcome:
+async def publish(name: str, desk: RepositoryProposals, *, consent: bool) -> ProposalOutcome:
     """Publish a proposal; with `consent` the person's word is recorded first and holds for later ones too."""
     settings = desk.settings
     async with desk.store.held(name):
@@ -259,7 +270,7 @@ class Discarded:
     lines: tuple[str, ...]
 
 
-async def discard(name: str, desk: Desk) -> Discarded:
+async def discard(name: str, desk: RepositoryProposals) -> Discarded:
     """Give a proposal up: its branch goes if it is still ours, its worktrees go, nothing happens on a forge."""
     async with desk.store.held(name):
         proposal = _live(desk, name, also=("rejected", "closed"))
@@ -277,7 +288,7 @@ async def discard(name: str, desk: Desk) -> Discarded:
     return Discarded(over, tuple(lines))
 
 
-async def _dropped(proposal: Proposal, desk: Desk) -> str:
+async def _dropped(proposal: Proposal, desk: RepositoryProposals) -> str:
     there = await desk.vault.branch_value(proposal.branch)
     if there is None:
         return f"branch {proposal.branch} was gone already"
@@ -287,7 +298,7 @@ async def _dropped(proposal: Proposal, desk: Desk) -> str:
     return f"branch {proposal.branch} deleted (it was at {there[:12]})"
 
 
-async def _remove_worktree(desk: Desk, run: str) -> None:
+async def _remove_worktree(desk: RepositoryProposals, run: str) -> None:
     from bailiwick.fence.worktrees import Worktrees
 
     worktrees = Worktrees(desk.state, desk.clock)
@@ -296,7 +307,7 @@ async def _remove_worktree(desk: Desk, run: str) -> None:
         await worktrees.remove(found)
 
 
-async def reject(name: str, because: str, desk: Desk, *, rework: bool) -> tuple[Proposal, Round | None]:
+async def reject(name: str, because: str, desk: RepositoryProposals, *, rework: bool) -> tuple[Proposal, Round | None]:
     """Record why a person does not want it; with `rework` the proposal stays and asks for a further round."""
     words = because.strip()[:REASON]
     if not words:
@@ -312,7 +323,7 @@ async def reject(name: str, because: str, desk: Desk, *, rework: bool) -> tuple[
         return desk.store.save(said), make_round(said, base, [("rejected", words)])
 
 
-async def begin_round(one: Round, desk: Desk) -> bool:
+async def begin_round(one: Round, desk: RepositoryProposals) -> bool:
     """Note that a round starts; False where it was started before, or its proposal is over: then don't."""
     async with desk.store.held(one.proposal):
         proposal = desk.store.get(one.proposal)
@@ -324,7 +335,7 @@ async def begin_round(one: Round, desk: Desk) -> bool:
     return True
 
 
-def _live(desk: Desk, name: str, also: tuple[str, ...] = ()) -> Proposal:
+def _live(desk: RepositoryProposals, name: str, also: tuple[str, ...] = ()) -> Proposal:
     proposal = desk.store.named(name)
     if not proposal.live and proposal.status not in also:
         raise UsageError(f"proposal {proposal.id} is {proposal.status}", hint="`bailiwick proposals list`", code=OVER)

@@ -24,7 +24,7 @@ from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Mode
 from bailiwick.proposals.forges.rest import Network
-from bailiwick.proposals.forges.site import ForgeType, Site
+from bailiwick.proposals.forges.site import ForgeRepository, ForgeType
 from bailiwick.proposals.message import DEFAULT_AUTHOR
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ NO_TOKEN = "BW476"  # noqa: S105  the code of an error
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProposalSettings:
     """The operator's word on proposals of a repository. `token` reads the forge's token, late; it may raise."""
 
     mode: Mode = "ask"
@@ -53,7 +53,7 @@ class Settings:
     signoff: bool = False
     sign: bool = False
     base: str = ""
-    site: Site | None = None
+    site: ForgeRepository | None = None
     token: Callable[[], str] | None = field(default=None, repr=False)
     network: Network = field(default_factory=Network)
     why_local: str = ""
@@ -71,7 +71,9 @@ class Settings:
         return made
 
 
-def read_settings(config: Config, repository: Path, clock: Clock, environment: Environment | None = None) -> Settings:
+def read_settings(
+    config: Config, repository: Path, clock: Clock, environment: Environment | None = None
+) -> ProposalSettings:
     """The settings for a repository; reads its remote from git's file and runs nothing."""
     env = environment or Environment()
     remote = find_remote(repository)
@@ -80,9 +82,9 @@ def read_settings(config: Config, repository: Path, clock: Clock, environment: E
     if remote is not None and found is not None:
         name, kind, url, reference = found
         fork = config.get("publish.push_to") == "fork"
-        site, why = Site(name, kind, url, remote.owner, remote.name, clock, fork), ""
+        site, why = ForgeRepository(name, kind, url, remote.owner, remote.name, clock, fork), ""
         token = partial(_token, site, reference, Secrets.of(config, env))
-    return Settings(
+    return ProposalSettings(
         mode=config.get("publish.mode"), draft=config.get("publish.draft"),
         labels=tuple(config.get("publish.labels") or ()), author=config.get("commit.author") or DEFAULT_AUTHOR,
         signoff=config.get("commit.signoff"), sign=config.get("commit.sign"), base=config.get("base") or "",
@@ -90,7 +92,7 @@ def read_settings(config: Config, repository: Path, clock: Clock, environment: E
     )  # fmt: skip
 
 
-def _token(site: Site, reference: str | None, secrets: Secrets) -> str:
+def _token(site: ForgeRepository, reference: str | None, secrets: Secrets) -> str:
     if reference:
         return secrets.token(reference)
     for name in TOKEN_VARIABLES if site.host == "github.com" else ():
@@ -127,7 +129,7 @@ def _why_local(remote: Remote | None) -> str:
     return f"no forge is configured for {remote.host}"
 
 
-def _network(config: Config, site: Site | None) -> Network:
+def _network(config: Config, site: ForgeRepository | None) -> Network:
     ca_file, proxy = config.get("network.ca_file"), config.get("network.proxy")
     host = (urlsplit(site.url).hostname or "") if site else ""
     if proxy and bypasses(host, str(config.get("network.no_proxy") or "")):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.errors import NotReady
 from bailiwick.service.asgi import App, Context, Receive, Send, answer
-from bailiwick.service.auth import Guard, Identify
+from bailiwick.service.auth import AuthMiddleware, Identify
 from bailiwick.service.hosts import HostCheck, Hosts
-from bailiwick.service.limits import Drain, Limits, Meter, SizeLimit, TokenLimit
-from bailiwick.service.tokens import Access, Scope
+from bailiwick.service.limits import Drain, RateCounter, RequestLimits, SizeLimit, TokenLimit
+from bailiwick.service.tokens import Scope, TokenAccess
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -41,11 +41,11 @@ class Part:
 class Parts:
     """What the application is made of. `ready` gives the reason why it can't serve yet, "" where it can."""
 
-    find: Callable[[str], Access | None]
+    find: Callable[[str], TokenAccess | None]
     hosts: Hosts
     parts: tuple[Part, ...] = ()
     anonymous: bool = False
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     clock: Clock = field(default_factory=SystemClock)
     ready: Callable[[], Awaitable[str]] = _always
 
@@ -72,15 +72,15 @@ def create_app(parts: Parts) -> Starlette:
         Route("/readyz", cast("Any", Health(parts.ready))),
     ]
     for part in parts.parts:
-        guarded = cast("Any", Guard(part.app, part.needed))
+        guarded = cast("Any", AuthMiddleware(part.app, part.needed))
         routes.append(Mount(part.path, guarded) if part.below else Route(part.path, guarded))
     limits = parts.limits
-    refused = Meter(limits.refused, parts.clock)
+    refused = RateCounter(limits.refused, parts.clock)
     layers: list[tuple[Any, dict[str, Any]]] = [
         (Drain, {"most": limits.drain, "seconds": limits.drain_seconds}),
         (HostCheck, {"hosts": parts.hosts}),
         (Identify, {"find": parts.find, "refused": refused, "anonymous": parts.anonymous}),
-        (TokenLimit, {"each": Meter(limits.each, parts.clock)}),
+        (TokenLimit, {"each": RateCounter(limits.each, parts.clock)}),
         (SizeLimit, {"most": limits.body, "seconds": limits.body_seconds}),
     ]
     middleware = [Middleware(kind, **options) for kind, options in layers]

@@ -1,4 +1,4 @@
-"""Every request shows a token; what is behind it is told from `Access`, and each part says what it needs."""
+"""Every request shows a token; what is behind it is told from `TokenAccess`, and each part says what it needs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bailiwick.service.asgi import ACCESS, App, Context, Receive, Send, header, refuse
 from bailiwick.service.hosts import is_loopback
-from bailiwick.service.limits import Meter, address_of, slow_down
-from bailiwick.service.tokens import ANONYMOUS, Access, Scope
+from bailiwick.service.limits import RateCounter, address_of, slow_down
+from bailiwick.service.tokens import ANONYMOUS, Scope, TokenAccess
 
 OPEN = frozenset({"/healthz", "/readyz"})
 """What anybody may ask: it says nothing but whether we are there."""
@@ -25,8 +25,8 @@ class Identify:
     """
 
     app: App
-    find: Callable[[str], Access | None]
-    refused: Meter
+    find: Callable[[str], TokenAccess | None]
+    refused: RateCounter
     anonymous: bool = False
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
@@ -45,7 +45,7 @@ class Identify:
             context[ACCESS] = access
         await self.app(context, receive, send)
 
-    def _who(self, context: Context, given: str | None) -> Access | None:
+    def _who(self, context: Context, given: str | None) -> TokenAccess | None:
         if given is None:
             return ANONYMOUS if self.anonymous and _is_near(context) else None
         kind, _, token = given.partition(" ")
@@ -60,14 +60,14 @@ def _is_near(context: Context) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class AuthMiddleware:
     """Lets through whoever's token reaches far enough for one part, or answers 403 with the scope that is needed."""
 
     app: App
     needed: Scope
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
-        access: Access | None = context.get(ACCESS)
+        access: TokenAccess | None = context.get(ACCESS)
         if access is None or not access.reaches(self.needed):
             challenge = f'{_REALM}, error="insufficient_scope", scope="{self.needed}"'
             hint = f"use a token with scope {self.needed}: bailiwick serve token add NAME --scope {self.needed}"
@@ -77,7 +77,7 @@ class Guard:
         await self.app(context, receive, send)
 
 
-def access_of(context: Context) -> Access:
+def access_of(context: Context) -> TokenAccess:
     """Who asks. Only behind `Identify`."""
-    found: Access = context[ACCESS]
+    found: TokenAccess = context[ACCESS]
     return found

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bailiwick.errors import UsageError
-from bailiwick.service.tokens import Scope, Tokens
+from bailiwick.service.tokens import ApiTokens, Scope
 
 if TYPE_CHECKING:
     from bailiwick.cli.session import Session
     from bailiwick.service.app import Part
     from bailiwick.service.offering import Calling
-    from bailiwick.service.serving import Wanted
-    from bailiwick.service.stdio import Wire
+    from bailiwick.service.serving import ServeOptions
+    from bailiwick.service.stdio import StdioTransport
 
 SCOPES = ("read", "run", "admin")
 
@@ -97,10 +97,10 @@ def token_remove(name: str) -> int:
     return 0
 
 
-def _tokens() -> Tokens:
+def _tokens() -> ApiTokens:
     from bailiwick.config.paths import find_paths
 
-    return Tokens(find_paths().state)
+    return ApiTokens(find_paths().state)
 
 
 async def _serve(given: dict[str, Any]) -> int:
@@ -118,23 +118,23 @@ async def _serve(given: dict[str, Any]) -> int:
     return CODES.get(why, 0) if why == "SIGINT" else 0
 
 
-def _wanted(session: Session, given: dict[str, Any]) -> Wanted:
-    from bailiwick.service.serving import Wanted
+def _wanted(session: Session, given: dict[str, Any]) -> ServeOptions:
+    from bailiwick.service.serving import ServeOptions
 
     get = session.config.get
-    return Wanted(
+    return ServeOptions(
         str(get("service.host")), int(get("service.port")), get("service.public_url"),
         anonymous=bool(given["allow_anonymous_loopback"]),
         concurrency=0 if given["no_worker"] else int(given["concurrency"]),
     )  # fmt: skip
 
 
-async def _served(session: Session, wanted: Wanted) -> str:
+async def _served(session: Session, wanted: ServeOptions) -> str:
     from bailiwick.service.features import require_feature
     from bailiwick.service.ports import listen
 
     require_feature(session.config, "service")
-    tokens = Tokens(session.config.paths.state)
+    tokens = ApiTokens(session.config.paths.state)
     tokens.own()
     with listen(wanted.host, wanted.port) as listening:
         from bailiwick.service.serving import application, run_service, url_of
@@ -144,7 +144,7 @@ async def _served(session: Session, wanted: Wanted) -> str:
         return await run_service(session, app, listening, wanted, lambda: _announce(tokens, wanted, url))
 
 
-def _parts(session: Session, wanted: Wanted) -> tuple[Part, ...]:
+def _parts(session: Session, wanted: ServeOptions) -> tuple[Part, ...]:
     """What is served."""
     if not session.config.get("features.mcp"):
         return ()
@@ -157,7 +157,7 @@ def _parts(session: Session, wanted: Wanted) -> tuple[Part, ...]:
     return (http_part(offer, most=wanted.limits.body),)
 
 
-def _announce(tokens: Tokens, wanted: Wanted, url: str) -> None:
+def _announce(tokens: ApiTokens, wanted: ServeOptions, url: str) -> None:
     """Say where we are and how to connect."""
     from bailiwick.service.hosts import is_loopback
     from bailiwick.service.serving import client_snippet, shown
@@ -203,14 +203,14 @@ async def _pipe(inlet: int, outlet: int) -> int:
     """Greet the client before anything large is loaded, then serve it."""
     from bailiwick.config.service import load_config
     from bailiwick.service.features import require_feature
-    from bailiwick.service.stdio import Wire
+    from bailiwick.service.stdio import StdioTransport
 
     require_feature(load_config(Path.cwd(), {}), "mcp")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    wire = Wire(inlet, outlet)
+    wire = StdioTransport(inlet, outlet)
     await wire.greet(stop)
     if not stop.is_set():
         await _serve_pipe(wire, stop)
@@ -218,7 +218,7 @@ async def _pipe(inlet: int, outlet: int) -> int:
     return 0
 
 
-async def _serve_pipe(wire: Wire, stop: asyncio.Event) -> None:
+async def _serve_pipe(wire: StdioTransport, stop: asyncio.Event) -> None:
     from bailiwick.cli.session import open_session
     from bailiwick.runtime.proc import become_subreaper
     from bailiwick.service.mcp import build_server

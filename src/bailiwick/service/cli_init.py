@@ -18,7 +18,7 @@ from bailiwick.gate.spec import FILE
 if TYPE_CHECKING:
     from bailiwick.service.plan_agent import Hire
     from bailiwick.service.proving import Proven, Wanted
-    from bailiwick.service.setup import Change
+    from bailiwick.service.setup import FileEdit
 
 
 @click.command()
@@ -55,7 +55,7 @@ def init(**given: Any) -> int:
         raise NotReady("this directory is in no git work tree", hint=hint, code=NO_REPOSITORY)
     root = config.repository.root
     quiet = bool(given["as_json"])
-    changes: list[Change] = []
+    changes: list[FileEdit] = []
     proven: Proven | None = None
     if given["with_gate"] or not given["with_mcp"]:
         proven, gate_changes = _gate(config, root, _wanted(given))
@@ -71,7 +71,7 @@ def init(**given: Any) -> int:
     return code
 
 
-def _mcp(root: Path, *, quiet: bool) -> Change:
+def _mcp(root: Path, *, quiet: bool) -> FileEdit:
     """Our entry for clients; where it is a path of this machine, that is said."""
     from bailiwick.service.setup import NAME, mcp_change, own_entry
 
@@ -116,7 +116,7 @@ def _unproven(proven: Proven | None) -> int:
     return EXITS[proven.report.verdict]
 
 
-def _apply(root: Path, changes: list[Change], *, yes: bool, quiet: bool) -> int:
+def _apply(root: Path, changes: list[FileEdit], *, yes: bool, quiet: bool) -> int:
     if not changes:
         if not quiet:
             click.echo("Nothing to do: it is set up already.")
@@ -140,7 +140,7 @@ def _consents(files: int) -> bool:
     return click.confirm(f"Write {'this file' if files == 1 else f'these {files} files'}?", default=False)
 
 
-def _gate(config: Config, root: Path, wanted: Wanted) -> tuple[Proven | None, list[Change]]:
+def _gate(config: Config, root: Path, wanted: Wanted) -> tuple[Proven | None, list[FileEdit]]:
     """What the gate's file would be; it is proved first, on the base."""
     from bailiwick.service.proving import prove_gate
     from bailiwick.service.setup import gate_change

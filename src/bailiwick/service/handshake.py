@@ -12,7 +12,7 @@ from typing import Final
 
 from bailiwick import __version__
 from bailiwick.ids import Json
-from bailiwick.service.jsonrpc import Id, Message
+from bailiwick.service.jsonrpc import Id, RpcMessage
 
 NAME: Final = "bailiwick"
 TITLE: Final = "Bailiwick"
@@ -32,7 +32,7 @@ def instructions() -> str:
     return INSTRUCTIONS.read_text("utf-8").strip()
 
 
-def greeting(message: Message) -> tuple[Id, bytes] | None:
+def greeting(message: RpcMessage) -> tuple[Id, bytes] | None:
     """The id and the answer of a plain `initialize`; None for anything else, which the server itself has to judge."""
     params = message.data.get("params")
     if message.method != "initialize" or message.id is None or not isinstance(params, dict):

@@ -17,7 +17,7 @@ Id = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RpcMessage:
     """One message: a request has a method and an id, a notification only a method, an answer only an id."""
 
     data: dict[str, Json]
@@ -58,7 +58,7 @@ def refusal(code: int, message: str, name: Id | None = None) -> bytes:
     return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
 
 
-def read_message(raw: bytes) -> Message | Refused:
+def read_message(raw: bytes) -> RpcMessage | Refused:
     """The message in some bytes, or the answer to what is none."""
     try:
         data = json.loads(raw)
@@ -75,7 +75,7 @@ def read_message(raw: bytes) -> Message | Refused:
         return Refused(refusal(INVALID_REQUEST, "'method' has to be a text", name))
     if "id" in data and name is None and "method" in data:
         return Refused(refusal(INVALID_REQUEST, "'id' has to be a number or a text"))
-    return Message(data)
+    return RpcMessage(data)
 
 
 @dataclass(slots=True)

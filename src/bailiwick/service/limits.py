@@ -10,7 +10,7 @@ from math import ceil
 
 from bailiwick.clock import Clock
 from bailiwick.service.asgi import ACCESS, App, Context, Message, Receive, Send, header, refuse
-from bailiwick.service.tokens import Access
+from bailiwick.service.tokens import TokenAccess
 
 MEGABYTE = 1_000_000
 CLIENTS = 4096
@@ -28,7 +28,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """What a request may be. `refused` counts requests without a token that is known, by address.
 
     Of a request that is refused so many bytes are still read, for so many seconds, that its sender gets the answer.
@@ -43,7 +43,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Meter:
+class RateCounter:
     """Counts by client, each with the same rate."""
 
     rate: Rate
@@ -130,10 +130,10 @@ class TokenLimit:
     """Stands behind the tokens: each token from each address has its own measure."""
 
     app: App
-    each: Meter
+    each: RateCounter
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
-        access: Access | None = context.get(ACCESS)
+        access: TokenAccess | None = context.get(ACCESS)
         if access is not None and (seconds := self.each.take(f"{access.name}\0{address_of(context)}")) > 0:
             await slow_down(send, seconds)
             return

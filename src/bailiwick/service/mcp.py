@@ -19,8 +19,8 @@ from bailiwick.service.auth import access_of
 from bailiwick.service.handshake import NAME, TITLE, instructions
 from bailiwick.service.jsonrpc import OpenRequests, Refused, in_use, read_message
 from bailiwick.service.mcp_resources import Resources
-from bailiwick.service.mcp_tools import Answerer, Call, document_of, objection, refusal, unknown, visible
-from bailiwick.service.tokens import Access
+from bailiwick.service.mcp_tools import Answerer, RunningToolCall, document_of, objection, refusal, unknown, visible
+from bailiwick.service.tokens import TokenAccess
 from bailiwick.skills.model import Skill, Tool
 from bailiwick.skills.schemas import input_schema
 from bailiwick.skills.tools import tools_for
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-PERSON: Final = Access("person", "admin")
+PERSON: Final = TokenAccess("person", "admin")
 """Whoever started us on a pipe."""
 CALLS: Final = 64
 """Calls that may be open at once, of all clients."""
@@ -129,7 +129,7 @@ class Handlers:
         async def report(progress: float, line: str) -> None:
             await ctx.session.report_progress(progress, None, line)
 
-        call = Call(self._offer.answer, report, self._offer.tell)
+        call = RunningToolCall(self._offer.answer, report, self._offer.tell)
         self._open += 1
         try:
             return {**_WHOLE, **self._offer.clean(await call.run(tool, arguments, client_of(ctx)))}
@@ -187,7 +187,7 @@ def title_of(skill: Skill) -> str:
     return skill.name.replace("-", " ").capitalize()
 
 
-def access_from(ctx: ServerRequestContext[Any, Any]) -> Access:
+def access_from(ctx: ServerRequestContext[Any, Any]) -> TokenAccess:
     """Who asks: the token of the request, or the person where there is no request but a pipe."""
     return PERSON if ctx.request is None else access_of(ctx.request.scope)
 
@@ -272,7 +272,7 @@ class Bound:
 
 
 @lru_cache(maxsize=256)
-def _user(access: Access) -> AuthenticatedUser:
+def _user(access: TokenAccess) -> AuthenticatedUser:
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 

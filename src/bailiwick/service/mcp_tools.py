@@ -13,7 +13,7 @@ from typing import Final
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.runtime.supervise import Supervisor, wait_set
-from bailiwick.service.tokens import Access
+from bailiwick.service.tokens import TokenAccess
 from bailiwick.skills.arguments import bad_arguments, given
 from bailiwick.skills.model import Skill, Tool
 from bailiwick.skills.schemas import input_schema, output_schema
@@ -30,7 +30,7 @@ LARGEST: Final = 262_144
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ToolRequest:
     """One call of a tool. `by` names the client for records; `cancel` is set when it no longer wants the answer."""
 
     tool: Tool
@@ -40,7 +40,7 @@ class Asked:
     cancel: asyncio.Event
 
 
-Answerer = Callable[[Asked], Awaitable[dict[str, Json]]]
+Answerer = Callable[[ToolRequest], Awaitable[dict[str, Json]]]
 """Does what a tool promises and gives its document. Raises `BailiwickError` for what the caller can change."""
 Report = Callable[[float, str], Awaitable[None]]
 """Tells a client how far a call is: a number that grows, and a line."""
@@ -64,7 +64,7 @@ def document_of(tool: Tool, skill: Skill | None) -> dict[str, Json]:
     }
 
 
-def visible(tools: Mapping[str, Tool], access: Access) -> list[Tool]:
+def visible(tools: Mapping[str, Tool], access: TokenAccess) -> list[Tool]:
     """The tools that a token reaches."""
     return [tool for tool in tools.values() if access.reaches(tool.scope)]
 
@@ -87,7 +87,7 @@ def result_of(value: dict[str, Json]) -> dict[str, Json]:
     return {"content": [{"type": "text", "text": text}], "structuredContent": value, "isError": failed}
 
 
-def objection(tool: Tool, arguments: Json, access: Access) -> str:
+def objection(tool: Tool, arguments: Json, access: TokenAccess) -> str:
     """Why a call can't be made as it is, with what to change; "" where it can."""
     if not access.reaches(tool.scope):
         return f"{tool.name} needs a token with scope {tool.scope}; this one has scope {access.scope}"
@@ -99,7 +99,7 @@ def objection(tool: Tool, arguments: Json, access: Access) -> str:
 
 
 @dataclass(slots=True)
-class Call:
+class RunningToolCall:
     """One call on its way: its work and its progress go on side by side, and both end with it."""
 
     answer: Answerer
@@ -114,7 +114,7 @@ class Call:
 
     async def run(self, tool: Tool, arguments: Mapping[str, Json], by: str) -> dict[str, Json]:
         """Make the call. When this is cancelled, the call is told, and may end in order before we leave."""
-        asked = Asked(tool, given(tool, arguments), by, self._show, self.cancel)
+        asked = ToolRequest(tool, given(tool, arguments), by, self._show, self.cancel)
         supervisor = Supervisor(self._crashed)
         supervisor.start(self._work(asked), f"tool {tool.name}")
         supervisor.start(self._pump(), "progress")
@@ -139,7 +139,7 @@ class Call:
 
         await _shielded(wait)
 
-    async def _work(self, asked: Asked) -> None:
+    async def _work(self, asked: ToolRequest) -> None:
         try:
             self._result = result_of(await self.answer(asked))
         except BailiwickError as error:

@@ -16,8 +16,8 @@ from bailiwick.routing.model import Outcome
 from bailiwick.runs.disk import directories
 from bailiwick.service.mcp import Offer
 from bailiwick.service.mcp_resources import Resources
-from bailiwick.service.mcp_tools import Answerer, Asked
-from bailiwick.service.run_tools import Licence, RunTools
+from bailiwick.service.mcp_tools import Answerer, ToolRequest
+from bailiwick.service.run_tools import RunPermissions, RunTools
 from bailiwick.skills.display import document
 from bailiwick.skills.folders import find_skills
 from bailiwick.skills.model import Skill
@@ -38,7 +38,7 @@ class Calling(Protocol):
 def skill_answerer(skills: Callable[[], Awaitable[Calling]], roots: tuple[Path, ...]) -> Answerer:
     """Answers the tools of skills, for projects below `roots`."""
 
-    async def answer(asked: Asked) -> dict[str, Json]:
+    async def answer(asked: ToolRequest) -> dict[str, Json]:
         from bailiwick.skills.service import Caller
 
         caller = Caller(by=asked.by, origin="mcp", show=asked.show, cancel=asked.cancel, roots=roots)
@@ -47,16 +47,16 @@ def skill_answerer(skills: Callable[[], Awaitable[Calling]], roots: tuple[Path, 
     return answer
 
 
-def licence_of(config: Config) -> Licence:
+def licence_of(config: Config) -> RunPermissions:
     """What MCP clients may start, and for how much."""
-    return Licence(tuple(str(one) for one in config.get("mcp.workflows") or ()), config.get("mcp.budget"))
+    return RunPermissions(tuple(str(one) for one in config.get("mcp.workflows") or ()), config.get("mcp.budget"))
 
 
 def make_offer(session: Session, answer_skill: Answerer, walk: Callable[[RunRow], None]) -> Offer:
     """Everything that a client may use. `walk` sees to it that a started run is walked."""
     runs = RunTools(session, licence_of(session.config), walk, Environment())
 
-    async def answer(asked: Asked) -> dict[str, Json]:
+    async def answer(asked: ToolRequest) -> dict[str, Json]:
         return await (runs(asked) if asked.tool.name in RUN_TOOLS else answer_skill(asked))
 
     async def skills() -> Mapping[str, Skill]:

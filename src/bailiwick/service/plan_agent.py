@@ -41,7 +41,7 @@ class Hire:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedPlan:
     """A plan of an agent that was green twice, with its reason."""
 
     spec: GateSpec
@@ -49,7 +49,9 @@ class Proposal:
     reason: str
 
 
-async def ask_for_plan(site: PlanTrial, first: tuple[GateSpec, GateReport], hire: Hire, say: Say) -> Proposal | None:
+async def ask_for_plan(
+    site: PlanTrial, first: tuple[GateSpec, GateReport], hire: Hire, say: Say
+) -> ProposedPlan | None:
     """Ask for plans until one is green twice; None where none is, or where the agent gives no answer."""
     from bailiwick.cli.session import open_session
 
@@ -69,7 +71,7 @@ async def ask_for_plan(site: PlanTrial, first: tuple[GateSpec, GateReport], hire
                 continue
             report = await site.run(spec)
             if report.verdict == "green" and (await site.run(spec)).verdict == "green":
-                return Proposal(spec, report, reason)
+                return ProposedPlan(spec, report, reason)
             say(f"  {report.verdict}")
     return None
 

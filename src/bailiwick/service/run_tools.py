@@ -25,7 +25,7 @@ from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.service.mcp_resources import SCHEME
-from bailiwick.service.mcp_tools import Asked
+from bailiwick.service.mcp_tools import ToolRequest
 from bailiwick.workflows.service import BUNDLED, FILE, WorkflowFolder, named
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _NUDGE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Licence:
+class RunPermissions:
     """What clients may start: workflows that the operator listed by name, each for so many dollars at most."""
 
     workflows: tuple[str, ...] = ()
@@ -56,13 +56,13 @@ class RunTools:
     """Answers the tools about runs. `walk` sees to it that a started run is walked, here or in the background."""
 
     session: Session
-    licence: Licence
+    licence: RunPermissions
     walk: Callable[[RunRow], None]
     environment: Environment
 
-    async def __call__(self, asked: Asked) -> dict[str, Json]:
+    async def __call__(self, asked: ToolRequest) -> dict[str, Json]:
         """The document of one call. Raises `BailiwickError` with what to change."""
-        verbs: dict[str, Callable[[Asked], Awaitable[dict[str, Json]]]] = {
+        verbs: dict[str, Callable[[ToolRequest], Awaitable[dict[str, Json]]]] = {
             "run_start": self.start,
             "run_status": self.status,
             "run_result": self.result,
@@ -72,7 +72,7 @@ class RunTools:
         }
         return await verbs[asked.tool.name](asked)
 
-    async def start(self, asked: Asked) -> dict[str, Json]:
+    async def start(self, asked: ToolRequest) -> dict[str, Json]:
         """Start a listed workflow, unattended, in the sandbox, within the budget for clients; gives its id at once."""
         if self.environment.inside_run():
             what = "a run starts no other runs over MCP"
@@ -95,7 +95,7 @@ class RunTools:
             "limits": limits, "notices": list(started.notices), "files": f"{SCHEME}runs/{started.row.id}",
         }  # fmt: skip
 
-    async def status(self, asked: Asked) -> dict[str, Json]:
+    async def status(self, asked: ToolRequest) -> dict[str, Json]:
         """Where a run is, what it waits for, what it has spent."""
         row, state = await self._found(asked)
         assembly = self.session.assembly
@@ -111,7 +111,7 @@ class RunTools:
             **await self._spent(row),
         }
 
-    async def result(self, asked: Asked) -> dict[str, Json]:
+    async def result(self, asked: ToolRequest) -> dict[str, Json]:
         """What a run came to; `over` says whether that is the end of it."""
         row, state = await self._found(asked)
         values = doc.plain(state.context())
@@ -123,7 +123,7 @@ class RunTools:
         reason = str((row.summary or {}).get("reason") or "") if isinstance(row.summary, dict) else ""
         return {**self._head(row, state, word), "over": over, "reason": reason, "context": told, **note}
 
-    async def cancel(self, asked: Asked) -> dict[str, Json]:
+    async def cancel(self, asked: ToolRequest) -> dict[str, Json]:
         """Stop a run that a client started; what runs now is ended. A person can let it go on."""
         row, state = await self._found(asked)
         if not started_by(state).startswith(MARK):
@@ -142,13 +142,13 @@ class RunTools:
         return {**self._head(outcome.row, state, "stopping" if outcome.row.status == "ready" else outcome.row.status),
                 "note": note}  # fmt: skip
 
-    async def approvals(self, _asked: Asked) -> dict[str, Json]:
+    async def approvals(self, _asked: ToolRequest) -> dict[str, Json]:
         """What waits for a person."""
         assembly = self.session.assembly
         found = await overview(assembly.store, current_owner("bailiwick"), assembly.clock.now())
         return {"approvals": [doc.question_document(one) for one in found.questions]}
 
-    async def proposals(self, _asked: Asked) -> dict[str, Json]:
+    async def proposals(self, _asked: ToolRequest) -> dict[str, Json]:
         """Changes that wait for people."""
         from bailiwick.proposals.store import ProposalStore
 
@@ -196,7 +196,7 @@ class RunTools:
         }
         append(self.session.config.paths.state, "run.started", data, actor=by, clock=self.session.assembly.clock)
 
-    async def _found(self, asked: Asked) -> tuple[RunRow, State]:
+    async def _found(self, asked: ToolRequest) -> tuple[RunRow, State]:
         name = str(asked.arguments["run_id"])
         store = self.session.assembly.store
         row = await store.run(name) if _RUN.fullmatch(name) else None

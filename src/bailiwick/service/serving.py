@@ -21,8 +21,8 @@ from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.worker import Worker
 from bailiwick.service.app import Part, Parts, create_app
 from bailiwick.service.hosts import Hosts
-from bailiwick.service.limits import Limits
-from bailiwick.service.tokens import Tokens
+from bailiwick.service.limits import RequestLimits
+from bailiwick.service.tokens import ApiTokens
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -38,7 +38,7 @@ UPGRADE: Final = "upgrade"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ServeOptions:
     """What the command line and the configuration ask for. `concurrency` 0: no worker."""
 
     host: str
@@ -46,10 +46,10 @@ class Wanted:
     public_url: str | None = None
     anonymous: bool = False
     concurrency: int = 4
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
 
 
-def application(session: Session, tokens: Tokens, wanted: Wanted, parts: tuple[Part, ...]) -> Starlette:
+def application(session: Session, tokens: ApiTokens, wanted: ServeOptions, parts: tuple[Part, ...]) -> Starlette:
     """The application of a session."""
 
     async def ready() -> str:
@@ -64,11 +64,11 @@ def application(session: Session, tokens: Tokens, wanted: Wanted, parts: tuple[P
 
 
 async def run_service(
-    session: Session, app: Starlette, listening: socket.socket, wanted: Wanted, ready: Callable[[], None]
+    session: Session, app: Starlette, listening: socket.socket, wanted: ServeOptions, ready: Callable[[], None]
 ) -> str:
     """Serve until told to stop; gives why: the name of a signal, or `upgrade` where a newer version is installed."""
     become_subreaper()
-    keeper = Keeper(session, make_server(app, ready), wanted.concurrency)
+    keeper = ServiceRunner(session, make_server(app, ready), wanted.concurrency)
     with keeper.hearing():
         return await keeper.run(listening)
 
@@ -134,7 +134,7 @@ def patient_protocol() -> Any:
     return Protocol
 
 
-class Keeper:
+class ServiceRunner:
     """Runs the web server and the worker side by side, and ends both."""
 
     def __init__(self, session: Session, server: Any, concurrency: int) -> None:

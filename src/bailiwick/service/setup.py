@@ -31,7 +31,7 @@ _NOT_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", ".nan"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileEdit:
     """A file as it is and as it would be."""
 
     path: Path
@@ -80,22 +80,22 @@ def own_entry() -> dict[str, Json]:
     return mcp_entry(path, Path(sys.executable), in_venv=sys.prefix != sys.base_prefix)
 
 
-def mcp_change(root: Path, entry: dict[str, Json]) -> Change:
+def mcp_change(root: Path, entry: dict[str, Json]) -> FileEdit:
     """Our entry in a repository's `.mcp.json`; other servers stay. Raises `InputInvalid` for a file that is no such."""
     path = root / MCP_FILE
     text = _text(path)
     if not text.strip():
-        return Change(path, text, json.dumps({SERVERS: {NAME: entry}}, indent=2) + "\n")
+        return FileEdit(path, text, json.dumps({SERVERS: {NAME: entry}}, indent=2) + "\n")
     data = _parsed(text, path)
     servers = data.setdefault(SERVERS, {})
     if not isinstance(servers, dict):
         what = f"'{SERVERS}' is no object"
         raise InputInvalid([Problem(NOT_SERVERS, what, Place(str(path)), 'write "mcpServers": {}')])
     if servers.get(NAME) == entry:
-        return Change(path, text, text)
+        return FileEdit(path, text, text)
     servers[NAME] = entry
     made = json.dumps(data, indent=_indent(text), ensure_ascii=False)
-    return Change(path, text, in_the_form_of(text.encode(), f"{made}\n".encode(), MCP_FILE).decode())
+    return FileEdit(path, text, in_the_form_of(text.encode(), f"{made}\n".encode(), MCP_FILE).decode())
 
 
 def _text(path: Path) -> str:
@@ -143,15 +143,15 @@ def _indent(text: str) -> int | str | None:
     return found[1] if "\t" in found[1] else len(found[1])
 
 
-def gate_change(root: Path, spec: GateSpec, file: str, remarks: Iterable[str] = ()) -> Change:
+def gate_change(root: Path, spec: GateSpec, file: str, remarks: Iterable[str] = ()) -> FileEdit:
     """A `gate.yaml` that says what was detected, to be read and changed by people."""
     path = root / file
     before = path.read_text("utf-8") if path.is_file() else ""
     if before:
-        return Change(path, before, before)
+        return FileEdit(path, before, before)
     after = gate_text(spec, remarks)
     read_gate(after.encode(), file, "base")
-    return Change(path, "", after)
+    return FileEdit(path, "", after)
 
 
 def gate_text(spec: GateSpec, remarks: Iterable[str] = ()) -> str:

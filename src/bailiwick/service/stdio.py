@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from bailiwick.service.handshake import greeting
-from bailiwick.service.jsonrpc import INVALID_REQUEST, Id, Message, OpenRequests, in_use, read_message, refusal
+from bailiwick.service.jsonrpc import INVALID_REQUEST, Id, OpenRequests, RpcMessage, in_use, read_message, refusal
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -49,7 +49,7 @@ def claimed() -> Iterator[tuple[int, int]]:
 
 
 @dataclass(slots=True)
-class Lines:
+class StdioLines:
     """Cuts bytes into lines; of one that is too long only that is told."""
 
     most: int = LONGEST
@@ -79,7 +79,7 @@ class Lines:
         return [line if len(line) <= self.most else None]
 
 
-class Wire:
+class StdioTransport:
     """The two ends of the pipe. Threads of their own read and write, so that neither keeps the process from ending."""
 
     def __init__(self, inlet: int, outlet: int) -> None:
@@ -117,7 +117,7 @@ class Wire:
         lines = taking.result()
         self._first.append(lines)
         found = read_message(lines[0]) if lines and lines[0] is not None else None
-        if isinstance(found, Message) and (made := greeting(found)) is not None:
+        if isinstance(found, RpcMessage) and (made := greeting(found)) is not None:
             self.greeted, answer = made
             self.put(answer)
 
@@ -139,7 +139,7 @@ class Wire:
         await asyncio.to_thread(self._writer.join, LAST_WORDS)
 
     def _read(self) -> None:
-        cut = Lines()
+        cut = StdioLines()
         while True:
             try:
                 data = os.read(self._inlet, CHUNK)
@@ -171,7 +171,7 @@ class Wire:
                 return
 
 
-async def serve_pipe(server: Server[Any], wire: Wire, stop: asyncio.Event) -> None:
+async def serve_pipe(server: Server[Any], wire: StdioTransport, stop: asyncio.Event) -> None:
     """Serve one client until it closes the pipe or `stop` is set; what its calls started is ended then."""
     import anyio
 
@@ -206,7 +206,7 @@ async def serve_pipe(server: Server[Any], wire: Wire, stop: asyncio.Event) -> No
         raise problems[0]
 
 
-async def _pass_in(wire: Wire, arrived: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+async def _pass_in(wire: StdioTransport, arrived: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
@@ -230,7 +230,7 @@ def _refused(requests: OpenRequests, line: bytes | None) -> bytes:
     if line is None:
         return TOO_LONG
     found = read_message(line)
-    if not isinstance(found, Message):
+    if not isinstance(found, RpcMessage):
         return found.answer
     if (gone := found.cancels) is not None:
         requests.end(gone)
@@ -241,12 +241,12 @@ def _refused(requests: OpenRequests, line: bytes | None) -> bytes:
 
 def _no_message(requests: OpenRequests, line: bytes) -> bytes:
     found = read_message(line)
-    name = found.id if isinstance(found, Message) else None
+    name = found.id if isinstance(found, RpcMessage) else None
     requests.end(name)
     return refusal(INVALID_REQUEST, "this is no request, notification or answer of JSON-RPC", name)
 
 
-async def _pass_out(wire: Wire, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
+async def _pass_out(wire: StdioTransport, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:
     async with leaving:
         async for one in leaving:
             name = None if hasattr(one.message, "method") else getattr(one.message, "id", None)

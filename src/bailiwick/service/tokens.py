@@ -25,7 +25,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class TokenAccess:
     """Who asks, by the name of the token, and how far that reaches."""
 
     name: str
@@ -36,15 +36,15 @@ class Access:
         return RANK[self.scope] >= RANK[needed]
 
 
-ANONYMOUS = Access("anonymous", "read")
+ANONYMOUS = TokenAccess("anonymous", "read")
 
 
 @dataclass(slots=True)
-class Tokens:
+class ApiTokens:
     """The tokens of a state directory, read anew when one was added or removed."""
 
     state: Path
-    _known: tuple[tuple[str, Access], ...] = ()
+    _known: tuple[tuple[str, TokenAccess], ...] = ()
     _stamp: tuple[int, ...] = field(default=(-1,))
 
     @property
@@ -68,11 +68,11 @@ class Tokens:
             raise _broken(self.file, f"the token can't be written: {error.strerror}") from error
         return self._read_own()
 
-    def find(self, text: str) -> Access | None:
+    def find(self, text: str) -> TokenAccess | None:
         """Whose token this is. Takes as long for a wrong one as for a right one."""
         self._refresh()
         given = digest(text) if 0 < len(text) <= LONGEST else ""
-        found: Access | None = None
+        found: TokenAccess | None = None
         for kept, access in self._known:
             if compare_digest(kept, given):
                 found = access
@@ -102,7 +102,7 @@ class Tokens:
             raise NotFound(f"there is no token '{name}'", hint="bailiwick serve token list", code=NO_TOKEN)
         file.unlink()
 
-    def all(self) -> list[Access]:
+    def all(self) -> list[TokenAccess]:
         """Every token but the operator's own, by name."""
         return sorted((access for _, access in self._others()), key=lambda one: one.name)
 
@@ -121,16 +121,16 @@ class Tokens:
         stamp = (*_changed(self.file), *_changed(self.folder))
         if stamp == self._stamp:
             return
-        own = [(digest(self._read_own()), Access("operator", "admin"))] if self.file.exists() else []
+        own = [(digest(self._read_own()), TokenAccess("operator", "admin"))] if self.file.exists() else []
         self._known = (*own, *self._others())
         self._stamp = stamp
 
-    def _others(self) -> list[tuple[str, Access]]:
+    def _others(self) -> list[tuple[str, TokenAccess]]:
         found = []
         for file in sorted(self.folder.glob("*.json")):
             try:
                 data = json.loads(file.read_bytes())
-                found.append((str(data["digest"]), Access(str(data["name"]), _scope(data["scope"]))))
+                found.append((str(data["digest"]), TokenAccess(str(data["name"]), _scope(data["scope"]))))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise _broken(file, f"a token can't be read: {error}") from error
         return found

@@ -44,7 +44,7 @@ PROMPTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class BackendCase:
     """A backend and a turn that its agent answers as the test wants."""
 
     backend: Backend
@@ -60,7 +60,7 @@ class BackendConformance:
     echoes = True
     spawns = True
 
-    def bench(self, tmp_path: Path, behaviour: Behaviour) -> Bench:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         """A backend whose agent behaves so. Temporary files belong into `tmp_path / "tmp"`."""
         raise NotImplementedError
 
@@ -104,7 +104,7 @@ class BackendConformance:
         if not self.echoes:
             pytest.skip("this agent does not say what it was asked")
         bench = self.bench(tmp_path, "answers")
-        events = self._play(Bench(bench.backend, replace(bench.turn, prompt=prompt)))
+        events = self._play(BackendCase(bench.backend, replace(bench.turn, prompt=prompt)))
         assert _answer(events) == _digest(prompt)
 
     def test_turns_at_the_same_time_do_not_mix(self, tmp_path: Path) -> None:
@@ -113,7 +113,9 @@ class BackendConformance:
         turns = [replace(bench.turn, prompt=f"prompt {number}", key=f"key-{number}") for number in range(3)]
 
         async def go() -> list[list[AgentEvent]]:
-            return await asyncio.gather(*(_ask(Bench(bench.backend, turn), PATIENT, cancel=False) for turn in turns))
+            return await asyncio.gather(
+                *(_ask(BackendCase(bench.backend, turn), PATIENT, cancel=False) for turn in turns)
+            )
 
         answers = [_answer(events) for events in asyncio.run(go())]
         assert answers == [_digest(turn.prompt) for turn in turns] if self.echoes else len(answers) == len(turns)
@@ -126,7 +128,7 @@ class BackendConformance:
             assert sessions == set()
             return
         (session,) = sessions
-        events = self._play(Bench(bench.backend, replace(bench.turn, session=session, attempt=2)))
+        events = self._play(BackendCase(bench.backend, replace(bench.turn, session=session, attempt=2)))
         assert isinstance(events[-1], Answered)
         assert _sessions(events) == {session}
 
@@ -181,11 +183,11 @@ class BackendConformance:
                 amounts = (event.input, event.output, event.cached, event.usd)
                 assert all(amount is None or amount >= 0 for amount in amounts)
 
-    def _play(self, bench: Bench, clocks: TurnTimeouts = PATIENT, *, cancel: bool = False) -> list[AgentEvent]:
+    def _play(self, bench: BackendCase, clocks: TurnTimeouts = PATIENT, *, cancel: bool = False) -> list[AgentEvent]:
         return asyncio.run(_ask(bench, clocks, cancel=cancel))
 
 
-async def _ask(bench: Bench, clocks: TurnTimeouts, *, cancel: bool) -> list[AgentEvent]:
+async def _ask(bench: BackendCase, clocks: TurnTimeouts, *, cancel: bool) -> list[AgentEvent]:
     """The events of a turn; with `cancel` it is cancelled half a second after it began."""
     stop = asyncio.Event()
     events: list[AgentEvent] = []
@@ -201,7 +203,7 @@ async def _ask(bench: Bench, clocks: TurnTimeouts, *, cancel: bool) -> list[Agen
 KNOWN = (Said, ToolBegan, ToolEnded, Used, SessionKnown, LimitSeen, Trouble, Answered, ProcessEnded)
 
 
-def _marks(bench: Bench) -> dict[str, str]:
+def _marks(bench: BackendCase) -> dict[str, str]:
     return {EFFECT_MARK: f"{bench.turn.key}-{id(bench):x}"}
 
 

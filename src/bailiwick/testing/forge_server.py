@@ -19,7 +19,17 @@ from typing import Literal, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from bailiwick.testing import forge_server_gitea, forge_server_github
-from bailiwick.testing.forge_server_state import Account, Ask, Forgery, Hosted, Json, Refusal, Reply, Right, Routes
+from bailiwick.testing.forge_server_state import (
+    ForgeAccount,
+    ForgeApiError,
+    ForgeApiReply,
+    ForgeApiRequest,
+    Forgery,
+    Hosted,
+    Json,
+    Right,
+    Routes,
+)
 from bailiwick.testing.git_server import GitServer
 
 Flavour = Literal["github", "gitea"]
@@ -27,7 +37,7 @@ Fault = Literal["hang", "garbage", "flood", "drop"]
 
 
 @dataclass(slots=True)
-class Seen:
+class ForgeRequestSeen:
     """A request as it came in; `status` is what it was answered with, 0 for not at all."""
 
     method: str
@@ -63,7 +73,7 @@ class ForgeServer:
     flavour: Flavour = "github"
     forgery: Forgery = field(default_factory=Forgery)
     faults: list[Trip] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[ForgeRequestSeen] = field(default_factory=list)
     closed: threading.Event = field(default_factory=threading.Event)
     git: GitServer = field(init=False)
     _http: _Http | None = None
@@ -96,7 +106,7 @@ class ForgeServer:
             raise RuntimeError("the server is not running: use it in a with statement")
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
-    def add(self, name: str, *accounts: tuple[Account, Right], fork_of: str = "") -> Hosted:
+    def add(self, name: str, *accounts: tuple[ForgeAccount, Right], fork_of: str = "") -> Hosted:
         """Make a repository, empty, and give accounts their rights; git knows them too."""
         path = self.git.path_of(name)
         if not path.exists():
@@ -156,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
         if git := re.fullmatch(r"/([^/]+/[^/]+)\.git/.*", path):
             self._pass_on(git[1], raw)
             return
-        seen = Seen(self.command, path, json.loads(raw) if raw else None, self._token())
+        seen = ForgeRequestSeen(self.command, path, json.loads(raw) if raw else None, self._token())
         self._owner.seen.append(seen)
         trip = next((one for one in self._owner.faults if one.takes(self.command, path)), None)
         if trip is not None:
@@ -166,23 +176,23 @@ class _Handler(BaseHTTPRequestHandler):
         seen.status = reply.status
         self._send(reply.status, json.dumps(reply.data).encode(), reply.headers)
 
-    def _reply(self, path: str, seen: Seen) -> Reply:
+    def _reply(self, path: str, seen: ForgeRequestSeen) -> ForgeApiReply:
         forgery = self._owner.forgery
         account = forgery.accounts.get(seen.token)
         if seen.token and account is None:
-            return Reply(401, {"message": "Bad credentials"})
+            return ForgeApiReply(401, {"message": "Bad credentials"})
         query = dict(parse_qsl(urlsplit(self.path).query))
         body = seen.body if isinstance(seen.body, dict) else {}
         for method, pattern, answer in cast("_Http", self.server).routes:
             found = re.fullmatch(pattern, path) if method == self.command else None
             if found:
                 try:
-                    return answer(forgery, Ask(method, path, found.groupdict(), query, body, account))
-                except Refusal as refusal:
-                    return Reply(refusal.status, refusal.body)
-        return Reply(404, {"message": "Not Found"})
+                    return answer(forgery, ForgeApiRequest(method, path, found.groupdict(), query, body, account))
+                except ForgeApiError as refusal:
+                    return ForgeApiReply(refusal.status, refusal.body)
+        return ForgeApiReply(404, {"message": "Not Found"})
 
-    def _stumble(self, trip: Trip, seen: Seen) -> None:
+    def _stumble(self, trip: Trip, seen: ForgeRequestSeen) -> None:
         match trip.answer:
             case "hang":
                 self._owner.closed.wait(60)

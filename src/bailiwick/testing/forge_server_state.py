@@ -18,7 +18,7 @@ START = 1_767_225_600
 """The stub's time begins here; each thing that is made comes a second later."""
 
 
-class Refusal(Exception):
+class ForgeApiError(Exception):
     """An answer that is no success."""
 
     def __init__(self, status: int, message: str, **more: Json) -> None:
@@ -28,7 +28,7 @@ class Refusal(Exception):
 
 
 @dataclass(slots=True)
-class Account:
+class ForgeAccount:
     """Somebody with a token; rights are per repository. An installation has no user of its own."""
 
     login: str
@@ -42,11 +42,11 @@ class Account:
 
 
 @dataclass(slots=True)
-class Note:
+class ForgeComment:
     """A comment or a review; `path` and `line` make it one about a line, `state` a review."""
 
     id: int
-    author: Account
+    author: ForgeAccount
     body: str
     at: str
     path: str = ""
@@ -55,28 +55,28 @@ class Note:
 
 
 @dataclass(slots=True)
-class Ticket:
+class ForgeIssue:
     """An issue or a pull request; `head` is the branch of one."""
 
     number: int
     title: str
     body: str
-    author: Account
+    author: ForgeAccount
     at: str
     state: str = "open"
     labels: list[str] = field(default_factory=list)
-    comments: list[Note] = field(default_factory=list)
+    comments: list[ForgeComment] = field(default_factory=list)
     head: str = ""
     head_repo: str = ""
     base: str = ""
     draft: bool = False
     merged_at: str = ""
-    reviews: list[Note] = field(default_factory=list)
-    lines: list[Note] = field(default_factory=list)
+    reviews: list[ForgeComment] = field(default_factory=list)
+    lines: list[ForgeComment] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Check:
+class ForgeCheckRun:
     """A check run or a commit status."""
 
     name: str
@@ -98,9 +98,9 @@ class Hosted:
     drafts: bool = True
     approvals: int = 0
     protected: bool = False
-    tickets: dict[int, Ticket] = field(default_factory=dict)
+    tickets: dict[int, ForgeIssue] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
-    checks: dict[str, list[Check]] = field(default_factory=dict)
+    checks: dict[str, list[ForgeCheckRun]] = field(default_factory=dict)
 
     @property
     def owner(self) -> str:
@@ -111,40 +111,40 @@ class Hosted:
         """The stub's time, a second later each time it is asked."""
         return datetime.fromtimestamp(next(self.clock), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def open_issue(self, title: str, body: str, author: Account) -> Ticket:
+    def open_issue(self, title: str, body: str, author: ForgeAccount) -> ForgeIssue:
         """Somebody writes an issue."""
-        return self._add(Ticket(self._next(), title, body, author, self.now()))
+        return self._add(ForgeIssue(self._next(), title, body, author, self.now()))
 
-    def open_pull(self, ticket: Ticket) -> Ticket:
+    def open_pull(self, ticket: ForgeIssue) -> ForgeIssue:
         """Somebody opens a pull request."""
         return self._add(ticket)
 
-    def _add(self, ticket: Ticket) -> Ticket:
+    def _add(self, ticket: ForgeIssue) -> ForgeIssue:
         self.tickets[ticket.number] = ticket
         return ticket
 
     def _next(self) -> int:
         return max(self.tickets, default=0) + 1
 
-    def new_pull(self, title: str, body: str, author: Account) -> Ticket:
+    def new_pull(self, title: str, body: str, author: ForgeAccount) -> ForgeIssue:
         """A pull request that is not opened yet."""
-        return Ticket(self._next(), title, body, author, self.now())
+        return ForgeIssue(self._next(), title, body, author, self.now())
 
-    def say(self, number: int, author: Account, body: str) -> Note:
+    def say(self, number: int, author: ForgeAccount, body: str) -> ForgeComment:
         """Somebody comments."""
-        note = Note(next(self.clock), author, body, self.now())
+        note = ForgeComment(next(self.clock), author, body, self.now())
         self.tickets[number].comments.append(note)
         return note
 
-    def review(self, number: int, author: Account, body: str, state: str = "COMMENTED") -> Note:
+    def review(self, number: int, author: ForgeAccount, body: str, state: str = "COMMENTED") -> ForgeComment:
         """Somebody reviews."""
-        note = Note(next(self.clock), author, body, self.now(), state=state)
+        note = ForgeComment(next(self.clock), author, body, self.now(), state=state)
         self.tickets[number].reviews.append(note)
         return note
 
-    def remark(self, number: int, author: Account, body: str, path: str, line: int) -> Note:
+    def remark(self, number: int, author: ForgeAccount, body: str, path: str, line: int) -> ForgeComment:
         """Somebody comments on a line."""
-        note = Note(next(self.clock), author, body, self.now(), path, line)
+        note = ForgeComment(next(self.clock), author, body, self.now(), path, line)
         self.tickets[number].lines.append(note)
         return note
 
@@ -152,14 +152,14 @@ class Hosted:
         """Where a branch stands, "" where there is none."""
         return self.git("rev-parse", "--verify", "-q", f"refs/heads/{branch}")
 
-    def mergeable(self, ticket: Ticket) -> bool:
+    def mergeable(self, ticket: ForgeIssue) -> bool:
         """Whether git could merge it without a conflict."""
         if not self.head(ticket.base) or not self.head(ticket.head):
             return False
         args = ("merge-tree", "--write-tree", f"refs/heads/{ticket.base}", f"refs/heads/{ticket.head}")
         return _git(self.path, *args).returncode == 0
 
-    def merge_base(self, ticket: Ticket) -> str:
+    def merge_base(self, ticket: ForgeIssue) -> str:
         """Where its branch began."""
         return self.git("merge-base", f"refs/heads/{ticket.base}", f"refs/heads/{ticket.head}")
 
@@ -184,36 +184,36 @@ def _git(path: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
 class Forgery:
     """All that a stub knows. `url` is set when it is served."""
 
-    accounts: dict[str, Account] = field(default_factory=dict)
+    accounts: dict[str, ForgeAccount] = field(default_factory=dict)
     repositories: dict[str, Hosted] = field(default_factory=dict)
     url: str = ""
     clock: Iterator[int] = field(default_factory=lambda: itertools.count(START))
 
-    def account(self, login: str, token: str, **more: Json) -> Account:
+    def account(self, login: str, token: str, **more: Json) -> ForgeAccount:
         """Make an account."""
-        made = Account(login, 1000 + len(self.accounts), token, **more)
+        made = ForgeAccount(login, 1000 + len(self.accounts), token, **more)
         self.accounts[token] = made
         return made
 
-    def right(self, account: Account | None, name: str) -> Right:
+    def right(self, account: ForgeAccount | None, name: str) -> Right:
         """What an account may do with a repository; its owner may do all."""
         if account is None:
             return "none"
         return "admin" if name.partition("/")[0] == account.login else account.rights.get(name, "none")
 
-    def find(self, account: Account | None, name: str, least: Right = "read") -> Hosted:
+    def find(self, account: ForgeAccount | None, name: str, least: Right = "read") -> Hosted:
         """A repository that an account may see; what it may not see does not exist, what it may not do is forbidden."""
         hosted = self.repositories.get(name)
         right = self.right(account, name)
         if hosted is None or right == "none":
-            raise Refusal(404, "Not Found")
+            raise ForgeApiError(404, "Not Found")
         if _RANKS.index(right) < _RANKS.index(least):
-            raise Refusal(403, "Resource not accessible by personal access token")
+            raise ForgeApiError(403, "Resource not accessible by personal access token")
         return hosted
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ForgeApiRequest:
     """One request to the API; `names` are what its route captured."""
 
     method: str
@@ -221,7 +221,7 @@ class Ask:
     names: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Json]
-    account: Account | None
+    account: ForgeAccount | None
 
     @property
     def repository(self) -> str:
@@ -230,7 +230,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ForgeApiReply:
     """An answer."""
 
     status: int
@@ -238,5 +238,5 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Answering = Callable[[Forgery, Ask], Reply]
+Answering = Callable[[Forgery, ForgeApiRequest], ForgeApiReply]
 Routes = list[tuple[str, str, Answering]]

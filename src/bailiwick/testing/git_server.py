@@ -20,7 +20,7 @@ Right = Literal["none", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GitRequestSeen:
     """One request as it came in; `token` is the password of its login, empty without one."""
 
     method: str
@@ -51,7 +51,7 @@ class GitServer:
     tokens: dict[str, Right] = field(default_factory=dict)
     public: bool = False
     knobs: Knobs = field(default_factory=Knobs)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[GitRequestSeen] = field(default_factory=list)
     closed: threading.Event = field(default_factory=threading.Event)
     _http: _Http | None = None
 
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = self._refusal(owner, address.path, address.query, token)
         if owner.knobs.hang:
             owner.closed.wait(60)
-        owner.seen.append(Seen(self.command, address.path, address.query, token, status or 200))
+        owner.seen.append(GitRequestSeen(self.command, address.path, address.query, token, status or 200))
         if status:
             self._answer(status, owner.knobs.body.encode(), [])
         else:

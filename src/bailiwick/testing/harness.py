@@ -57,10 +57,10 @@ class Home:
         """Is there when the run is to be stopped while it is walked."""
         return self.root / "stop"
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ScriptLogLine]:
         """What ran, in order."""
         text = self.effects.read_text("ascii") if self.effects.exists() else ""
-        return [Line.read(line) for line in text.splitlines()]
+        return [ScriptLogLine.read(line) for line in text.splitlines()]
 
     def copy_state(self, target: Path) -> Path:
         """The database and its blobs as a dead process left them; looking at a copy leaves them so."""
@@ -73,7 +73,7 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLogLine:
     """One line of the log: a script began or ended."""
 
     run: str
@@ -84,7 +84,7 @@ class Line:
     word: str
 
     @classmethod
-    def read(cls, text: str) -> Line:
+    def read(cls, text: str) -> ScriptLogLine:
         """A line from its text."""
         run, node, key, attempt, epoch, word = text.split(" ")
         return cls(run, node, key, int(attempt), int(epoch), word)
@@ -137,7 +137,7 @@ async def walk(assembly: Runtime, row: RunRow, name: str = "harness", answer: Js
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunRecord:
     """All that a state directory says of one run."""
 
     row: RunRow
@@ -167,7 +167,7 @@ class Seen:
         return [json.loads(event.body) for event in self.events if event.type == kind]
 
 
-Look = dict[str, Seen]
+Look = dict[str, RunRecord]
 """What was seen, by run id."""
 
 
@@ -183,12 +183,14 @@ async def look_at(assembly: Runtime) -> Look:
     out: Look = {}
     for row in await store.runs():
         state = await library.state(row.id)
-        out[row.id] = Seen(row, await store.read(row.id), state, await store.waits(row.id), await store.inbox(row.id))
+        out[row.id] = RunRecord(
+            row, await store.read(row.id), state, await store.waits(row.id), await store.inbox(row.id)
+        )
     return out
 
 
 @dataclass(slots=True)
-class Case:
+class CrashCase:
     """A run that was cut off: what was there right after each cut, and what its end has to be."""
 
     home: Home
@@ -232,7 +234,7 @@ class Case:
         return found
 
 
-def journal_findings(seen: Seen) -> list[str]:
+def journal_findings(seen: RunRecord) -> list[str]:
     """Gaps, ends without starts, and effects that ended twice."""
     found = []
     if [event.seq for event in seen.events] != list(range(1, seen.row.seq + 1)):
@@ -256,7 +258,7 @@ def journal_findings(seen: Seen) -> list[str]:
     return found
 
 
-def index_findings(seen: Seen) -> list[str]:
+def index_findings(seen: RunRecord) -> list[str]:
     """Where the rows for lists say something else than the journal. A run that nobody walked yet has only a sketch."""
     found = []
     row, state = seen.row, seen.state
@@ -272,7 +274,7 @@ def index_findings(seen: Seen) -> list[str]:
     return found
 
 
-def cut_findings(cut: Look, following: Look | None, end: Look, lines: Iterable[Line]) -> list[str]:
+def cut_findings(cut: Look, following: Look | None, end: Look, lines: Iterable[ScriptLogLine]) -> list[str]:
     """What one crash broke: lost events, effects that began too early, ran again or twice."""
     found = []
     for run, seen in cut.items():
@@ -296,7 +298,7 @@ def cut_findings(cut: Look, following: Look | None, end: Look, lines: Iterable[L
     return found + [f"{place} ran {count} times after one crash" for place, count in again.items() if count > 1]
 
 
-def evidence_findings(end: Look, lines: Sequence[Line]) -> list[str]:
+def evidence_findings(end: Look, lines: Sequence[ScriptLogLine]) -> list[str]:
     """Where journal and log contradict each other: keys nobody started, successes of scripts that did not end."""
     nodes = {body["key"]: body["node"] for seen in end.values() for body in seen.bodies("EffectStarted")}
     found = [f"{line.node} ran with a key that is not its own" for line in lines if nodes.get(line.key) != line.node]

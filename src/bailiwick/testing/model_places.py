@@ -12,9 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bailiwick.ids import Json
-from bailiwick.testing.model_server import Drip, Drop, Fail, Flood, Hang, ModelServer, Raw, Say, Scenario, Seen, Step
+from bailiwick.testing.model_server import (
+    Drip,
+    Drop,
+    Fail,
+    Flood,
+    Hang,
+    ModelRequestSeen,
+    ModelServer,
+    Raw,
+    Say,
+    Scenario,
+    Step,
+)
 from bailiwick.testing.model_server.chat import Chat
-from bailiwick.testing.model_server.wire import Request, Wire
+from bailiwick.testing.model_server.wire import HttpResponder, ReceivedRequest
 
 FAULTS: Mapping[str, Step] = {
     "503": Fail(503),
@@ -53,13 +65,13 @@ class ModelPlaces(ModelServer):
         super().__init__({name: stub.says for name, stub in stubs.items()})
         self.stubs = dict(stubs)
 
-    async def _answer(self, request: Request, wire: Wire) -> None:
+    async def _answer(self, request: ReceivedRequest, wire: HttpResponder) -> None:
         name, _, rest = request.path.removeprefix("/").partition("/")
         stub = self.stubs.get(name)
         if stub is None or request.method != "GET":
             await super()._answer(request, wire)
             return
-        self.requests.append(Seen(name, "", "GET", f"/{rest}", request.headers, None, None))
+        self.requests.append(ModelRequestSeen(name, "", "GET", f"/{rest}", request.headers, None, None))
         self.asked.set()
         if stub.fault is not None:
             await self._play(stub.fault, Chat(), {}, wire)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.agents.port import AgentEvent, Backend, Turn
 from bailiwick.agents.simulation import Script, read_script
-from bailiwick.testing.model_server import ModelServer, Seen
+from bailiwick.testing.model_server import ModelRequestSeen, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,10 +46,12 @@ async def ask(backend: Backend, asked: Turn) -> list[AgentEvent]:
     return events
 
 
-def ask_scripted(backend: Backend, scenario: str, asked: Turn | None = None) -> tuple[list[AgentEvent], list[Seen]]:
+def ask_scripted(
+    backend: Backend, scenario: str, asked: Turn | None = None
+) -> tuple[list[AgentEvent], list[ModelRequestSeen]]:
     """Ask within a scenario of the scripted server; what it told, and the requests that were made."""
 
-    async def go() -> tuple[list[AgentEvent], list[Seen]]:
+    async def go() -> tuple[list[AgentEvent], list[ModelRequestSeen]]:
         async with ModelServer() as server:
             given = asked or turn()
             events = await ask(backend, replace(given, base_url=server.url(scenario)))

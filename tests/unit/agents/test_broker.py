@@ -13,7 +13,7 @@ from bailiwick.agents.classify import classify
 from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Answered, LimitSeen, ProcessEnded, Trouble, Used
 from bailiwick.engine.failures import FailureKind
-from bailiwick.testing.model_server import ModelServer, Say, Tokens
+from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
 from tests.unit.agents.broker_stage import BODY, SECRET, Stage, Vendor, per_million, said, settled, staged, stream
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def test_every_dialect_is_counted_streamed_or_not(path: str, streams: bool) -> N
     """Each vendor tells its count elsewhere; a count that is missed is money spent unseen."""
 
     async def story() -> None:
-        tokens = Tokens(input=1200, output=50, cached=0 if path == "/v1/messages" else 1000)
+        tokens = ScriptedUsage(input=1200, output=50, cached=0 if path == "/v1/messages" else 1000)
         async with ModelServer({"told": (Say("Hello.", tokens=tokens),)}) as server, staged(said({})) as stage:
             grant = stage.broker.grant("k", Upstream(server.url("told")), price=per_million)
             other = Stage(stage.broker, stage.vendor, grant)

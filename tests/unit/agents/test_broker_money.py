@@ -12,7 +12,7 @@ from bailiwick.agents.broker import admission
 from bailiwick.agents.broker.forward import Patience
 from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
 from bailiwick.agents.port import Trouble, Used
-from bailiwick.testing.model_server import ModelServer, Say, Tokens
+from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
 from tests.unit.agents.broker_stage import (
     Answering,
     Stage,
@@ -57,7 +57,9 @@ def usage(count: int, output: int) -> dict[str, Json]:
 def test_a_hundred_requests_at_once_never_spend_more_than_the_limit() -> None:
     """Each alone would fit: together they are admitted only as far as all of them can be paid."""
     body = request(max_tokens=400)
-    dear = Tokens(input=len(body), output=400, cached=0)  # exactly what each may cost at most, but for what is around
+    dear = ScriptedUsage(
+        input=len(body), output=400, cached=0
+    )  # exactly what each may cost at most, but for what is around
 
     async def story() -> None:
         async with ModelServer({"dear": [Say("x", tokens=dear)]}) as server, staged(said({})) as stage:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bailiwick.testing.model_server import SCENARIOS, ModelServer, Say, Seen, UseTool
+from bailiwick.testing.model_server import SCENARIOS, ModelRequestSeen, ModelServer, Say, UseTool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,10 +82,10 @@ def ask(scenario: str, dialect: str, **body: Json) -> Got:
     return ask_often(scenario, dialect, 1, **body)[0][0]
 
 
-def ask_often(scenario: str, dialect: str, times: int, **body: Json) -> tuple[list[Got], list[Seen]]:
+def ask_often(scenario: str, dialect: str, times: int, **body: Json) -> tuple[list[Got], list[ModelRequestSeen]]:
     """The same question several times."""
 
-    async def go() -> tuple[list[Got], list[Seen]]:
+    async def go() -> tuple[list[Got], list[ModelRequestSeen]]:
         async with ModelServer({"text": [Say("x" * 30)]}) as server:
             asked = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}], **body}
             got = [await request(server.url(scenario) + PATHS[dialect], asked) for _ in range(times)]

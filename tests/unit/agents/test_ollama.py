@@ -10,7 +10,7 @@ import pytest
 from bailiwick.agents.backends.ollama import WINDOW, OllamaBackend
 from bailiwick.agents.http import Endpoint
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble, Used
-from bailiwick.testing.model_server import MODEL, ModelServer, Raw, Say, Tokens
+from bailiwick.testing.model_server import MODEL, ModelServer, Raw, Say, ScriptedUsage
 from tests.unit.agents.asking import QUICK, SCHEMA, NoProcesses, ask, ask_scripted, turn
 
 if TYPE_CHECKING:
@@ -84,18 +84,18 @@ def test_a_prompt_that_does_not_fit_is_an_overflow(scenario: str) -> None:
 def test_a_prompt_that_was_cut_to_half_the_window_is_an_overflow() -> None:
     """Servers that shift keep the last half: the count is then half the window to the token."""
     long = "word " * 5000
-    cut = Say("ok", tokens=Tokens(input=2051))
+    cut = Say("ok", tokens=ScriptedUsage(input=2051))
     assert isinstance(answered(cut, prompt=long, options={**QUICK, "num_ctx": 4096}), Trouble)
     assert isinstance(answered(cut, prompt="short", options={**QUICK, "num_ctx": 4096}), Answered)
-    fits = Say("ok", tokens=Tokens(input=2040))
+    fits = Say("ok", tokens=ScriptedUsage(input=2040))
     assert isinstance(answered(fits, prompt=long, options={**QUICK, "num_ctx": 4096}), Answered)
 
 
 def test_an_answer_that_filled_the_window_is_an_overflow_and_one_that_met_its_own_limit_is_not() -> None:
     """Both stop with `length`; only the first is helped by a shorter prompt."""
-    full = Say("cut o", stop="length", tokens=Tokens(input=4000, output=96))
+    full = Say("cut o", stop="length", tokens=ScriptedUsage(input=4000, output=96))
     assert isinstance(answered(full, options={**QUICK, "num_ctx": 4096}), Trouble)
-    own = Say("cut o", stop="length", tokens=Tokens(input=100, output=96))
+    own = Say("cut o", stop="length", tokens=ScriptedUsage(input=100, output=96))
     assert answered(own, options={**QUICK, "num_ctx": 4096}) == Answered("cut o", stop="length")
 
 

@@ -291,12 +291,12 @@ def egress(config: Config) -> object:
 
 def order(config: Config) -> object:
     """How often a red gate is fixed."""
-    from bailiwick.patterns.service import Errand
+    from bailiwick.patterns.service import PipelineRunner
 
     request = SimpleNamespace(pattern="issue-to-pr", attempts=None, base=None, allow=(), known_red=False)
     desk_ = SimpleNamespace(vault=SimpleNamespace(repository="/r"))
     errand: Any = SimpleNamespace(request=request, session=SimpleNamespace(config=config), desk=desk_)
-    return Errand._order(errand, None).attempts
+    return PipelineRunner._order(errand, None).attempts
 
 
 def briefed(config: Config) -> object:

@@ -12,7 +12,7 @@ from bailiwick.brain.model import Note, Status
 from bailiwick.brain.service import scope_of
 from bailiwick.cli.session import open_session
 from bailiwick.patterns.briefing import notes_about
-from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Line, Pattern
+from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern, PreflightLine
 from bailiwick.patterns.simulation import write_repository
 from tests.unit.patterns.graphs import Stand, gate, walk
 
@@ -40,7 +40,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _about(task: str, root: Path) -> tuple[str, list[str]]:
     """The notes for a task, and what was told about them."""
-    lines: list[Line] = []
+    lines: list[PreflightLine] = []
 
     async def ask() -> str:
         async with open_session({}) as session:

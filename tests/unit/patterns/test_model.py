@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from bailiwick.ids import NAME
 from bailiwick.patterns.model import (
     ISSUE_TO_PR,
-    Ground,
-    Issue,
-    Order,
+    BaseCommit,
+    IssueText,
+    PipelineRequest,
     branch_name,
     choose_conventions,
     params_of,
@@ -20,7 +20,7 @@ from bailiwick.patterns.model import (
     title_of,
 )
 
-ISSUE = Issue("/x/cents.md", "cents", "Round to cents", "Please.")
+ISSUE = IssueText("/x/cents.md", "cents", "Round to cents", "Please.")
 
 
 @given(st.text(), st.text(), st.text())
@@ -68,11 +68,11 @@ def test_a_title_is_cut_and_never_empty() -> None:
 
 def test_params_hold_the_text_as_it_was_and_its_digest() -> None:
     """So that a run goes on with what it was started with, and a change is noticed."""
-    order = Order(ISSUE_TO_PR, "/repo", ISSUE, attempts=2, allow=("tests/x.py",))
-    params = params_of(order, Ground("c" * 40, "t" * 40, "main"), ["tests/a.py::t"])
+    order = PipelineRequest(ISSUE_TO_PR, "/repo", ISSUE, attempts=2, allow=("tests/x.py",))
+    params = params_of(order, BaseCommit("c" * 40, "t" * 40, "main"), ["tests/a.py::t"])
     assert params["issue"]["digest"] == ISSUE.digest
     assert (params["base"], params["attempts"], params["known_red"]) == ("c" * 40, 2, ["tests/a.py::t"])
-    changed = Issue(ISSUE.ref, ISSUE.stem, ISSUE.title, "Please!")
+    changed = IssueText(ISSUE.ref, ISSUE.stem, ISSUE.title, "Please!")
     assert changed.digest != ISSUE.digest
 
 

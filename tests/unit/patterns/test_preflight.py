@@ -10,14 +10,14 @@ import pytest
 from bailiwick.cli.session import open_session
 from bailiwick.errors import NotReady
 from bailiwick.lang.load import load
-from bailiwick.patterns.model import ISSUE_TO_PR, Line, Order
+from bailiwick.patterns.model import ISSUE_TO_PR, PipelineRequest, PreflightLine
 from bailiwick.patterns.preflight import Preflight, Unready, red_base
 from bailiwick.workflows.service import BUNDLED
 
 
-def _flown(order: Order, *, simulate: bool = True, **limits: float) -> tuple[list[Line], list[str]]:
+def _flown(order: PipelineRequest, *, simulate: bool = True, **limits: float) -> tuple[list[PreflightLine], list[str]]:
     """A preflight of what needs no repository: its lines, and the codes of what is in the way."""
-    lines: list[Line] = []
+    lines: list[PreflightLine] = []
 
     async def fly() -> list[str]:
         async with open_session({}, simulate=simulate or None) as session:
@@ -39,7 +39,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_first_lines_name_agent_and_limits() -> None:
     """A person sees who works and what it may cost before it does."""
-    lines, found = _flown(Order(ISSUE_TO_PR, "/repo", attempts=1), usd=5.0, wall=3600.0)
+    lines, found = _flown(PipelineRequest(ISSUE_TO_PR, "/repo", attempts=1), usd=5.0, wall=3600.0)
     told = {line.label: line.text for line in lines}
     assert found == []
     assert told["agent"].startswith("simulated")
@@ -54,7 +54,7 @@ def test_every_cheap_problem_is_told_at_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("BAILIWICK_BUDGET_DAY_USD", "0")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("AGENT_CLI", "claude")
-    _, found = _flown(Order(ISSUE_TO_PR, "/repo"), simulate=False)
+    _, found = _flown(PipelineRequest(ISSUE_TO_PR, "/repo"), simulate=False)
     assert found == ["BW486", "BW252", "BW487"]
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from bailiwick.cli.output import cells
 from bailiwick.patterns import request as module
-from bailiwick.patterns.model import Line
-from bailiwick.patterns.request import Request
+from bailiwick.patterns.model import PreflightLine
+from bailiwick.patterns.request import PipelineCommand
 
 if TYPE_CHECKING:
     import pytest
@@ -25,7 +25,7 @@ def test_the_first_lines_fit_the_terminal_and_no_word_is_cut(
 ) -> None:
     """Broken between words, the rest below the text and not below the label."""
     monkeypatch.setattr(module, "screen_width", lambda **_: width)
-    Request("issue-to-pr").tell(Line("sandbox", " ".join(words)))
+    PipelineCommand("issue-to-pr").tell(PreflightLine("sandbox", " ".join(words)))
     first, *more = capsys.readouterr().out.splitlines()
     assert first.startswith("sandbox   ")
     assert all(line.startswith(" " * 10) for line in more)
@@ -35,5 +35,5 @@ def test_the_first_lines_fit_the_terminal_and_no_word_is_cut(
 
 def test_where_nobody_looks_lines_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:
     """A log is searched line by line."""
-    Request("issue-to-pr").tell(Line("gate", "word " * 60))
+    PipelineCommand("issue-to-pr").tell(PreflightLine("gate", "word " * 60))
     assert len(capsys.readouterr().out.splitlines()) == 1

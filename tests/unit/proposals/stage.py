@@ -16,13 +16,13 @@ from bailiwick.clock import ManualClock
 from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
-from bailiwick.proposals.desk import Desk
+from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.forges.rest import Network
-from bailiwick.proposals.forges.site import Site
+from bailiwick.proposals.forges.site import ForgeRepository
 from bailiwick.proposals.service import ProposeAsk
-from bailiwick.proposals.settings import Settings
+from bailiwick.proposals.settings import ProposalSettings
 from bailiwick.testing.forge_server import ForgeServer
-from bailiwick.testing.forge_server_state import Account, Hosted
+from bailiwick.testing.forge_server_state import ForgeAccount, Hosted
 
 NAME = "acme/shop"
 BRANCH = "agent/discount-1a2b"
@@ -66,13 +66,13 @@ class Stage:
     """A desk with a change on it."""
 
     repository: Path
-    desk: Desk
+    desk: RepositoryProposals
     base: str
     clock: ManualClock
     forge: ForgeServer | None = None
     hosted: Hosted | None = None
-    agent: Account | None = None
-    people: dict[str, Account] = field(default_factory=dict)
+    agent: ForgeAccount | None = None
+    people: dict[str, ForgeAccount] = field(default_factory=dict)
 
     def tree(self, text: str = "def discount(price, percent):\n    return price * (100 - percent) / 100\n") -> str:
         """A tree in which the file has another text."""
@@ -97,7 +97,7 @@ class Stage:
         """Change what the operator configured."""
         self.desk.settings = replace(self.desk.settings, **more)
 
-    def the_forge(self) -> tuple[ForgeServer, Hosted, Account]:
+    def the_forge(self) -> tuple[ForgeServer, Hosted, ForgeAccount]:
         """The forge, its repository and the agent's account."""
         assert self.forge is not None
         assert self.hosted is not None
@@ -113,7 +113,9 @@ def local_stage(tmp_path: Path, **settings: Any) -> Stage:
     state.mkdir(mode=0o700)
     vault = run(GitStore.open(state, repository))
     base = run(vault.resolve("HEAD"))
-    desk = Desk(state, clock, Settings(**{"why_local": "it has no remote on a forge", **settings}), vault, "pat")
+    desk = RepositoryProposals(
+        state, clock, ProposalSettings(**{"why_local": "it has no remote on a forge", **settings}), vault, "pat"
+    )
     return Stage(repository, desk, base, clock)
 
 
@@ -125,13 +127,13 @@ def forge_stage(tmp_path: Path, forge: ForgeServer, **settings: Any) -> Stage:
     git(stage.repository, "push", "-q", str(hosted.path), "main")
     stage.forge, stage.hosted, stage.agent, stage.people = forge, hosted, agent, {"pat": pat}
     site = make_site(forge, stage.clock)
-    stage.desk.settings = Settings(
+    stage.desk.settings = ProposalSettings(
         **{"mode": "auto", "site": site, "token": lambda: TOKEN, "network": Network(total=5.0), **settings}
     )
     return stage
 
 
-def make_site(forge: ForgeServer, clock: ManualClock, *, fork: bool = False) -> Site:
+def make_site(forge: ForgeServer, clock: ManualClock, *, fork: bool = False) -> ForgeRepository:
     """The repository on the forge."""
     owner, name = NAME.split("/")
-    return Site("there", forge.flavour, forge.url, owner, name, clock, fork)
+    return ForgeRepository("there", forge.flavour, forge.url, owner, name, clock, fork)

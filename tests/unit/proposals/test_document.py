@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, RevertedChange
-from bailiwick.proposals.document import LONGEST, Exhibit, FileChange, is_ours, marker, render
-from bailiwick.proposals.message import Origin, commit_message, subject
-from bailiwick.proposals.model import Cost, Proposal, proposal_id, read_proposal
+from bailiwick.proposals.document import LONGEST, FileChange, ProposalFacts, is_ours, marker, render
+from bailiwick.proposals.message import ChangeOrigin, commit_message, subject
+from bailiwick.proposals.model import ChangeCost, Proposal, proposal_id, read_proposal
 from bailiwick.proposals.neutral import block, cell, code, inert, one_line, plain, printable
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def make_report(**more: Any) -> GateReport:
     return replace(GateReport("green", "d" * 40, "b" * 40, "d" * 40, "p1", "e1", "bwrap", checks), **more)
 
 
-def make_exhibit(report: GateReport | None = None, **more: Any) -> Exhibit:
-    return Exhibit(make_proposal(**more), report or make_report(), (FileChange("shop.py", "M", 3, 1),))
+def make_exhibit(report: GateReport | None = None, **more: Any) -> ProposalFacts:
+    return ProposalFacts(make_proposal(**more), report or make_report(), (FileChange("shop.py", "M", 3, 1),))
 
 
 def _headings(text: str) -> list[str]:
@@ -136,15 +136,15 @@ def test_merge_rights_are_said(can_merge: bool | None, said: str) -> None:
 @pytest.mark.parametrize(
     ("cost", "said"),
     [
-        (Cost(), "unknown"), (Cost(0.0), "$0.00"), (Cost(1.234), "$1.23"), (Cost(0.0012), "$0.0012"),
-        (Cost(2.0, subscription=True), "≈ $2.00 (subscription)"),
-        (Cost(2.0, partly=True), "at least $2.00; the rest is unknown"),
+        (ChangeCost(), "unknown"), (ChangeCost(0.0), "$0.00"), (ChangeCost(1.234), "$1.23"), (ChangeCost(0.0012), "$0.0012"),
+        (ChangeCost(2.0, subscription=True), "≈ $2.00 (subscription)"),
+        (ChangeCost(2.0, partly=True), "at least $2.00; the rest is unknown"),
     ],
 )  # fmt: skip
-def test_a_cost_says_what_is_known(cost: Cost, said: str) -> None:
+def test_a_cost_says_what_is_known(cost: ChangeCost, said: str) -> None:
     """Unknown is not zero, and a subscription's dollars are an estimate."""
     assert str(cost) == said
-    assert f"\nCost: {said}\n" in commit_message("issue-to-pr", "x", Origin("r", "d", (), cost))
+    assert f"\nCost: {said}\n" in commit_message("issue-to-pr", "x", ChangeOrigin("r", "d", (), cost))
 
 
 def test_hostile_text_acts_nowhere() -> None:
@@ -206,7 +206,7 @@ def test_nothing_acts_after_it_was_made_inert(text: str) -> None:
 def test_a_commits_subject_is_one_harmless_line(text: str, most: int) -> None:
     """Forges act on commit messages too, and trailers must be ours."""
     assert len(plain(text, most)) <= most
-    message = commit_message("issue-to-pr", text, Origin("r", "d"))
+    message = commit_message("issue-to-pr", text, ChangeOrigin("r", "d"))
     lines = message.splitlines()
     assert lines[1] == ""
     assert [line.partition(":")[0] for line in lines[2:]] == ["Run", "Gate-Report", "Models", "Cost"]
@@ -249,7 +249,7 @@ def test_one_line_is_cut_with_a_mark() -> None:
 def test_a_proposals_id_follows_from_its_run_and_its_document_reads_back() -> None:
     """One proposal per run, over restarts and versions of the file."""
     assert proposal_id("run-1") == proposal_id("run-1") != proposal_id("run-2")
-    made = make_proposal(cost=Cost(1.0), models=("a",), pushed=("c",), heard=3.0)
+    made = make_proposal(cost=ChangeCost(1.0), models=("a",), pushed=("c",), heard=3.0)
     assert read_proposal(made.to_json()) == made
     with pytest.raises(ValueError, match="version"):
         read_proposal({**made.to_json(), "version": 2})

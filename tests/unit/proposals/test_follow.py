@@ -12,7 +12,7 @@ from bailiwick.proposals.follow import Look, look
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.service import begin_round, propose, reject
 from bailiwick.testing.forge_server import ForgeServer
-from bailiwick.testing.forge_server_state import Check, Hosted
+from bailiwick.testing.forge_server_state import ForgeCheckRun, Hosted
 from tests.unit.proposals.stage import BRANCH, Stage, forge_stage, run
 
 
@@ -57,7 +57,7 @@ def test_nothing_new_asks_for_nothing(stage: Stage) -> None:
 def test_red_ci_asks_for_a_round_on_the_same_branch(stage: Stage) -> None:
     """The round gets the check's name and words, and starts where the branch ends."""
     made, hosted = _published(stage)
-    hosted.checks[made.commit] = [Check("build", "failure", "assert 1 == 2", run=_is_github(stage))]
+    hosted.checks[made.commit] = [ForgeCheckRun("build", "failure", "assert 1 == 2", run=_is_github(stage))]
     asked = _look(stage, made.id).round
     assert asked is not None
     assert (asked.base, asked.branch, asked.why, asked.number) == (made.commit, BRANCH, ("ci",), 1)

@@ -13,10 +13,10 @@ from bailiwick.proposals.forges.github import GitHub
 from bailiwick.proposals.forges.port import Forge, ForgeFailed, PullDraft
 from bailiwick.proposals.forges.reading import merge_alone, moment
 from bailiwick.proposals.forges.rest import Network
-from bailiwick.proposals.forges.site import Site
+from bailiwick.proposals.forges.site import ForgeRepository
 from bailiwick.proposals.model import IssueRef, parse_issue
 from bailiwick.testing.forge_server import ForgeServer, Trip
-from bailiwick.testing.forge_server_state import Check
+from bailiwick.testing.forge_server_state import ForgeCheckRun
 from tests.unit.proposals.stage import NAME, TOKEN, make_site, run
 
 
@@ -178,9 +178,9 @@ def test_red_checks_are_those_that_say_something_about_the_change(server: ForgeS
     """A cancelled job or one that still runs is no reason to change code."""
     sha = "a" * 40
     outcomes = ["failure", "success", "cancelled", "in_progress", "timed_out", "neutral"]
-    rows = [Check(f"job {one}", one, "boom") for one in outcomes] if server.flavour == "github" else []
-    rows += [Check("ci", "failure", "it broke", run=False), Check("ci", "success", run=False)]
-    rows += [Check("lint", "pending", run=False), Check("types", "error", run=False)]
+    rows = [ForgeCheckRun(f"job {one}", one, "boom") for one in outcomes] if server.flavour == "github" else []
+    rows += [ForgeCheckRun("ci", "failure", "it broke", run=False), ForgeCheckRun("ci", "success", run=False)]
+    rows += [ForgeCheckRun("lint", "pending", run=False), ForgeCheckRun("types", "error", run=False)]
     server.forgery.repositories[NAME].checks[sha] = rows
     client = _client(server)
     found = [one.name for one in run(client.failed_checks(sha))]
@@ -282,7 +282,7 @@ def test_an_issue_is_named_in_four_ways(text: str, ref: IssueRef | None) -> None
 def test_github_com_has_its_api_on_a_host_of_its_own() -> None:
     """Everybody else has it below their own address."""
     clock = ManualClock()
-    public = GitHub.open(Site("github", "github", "https://github.com", "a", "b", clock), TOKEN, Network())
-    own = GitHub.open(Site("ghe", "github", "https://git.example.org", "a", "b", clock), TOKEN, Network())
+    public = GitHub.open(ForgeRepository("github", "github", "https://github.com", "a", "b", clock), TOKEN, Network())
+    own = GitHub.open(ForgeRepository("ghe", "github", "https://git.example.org", "a", "b", clock), TOKEN, Network())
     assert (public.rest.base, own.rest.base) == ("https://api.github.com", "https://git.example.org/api/v3")
     assert TOKEN not in repr(public)

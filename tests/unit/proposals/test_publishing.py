@@ -12,9 +12,9 @@ from bailiwick.errors import UsageError
 from bailiwick.proposals.document import LONGEST, is_ours
 from bailiwick.proposals.forges.port import ForgeFailed
 from bailiwick.proposals.nodes import spoken
-from bailiwick.proposals.service import Outcome, discard, propose, publish
+from bailiwick.proposals.service import ProposalOutcome, discard, propose, publish
 from bailiwick.testing.forge_server import ForgeServer, Trip
-from bailiwick.testing.forge_server_state import Ticket
+from bailiwick.testing.forge_server_state import ForgeIssue
 from tests.unit.proposals.stage import BRANCH, NAME, Stage, forge_stage, git, make_site, run
 
 
@@ -25,12 +25,12 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
         yield forge_stage(tmp_path, forge)
 
 
-def _propose(stage: Stage, text: str = "fixed\n", **more: object) -> Outcome:
+def _propose(stage: Stage, text: str = "fixed\n", **more: object) -> ProposalOutcome:
     tree = stage.tree(text)
     return run(propose(stage.ask(tree, **more), stage.report(tree), stage.desk))
 
 
-def _only_pull(stage: Stage) -> Ticket:
+def _only_pull(stage: Stage) -> ForgeIssue:
     _, hosted, _ = stage.the_forge()
     pulls = [one for one in hosted.tickets.values() if one.head]
     assert len(pulls) == 1

@@ -17,7 +17,7 @@ from bailiwick.errors import NotReady, UsageError
 from bailiwick.fence.git import GitFailed
 from bailiwick.gate.model import GateReport
 from bailiwick.proposals.message import UNFINISHED
-from bailiwick.proposals.model import Cost
+from bailiwick.proposals.model import ChangeCost
 from bailiwick.proposals.nodes import spoken
 from bailiwick.proposals.service import NotProposable, discard, propose, publish, reject
 from tests.unit.proposals.stage import BRANCH, Stage, git, local_stage, run
@@ -33,7 +33,7 @@ def test_a_green_change_becomes_a_branch_with_one_commit_on_its_base(stage: Stag
     """The commit says what it is and where it comes from; the person's own branch, index and files stay as they are."""
     tree = stage.tree()
     report = stage.report(tree)
-    ask = stage.ask(tree, models=("claude/opus",), cost=Cost(1.5))
+    ask = stage.ask(tree, models=("claude/opus",), cost=ChangeCost(1.5))
     outcome = run(propose(ask, report, stage.desk))
     assert git(stage.repository, "rev-parse", BRANCH) == outcome.proposal.commit
     assert git(stage.repository, "rev-parse", f"{BRANCH}^") == stage.base
@@ -163,10 +163,10 @@ def test_only_branches_of_agents_are_written(stage: Stage) -> None:
 def test_a_further_round_builds_upon_the_branch(stage: Stage) -> None:
     """One proposal, two commits, both rounds' models and costs."""
     tree = stage.tree()
-    first = run(propose(stage.ask(tree, cost=Cost(1.0)), stage.report(tree), stage.desk)).proposal
+    first = run(propose(stage.ask(tree, cost=ChangeCost(1.0)), stage.report(tree), stage.desk)).proposal
     better = stage.tree("def discount(price, percent):\n    return round(price * (1 - percent / 100), 2)\n")
     report = stage.report(better, base=first.commit)
-    ask = stage.ask(better, run="run-2", base=first.commit, proposal=first.id, models=("b",), cost=Cost(None))
+    ask = stage.ask(better, run="run-2", base=first.commit, proposal=first.id, models=("b",), cost=ChangeCost(None))
     second = run(propose(ask, report, stage.desk)).proposal
     assert (second.id, second.base, second.commits) == (first.id, stage.base, (first.commit, second.commit))
     assert git(stage.repository, "rev-parse", f"{BRANCH}~1") == first.commit

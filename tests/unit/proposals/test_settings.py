@@ -10,11 +10,11 @@ from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.errors import BailiwickError
-from bailiwick.proposals.settings import Settings, read_settings
+from bailiwick.proposals.settings import ProposalSettings, read_settings
 from tests.unit.proposals.stage import git, make_repository
 
 
-def _read(tmp_path: Path, remote: str, config: str = "", **env: str) -> Settings:
+def _read(tmp_path: Path, remote: str, config: str = "", **env: str) -> ProposalSettings:
     repository = make_repository(tmp_path / "repo")
     if remote:
         git(repository, "remote", "add", "origin", remote)

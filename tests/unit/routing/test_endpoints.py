@@ -13,7 +13,7 @@ from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.routing.endpoints import Endpoints, in_house
 from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty
-from bailiwick.testing.model_server import Seen
+from bailiwick.testing.model_server import ModelRequestSeen
 from tests.unit.agents.asking import ask, turn
 from tests.unit.config.places import World
 
@@ -187,10 +187,10 @@ def test_what_may_leave_the_house_counts_as_cloud(model: str, entries: dict[str,
     assert endpoints.place(model).cloud is cloud
 
 
-def tell(kind: str, stub: Stub, silence: float = 20.0) -> tuple[AgentEvent, list[Seen]]:
+def tell(kind: str, stub: Stub, silence: float = 20.0) -> tuple[AgentEvent, list[ModelRequestSeen]]:
     """Give a task to a model at a stub of one kind; how that ended, and what was asked."""
 
-    async def go() -> tuple[AgentEvent, list[Seen]]:
+    async def go() -> tuple[AgentEvent, list[ModelRequestSeen]]:
         async with ModelPlaces({"stub": stub}) as places:
             place = Endpoints({kind: {"url": places.url("stub")}}, lambda _name: "sk-1").place("ollama/phi4")
             asked = turn(model=place.name_to_send, options={"silence": silence, "total": 30})

@@ -15,19 +15,19 @@ from bailiwick.journal.rows import RunRow
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.service.app import Part, Parts, create_app
 from bailiwick.service.hosts import Hosts
-from bailiwick.service.limits import Limits
+from bailiwick.service.limits import RequestLimits
 from bailiwick.service.mcp import Offer, http_part
 from bailiwick.service.mcp_resources import Resources
-from bailiwick.service.mcp_tools import Asked
+from bailiwick.service.mcp_tools import ToolRequest
 from bailiwick.service.ports import listen
 from bailiwick.service.serving import make_server
-from bailiwick.service.tokens import Access
+from bailiwick.service.tokens import TokenAccess
 from bailiwick.skills.model import Skill
 
-TOKENS: dict[str, Access] = {
-    "reading": Access("reader", "read"),
-    "running": Access("runner", "run"),
-    "ruling": Access("operator", "admin"),
+TOKENS: dict[str, TokenAccess] = {
+    "reading": TokenAccess("reader", "read"),
+    "running": TokenAccess("runner", "run"),
+    "ruling": TokenAccess("operator", "admin"),
 }
 REVIEW = Skill("review", "Find faults in files.", "# Review\n\nName the line.", "bundled", "x", "0" * 64)
 
@@ -36,12 +36,12 @@ REVIEW = Skill("review", "Find faults in files.", "# Review\n\nName the line.", 
 class Office:
     """Answers tools: `tier` at once, `brain_query` with progress, `debug` when it is told to stop; others fail."""
 
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ToolRequest] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     working: asyncio.Event = field(default_factory=asyncio.Event)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def __call__(self, asked: Asked) -> dict[str, Json]:
+    async def __call__(self, asked: ToolRequest) -> dict[str, Json]:
         self.asked.append(asked)
         match asked.tool.name:
             case "tier":
@@ -86,9 +86,9 @@ def offer(office: Office, folder: Path) -> Offer:
     return Offer(skills, office, resources, tell=office.troubles.append)
 
 
-def parts(*mounted: Part, limits: Limits | None = None, anonymous: bool = False) -> Parts:
+def parts(*mounted: Part, limits: RequestLimits | None = None, anonymous: bool = False) -> Parts:
     """An application with the three tokens."""
-    return Parts(TOKENS.get, Hosts.of("127.0.0.1", None), mounted, anonymous, limits or Limits())
+    return Parts(TOKENS.get, Hosts.of("127.0.0.1", None), mounted, anonymous, limits or RequestLimits())
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from bailiwick.service import app as module
 from bailiwick.service.app import Part, Parts, create_app, require_extra
 from bailiwick.service.asgi import App
 from bailiwick.service.hosts import Hosts
-from bailiwick.service.limits import CLIENTS, Limits, Meter, Rate
+from bailiwick.service.limits import CLIENTS, Rate, RateCounter, RequestLimits
 from tests.unit.service.desk import parts
 from tests.unit.service.door import Reply, echo, knock
 
@@ -100,7 +100,7 @@ def test_pages_of_other_origins_are_refused(origin: str, status: int) -> None:
 
 def test_a_request_is_read_whole_within_its_size() -> None:
     """Memory is not the client's to fill, whether it says how much it sends or not."""
-    app: App = create_app(parts(THING, limits=Limits(body=10, drain_seconds=0.01)))
+    app: App = create_app(parts(THING, limits=RequestLimits(body=10, drain_seconds=0.01)))
     assert asyncio.run(knock(app, headers=READER, chunks=(b"12345", b"67890"))).json["size"] == 10
     assert asyncio.run(knock(app, headers=READER, chunks=(b"12345", b"678901"))).status == 413
     declared = {**READER, "content-length": "11"}
@@ -110,13 +110,13 @@ def test_a_request_is_read_whole_within_its_size() -> None:
 
 def test_a_request_that_does_not_arrive_is_given_up() -> None:
     """A client that sends a byte a minute would hold a place for ever."""
-    app: App = create_app(parts(THING, limits=Limits(body_seconds=0.01)))
+    app: App = create_app(parts(THING, limits=RequestLimits(body_seconds=0.01)))
     assert asyncio.run(knock(app, headers=READER, chunks=(b"1", None))).status == 408
 
 
 def test_a_client_that_asks_too_often_is_told_when_to_come_back() -> None:
     """One client in a loop must not take the service from the others."""
-    made = replace(parts(THING, limits=Limits(each=Rate(2, 0.5))), clock=ManualClock())
+    made = replace(parts(THING, limits=RequestLimits(each=Rate(2, 0.5))), clock=ManualClock())
     app: App = create_app(made)
 
     async def go() -> list[Reply]:
@@ -131,7 +131,7 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back() -> None:
 def test_an_address_that_shows_wrong_tokens_has_to_wait() -> None:
     """Guessing has to be slow; after a while the address may guess again."""
     clock = ManualClock()
-    app: App = create_app(replace(parts(THING, limits=Limits(refused=Rate(2, 1))), clock=clock))
+    app: App = create_app(replace(parts(THING, limits=RequestLimits(refused=Rate(2, 1))), clock=clock))
 
     async def go() -> list[int]:
         wrong = [(await knock(app, headers={"authorization": f"Bearer {n}"})).status for n in range(3)]
@@ -145,7 +145,7 @@ def test_an_address_that_shows_wrong_tokens_has_to_wait() -> None:
 @given(st.lists(st.booleans(), max_size=60))
 def test_wrong_tokens_never_keep_a_right_one_out(asked: list[bool]) -> None:
     """Behind one address there may be many: what one of them shows is not the others' fault."""
-    app: App = create_app(replace(parts(THING, limits=Limits(refused=Rate(3, 0.001))), clock=ManualClock()))
+    app: App = create_app(replace(parts(THING, limits=RequestLimits(refused=Rate(3, 0.001))), clock=ManualClock()))
 
     async def go() -> list[int]:
         return [
@@ -159,7 +159,7 @@ def test_wrong_tokens_never_keep_a_right_one_out(asked: list[bool]) -> None:
 
 def test_what_a_refused_request_still_sends_is_taken_before_it_is_refused() -> None:
     """Else the connection is reset under the client, who never reads why; there is a bound to that too."""
-    app: App = create_app(parts(THING, limits=Limits(body=10, drain=30, drain_seconds=120)))
+    app: App = create_app(parts(THING, limits=RequestLimits(body=10, drain=30, drain_seconds=120)))
     sent = {"content-length": "40"}
 
     async def go(headers: dict[str, str], chunks: list[bytes | None]) -> tuple[int, int]:
@@ -174,7 +174,7 @@ def test_what_a_refused_request_still_sends_is_taken_before_it_is_refused() -> N
 
 def test_the_meter_forgets_the_quietest_client_first() -> None:
     """A list that grows with every address is a way to fill our memory."""
-    meter = Meter(Rate(1, 1), ManualClock())
+    meter = RateCounter(Rate(1, 1), ManualClock())
     for number in range(CLIENTS + 1):
         meter.take(str(number))
     assert meter.take("0") == 0.0

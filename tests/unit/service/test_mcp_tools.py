@@ -9,12 +9,12 @@ import pytest
 
 from bailiwick.ids import Json
 from bailiwick.service import mcp_tools
-from bailiwick.service.mcp_tools import Asked, Call, objection, result_of
-from bailiwick.service.tokens import Access
+from bailiwick.service.mcp_tools import RunningToolCall, ToolRequest, objection, result_of
+from bailiwick.service.tokens import TokenAccess
 from bailiwick.skills.model import Tool
 from bailiwick.skills.tools import find_tool
 
-RUNNER = Access("runner", "run")
+RUNNER = TokenAccess("runner", "run")
 
 
 def tool(name: str) -> Tool:
@@ -65,7 +65,7 @@ def test_a_client_that_takes_no_progress_still_gets_its_result(monkeypatch: pyte
     monkeypatch.setattr(mcp_tools, "FLUSH", 0.01)
     heard: list[str] = []
 
-    async def answer(asked: Asked) -> dict[str, Json]:
+    async def answer(asked: ToolRequest) -> dict[str, Json]:
         asked.show("a line")
         return {"tiers": []}
 
@@ -73,7 +73,7 @@ def test_a_client_that_takes_no_progress_still_gets_its_result(monkeypatch: pyte
         await asyncio.Event().wait()
 
     async def go() -> dict[str, Json]:
-        return await Call(answer, never, heard.append).run(tool("tier"), {}, "mcp:x")
+        return await RunningToolCall(answer, never, heard.append).run(tool("tier"), {}, "mcp:x")
 
     assert asyncio.run(go())["structuredContent"] == {"tiers": []}
     assert heard == ["tier: the client does not take its progress"]
@@ -84,7 +84,7 @@ def test_many_lines_keep_the_newest_and_no_more(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(mcp_tools, "LINES", 3)
     seen: list[str] = []
 
-    async def answer(asked: Asked) -> dict[str, Json]:
+    async def answer(asked: ToolRequest) -> dict[str, Json]:
         for number in range(1000):
             asked.show(f"{number} {'x' * 1000}")
         return {}
@@ -92,7 +92,7 @@ def test_many_lines_keep_the_newest_and_no_more(monkeypatch: pytest.MonkeyPatch)
     async def note(_progress: float, line: str) -> None:
         seen.append(line)
 
-    asyncio.run(Call(answer, note, print).run(tool("tier"), {}, "mcp:x"))
+    asyncio.run(RunningToolCall(answer, note, print).run(tool("tier"), {}, "mcp:x"))
     assert [line.split()[0] for line in seen] == ["997", "998", "999"]
     assert max(map(len, seen)) == 500
 
@@ -102,7 +102,7 @@ def test_a_cancelled_call_is_told_and_may_put_itself_on_record() -> None:
     heard: list[str] = []
     working: Any = None
 
-    async def answer(asked: Asked) -> dict[str, Json]:
+    async def answer(asked: ToolRequest) -> dict[str, Json]:
         working.set()
         await asked.cancel.wait()
         await asyncio.sleep(0)
@@ -115,7 +115,7 @@ def test_a_cancelled_call_is_told_and_may_put_itself_on_record() -> None:
     async def go() -> None:
         nonlocal working
         working = asyncio.Event()
-        call = asyncio.ensure_future(Call(answer, note, heard.append).run(tool("tier"), {}, "mcp:x"))
+        call = asyncio.ensure_future(RunningToolCall(answer, note, heard.append).run(tool("tier"), {}, "mcp:x"))
         await working.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -133,7 +133,7 @@ def test_a_call_that_ignores_its_cancellation_is_cut_off(monkeypatch: pytest.Mon
     async def go() -> None:
         working = asyncio.Event()
 
-        async def answer(_asked: Asked) -> dict[str, Json]:
+        async def answer(_asked: ToolRequest) -> dict[str, Json]:
             working.set()
             try:
                 await asyncio.Event().wait()
@@ -144,7 +144,7 @@ def test_a_call_that_ignores_its_cancellation_is_cut_off(monkeypatch: pytest.Mon
         async def note(_progress: float, _line: str) -> None:
             return
 
-        call = asyncio.ensure_future(Call(answer, note, print).run(tool("tier"), {}, "mcp:x"))
+        call = asyncio.ensure_future(RunningToolCall(answer, note, print).run(tool("tier"), {}, "mcp:x"))
         await working.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -21,8 +21,8 @@ from bailiwick.lang.load import load
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
-from bailiwick.service.mcp_tools import Asked
-from bailiwick.service.run_tools import Licence, RunTools
+from bailiwick.service.mcp_tools import ToolRequest
+from bailiwick.service.run_tools import RunPermissions, RunTools
 from bailiwick.skills.tools import find_tool
 
 FLOW = """
@@ -48,7 +48,7 @@ class Counter:
     async def call(self, name: str, **arguments: Json) -> dict[str, Json]:
         tool = find_tool(name)
         assert tool is not None
-        return await self.tools(Asked(tool, arguments, "mcp:editor", lambda _line: None, asyncio.Event()))
+        return await self.tools(ToolRequest(tool, arguments, "mcp:editor", lambda _line: None, asyncio.Event()))
 
     async def walk(self) -> None:
         async def finished() -> bool:
@@ -62,7 +62,7 @@ class Place:
     """A machine with workflows of the person and of a repository."""
 
     root: Path
-    licence: Licence = field(default_factory=lambda: Licence(("flow", "quick", "gone"), 5.0))
+    licence: RunPermissions = field(default_factory=lambda: RunPermissions(("flow", "quick", "gone"), 5.0))
     environment: dict[str, str] = field(default_factory=dict)
     sandbox: str = "bwrap"
 

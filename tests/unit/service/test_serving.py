@@ -171,7 +171,7 @@ def test_a_service_starts_no_work_after_the_night_and_keeps_to_retention(monkeyp
         monkeypatch.setattr(serving, "keep_to_retention", keep)
         monkeypatch.setattr(serving, "night_is_over", lambda session: night_is_over(session, pass_time))
         over = asyncio.Event()
-        keeper = serving.Keeper(session, _Web(over), 1)
+        keeper = serving.ServiceRunner(session, _Web(over), 1)
         worker: Any = keeper._worker
         serves = asyncio.ensure_future(keeper.run(cast("socket.socket", None)))
         await worker.left.wait()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bailiwick.service import jsonrpc
 from bailiwick.service.handshake import greeting
 from bailiwick.service.mcp import build_server
-from bailiwick.service.stdio import Lines, Wire, serve_pipe
+from bailiwick.service.stdio import StdioLines, StdioTransport, serve_pipe
 from tests.unit.service.desk import Office, offer
 
 HELLO = {
@@ -28,7 +28,7 @@ HELLO = {
 def test_lines_are_the_same_however_they_arrive(lines: list[bytes], size: int) -> None:
     """A pipe cuts where it likes."""
     data = b"".join(line + b"\n" for line in lines)
-    cut = Lines()
+    cut = StdioLines()
     found = [line for at in range(0, len(data), size) for line in cut.feed(data[at : at + size])]
     assert found == [line for line in lines if line.strip()]
 
@@ -37,7 +37,7 @@ def test_lines_are_the_same_however_they_arrive(lines: list[bytes], size: int) -
 def test_of_a_line_that_is_too_long_nothing_is_kept(size: int) -> None:
     """One line could fill the memory; the next one is read all the same."""
     data = b"x" * 50 + b"\nshort\n"
-    cut = Lines(most=10)
+    cut = StdioLines(most=10)
     found = [line for at in range(0, len(data), size) for line in cut.feed(data[at : at + size])]
     assert found == [None, b"short"]
     assert len(cut._rest) == 0
@@ -49,7 +49,7 @@ def talk(folder: Path, *lines: bytes, answers: int, greets: bool = False) -> lis
     from_server, to_us = os.pipe()
 
     async def serve() -> None:
-        wire, stop = Wire(from_us, to_us), asyncio.Event()
+        wire, stop = StdioTransport(from_us, to_us), asyncio.Event()
         if greets:
             await wire.greet(stop)
         await serve_pipe(build_server(offer(Office(), folder)), wire, stop)
@@ -128,7 +128,7 @@ def test_the_first_answer_is_the_servers_own(tmp_path: Path, version: str) -> No
     """It is given before the server is loaded; nobody may notice."""
     hello = {**HELLO, "params": {**HELLO["params"], "protocolVersion": version}}  # type: ignore[dict-item]
     (served,) = talk(tmp_path, json.dumps(hello).encode(), answers=1)
-    made = greeting(jsonrpc.Message(hello))
+    made = greeting(jsonrpc.RpcMessage(hello))
     assert made is not None
     assert (made[0], json.loads(made[1])) == (1, served)
 
@@ -136,8 +136,8 @@ def test_the_first_answer_is_the_servers_own(tmp_path: Path, version: str) -> No
 @pytest.mark.parametrize("more", [{}, {"params": None}, {"params": {"protocolVersion": 3}}, {"method": "ping"}])
 def test_what_is_no_plain_greeting_is_left_to_the_server(more: dict[str, Any]) -> None:
     """It knows what to say about it."""
-    assert greeting(jsonrpc.Message({**HELLO, "id": None, **more})) is None
-    assert greeting(jsonrpc.Message({**HELLO, "params": {}, **more})) is None
+    assert greeting(jsonrpc.RpcMessage({**HELLO, "id": None, **more})) is None
+    assert greeting(jsonrpc.RpcMessage({**HELLO, "params": {}, **more})) is None
 
 
 def test_a_greeted_client_gets_one_answer_and_is_served(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_reader_that_left_ends_the_service(tmp_path: Path) -> None:
     async def go() -> None:
         os.write(to_server, json.dumps(HELLO).encode() + b"\n")
         server = build_server(offer(Office(), tmp_path))
-        await asyncio.wait_for(serve_pipe(server, Wire(from_us, to_us), asyncio.Event()), 600)
+        await asyncio.wait_for(serve_pipe(server, StdioTransport(from_us, to_us), asyncio.Event()), 600)
 
     asyncio.run(go())
     for handle in (from_us, to_server, to_us):

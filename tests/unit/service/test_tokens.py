@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotFound, NotReady, UsageError
-from bailiwick.service.tokens import Access, Tokens
+from bailiwick.service.tokens import ApiTokens, TokenAccess
 
 
 def test_the_operator_s_token_is_made_once_and_only_they_can_read_it(tmp_path: Path) -> None:
     """A client that was set up yesterday has to work today, and nobody else's."""
-    first = Tokens(tmp_path / "state").own()
-    assert Tokens(tmp_path / "state").own() == first
+    first = ApiTokens(tmp_path / "state").own()
+    assert ApiTokens(tmp_path / "state").own() == first
     assert len(first) > 40
     assert (tmp_path / "state" / "token").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_token_file_that_others_could_read_is_closed(tmp_path: Path) -> None:
     """A copy from a backup comes back with any mode."""
-    tokens = Tokens(tmp_path)
+    tokens = ApiTokens(tmp_path)
     tokens.own()
     tokens.file.chmod(0o644)
     tokens.own()
@@ -30,41 +30,41 @@ def test_a_token_file_that_others_could_read_is_closed(tmp_path: Path) -> None:
 
 def test_the_operator_s_token_reaches_everything(tmp_path: Path) -> None:
     """It is the way in from which the others are made."""
-    tokens = Tokens(tmp_path)
-    assert tokens.find(tokens.own()) == Access("operator", "admin")
+    tokens = ApiTokens(tmp_path)
+    assert tokens.find(tokens.own()) == TokenAccess("operator", "admin")
 
 
 def test_of_a_further_token_only_the_digest_is_kept(tmp_path: Path) -> None:
     """Who reads the state directory must not be able to use what they find."""
-    tokens = Tokens(tmp_path)
+    tokens = ApiTokens(tmp_path)
     made = tokens.add("ci", "run")
     kept = (tmp_path / "tokens" / "ci.json").read_text()
     assert made not in kept
     assert set(json.loads(kept)) == {"name", "scope", "digest"}
-    assert tokens.find(made) == Access("ci", "run")
-    assert tokens.all() == [Access("ci", "run")]
+    assert tokens.find(made) == TokenAccess("ci", "run")
+    assert tokens.all() == [TokenAccess("ci", "run")]
 
 
 def test_a_removed_token_counts_no_more(tmp_path: Path) -> None:
     """A leaked token has to be stopped without a restart."""
-    tokens = Tokens(tmp_path)
+    tokens = ApiTokens(tmp_path)
     made = tokens.add("ci", "run")
     assert tokens.find(made) is not None
-    Tokens(tmp_path).remove("ci")
+    ApiTokens(tmp_path).remove("ci")
     assert tokens.find(made) is None
 
 
 @pytest.mark.parametrize("text", ["", "nope", "x" * 10_000, "bw_\udcff", "null"])
 def test_what_is_no_token_is_nobody_s(tmp_path: Path, text: str) -> None:
     """Whatever stands in the header, the answer is no, not a crash."""
-    tokens = Tokens(tmp_path)
+    tokens = ApiTokens(tmp_path)
     tokens.own()
     assert tokens.find(text) is None
 
 
 def test_a_name_is_used_once_and_stays_in_its_folder(tmp_path: Path) -> None:
     """A second token of a name would replace one that somebody uses."""
-    tokens = Tokens(tmp_path)
+    tokens = ApiTokens(tmp_path)
     tokens.add("ci", "read")
     with pytest.raises(UsageError, match="already"):
         tokens.add("ci", "admin")
@@ -76,7 +76,7 @@ def test_a_name_is_used_once_and_stays_in_its_folder(tmp_path: Path) -> None:
 
 def test_a_broken_token_file_is_told_with_its_place(tmp_path: Path) -> None:
     """To serve on without a token that somebody relies on would look like an attack to them."""
-    tokens = Tokens(tmp_path)
+    tokens = ApiTokens(tmp_path)
     tokens.add("ci", "read")
     (tmp_path / "tokens" / "ci.json").write_text('{"name": "ci", "scope": "god", "digest": "x"}')
     with pytest.raises(NotReady, match="no scope") as caught:
@@ -86,7 +86,7 @@ def test_a_broken_token_file_is_told_with_its_place(tmp_path: Path) -> None:
 
 def test_scopes_contain_one_another() -> None:
     """An admin who could not read would need three tokens."""
-    assert Access("a", "admin").reaches("run")
-    assert Access("a", "run").reaches("read")
-    assert not Access("a", "read").reaches("run")
-    assert not Access("a", "run").reaches("admin")
+    assert TokenAccess("a", "admin").reaches("run")
+    assert TokenAccess("a", "run").reaches("read")
+    assert not TokenAccess("a", "read").reaches("run")
+    assert not TokenAccess("a", "run").reaches("admin")

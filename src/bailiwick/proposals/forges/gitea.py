@@ -10,8 +10,8 @@ from bailiwick.ids import Json
 from bailiwick.proposals.document import is_ours
 from bailiwick.proposals.forges import reading as read
 from bailiwick.proposals.forges.port import (
-    Access,
     FailedCheck,
+    ForgeAccess,
     ForgeFailed,
     Issue,
     Pull,
@@ -21,7 +21,7 @@ from bailiwick.proposals.forges.port import (
     Remark,
 )
 from bailiwick.proposals.forges.rest import Network, Rest
-from bailiwick.proposals.forges.site import Site
+from bailiwick.proposals.forges.site import ForgeRepository
 from bailiwick.proposals.model import IssueRef
 
 WIP = "WIP: "
@@ -38,13 +38,13 @@ _DRAFT = re.compile(r"\s*(?:\[wip\]|wip:)", re.IGNORECASE)
 class Gitea:
     """One repository on a Gitea or Forgejo."""
 
-    site: Site
+    site: ForgeRepository
     rest: Rest
     name: str = "gitea"
     _me: tuple[str, int | None] | None = None
 
     @classmethod
-    def open(cls, site: Site, token: str | None, network: Network) -> Gitea:
+    def open(cls, site: ForgeRepository, token: str | None, network: Network) -> Gitea:
         """A Gitea at an address."""
         rest = Rest(f"{site.url}/api/v1", token, site.clock, network, scheme="token", page="limit", size=50)
         return cls(site, rest, site.type)
@@ -52,7 +52,7 @@ class Gitea:
     def describe(self) -> str:
         return f"{self.site.host}/{self.site.owner}/{self.site.repository}"
 
-    async def check_access(self) -> Access:
+    async def check_access(self) -> ForgeAccess:
         user, mine = await self._who()
         repository = (await self.rest.get(self._repo())).data
         push, admin = read.flag(repository, "permissions", "push"), read.flag(repository, "permissions", "admin")
@@ -62,7 +62,7 @@ class Gitea:
         merge = await self._can_merge(branch, push, admin=bool(admin)) if branch else None
         if self.site.fork and push is False:
             push = True
-        return Access(user, mine, push, merge)
+        return ForgeAccess(user, mine, push, merge)
 
     async def default_branch(self) -> str:
         return read.text((await self.rest.get(self._repo())).data, "default_branch") or "main"

@@ -10,8 +10,8 @@ from bailiwick.ids import Json
 from bailiwick.proposals.document import is_ours
 from bailiwick.proposals.forges import reading as read
 from bailiwick.proposals.forges.port import (
-    Access,
     FailedCheck,
+    ForgeAccess,
     ForgeFailed,
     Issue,
     Pull,
@@ -20,8 +20,8 @@ from bailiwick.proposals.forges.port import (
     PushTarget,
     Remark,
 )
-from bailiwick.proposals.forges.rest import Answer, Network, Rest
-from bailiwick.proposals.forges.site import Site
+from bailiwick.proposals.forges.rest import Network, Rest, RestAnswer
+from bailiwick.proposals.forges.site import ForgeRepository
 from bailiwick.proposals.model import IssueRef
 
 RED = frozenset({"failure", "timed_out", "startup_failure", "action_required"})
@@ -36,13 +36,13 @@ _WIP = "WIP: "
 class GitHub:
     """One repository on a GitHub."""
 
-    site: Site
+    site: ForgeRepository
     rest: Rest
     _me: tuple[str, int | None] | None = None
     name: str = "github"
 
     @classmethod
-    def open(cls, site: Site, token: str | None, network: Network) -> GitHub:
+    def open(cls, site: ForgeRepository, token: str | None, network: Network) -> GitHub:
         """A GitHub at an address; github.com has its API on a host of its own."""
         api = "https://api.github.com" if site.host == "github.com" else f"{site.url}/api/v3"
         headers = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
@@ -51,7 +51,7 @@ class GitHub:
     def describe(self) -> str:
         return f"{self.site.host}/{self.site.owner}/{self.site.repository}"
 
-    async def check_access(self) -> Access:
+    async def check_access(self) -> ForgeAccess:
         user, mine, headers = await self._who()
         repository = (await self.rest.get(self._repo())).data
         push, admin = read.flag(repository, "permissions", "push"), read.flag(repository, "permissions", "admin")
@@ -63,7 +63,7 @@ class GitHub:
         expires = read.moment(headers.get("github-authentication-token-expiration", ""))
         if self.site.fork and push is False:
             push = True if user else None
-        return Access(user, mine, push, merge, scopes, expires)
+        return ForgeAccess(user, mine, push, merge, scopes, expires)
 
     async def default_branch(self) -> str:
         return read.text((await self.rest.get(self._repo())).data, "default_branch") or "main"
@@ -211,11 +211,11 @@ class GitHub:
         owner = (await self.push_target()).owner
         return f"{owner}:{branch}"
 
-    async def _open(self, pull: PullDraft) -> Answer:
+    async def _open(self, pull: PullDraft) -> RestAnswer:
         body = {"title": pull.title, "head": await self._head(pull.branch), "base": pull.base, "body": pull.body}
         return await self.rest.send("POST", f"{self._repo()}/pulls", {**body, "draft": pull.draft})
 
-    async def _open_plain(self, pull: PullDraft) -> Answer:
+    async def _open_plain(self, pull: PullDraft) -> RestAnswer:
         return await self._open(replace(pull, draft=False, title=f"{_WIP}{pull.title}"))
 
     async def _update(self, pull: PullDraft) -> Pull:

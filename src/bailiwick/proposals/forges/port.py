@@ -43,7 +43,7 @@ class ForgeFailed(NotReady):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ForgeAccess:
     """Who we are there and what we may do; None is unknown. `can_merge`: alone, without another person's approval."""
 
     user: str
@@ -139,7 +139,7 @@ class Forge(Protocol):
     def describe(self) -> str:
         """The repository there, for people: `github.com/owner/name`."""
 
-    async def check_access(self) -> Access:
+    async def check_access(self) -> ForgeAccess:
         """Who we are and what we may do, as far as the forge tells."""
 
     async def default_branch(self) -> str:

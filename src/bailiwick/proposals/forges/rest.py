@@ -44,7 +44,7 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RestAnswer:
     """A good answer: its status, its JSON and its headers in lower case."""
 
     status: int
@@ -71,7 +71,7 @@ class Rest:
         """The host, for messages."""
         return urlsplit(self.base).netloc.rpartition("@")[2]
 
-    async def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Answer:
+    async def get(self, path: str, query: Mapping[str, str | int] | None = None) -> RestAnswer:
         """Read something; a repository that moved is followed on the same host."""
         url = self._url(path, query)
         for _ in range(HOPS):
@@ -81,7 +81,7 @@ class Rest:
             url = self._elsewhere(url, answer)
         raise self._moved(url)
 
-    async def send(self, method: str, path: str, body: Json) -> Answer:
+    async def send(self, method: str, path: str, body: Json) -> RestAnswer:
         """Change something; never sent elsewhere."""
         answer = await self._send(method, self._url(path, None), body)
         if answer.status in _REDIRECTS:
@@ -115,14 +115,14 @@ class Rest:
     def _url(self, path: str, query: Mapping[str, str | int] | None) -> str:
         return f"{self.base}{path}" + (f"?{urlencode(query)}" if query else "")
 
-    def _elsewhere(self, url: str, answer: Answer) -> str:
+    def _elsewhere(self, url: str, answer: RestAnswer) -> str:
         """Where a redirect leads; another host never gets the token."""
         there = urljoin(url, answer.headers.get("location", ""))
         if urlsplit(there)[:2] != urlsplit(self.base)[:2]:
             raise self._moved(there)
         return there
 
-    async def _send(self, method: str, url: str, body: Json) -> Answer:
+    async def _send(self, method: str, url: str, body: Json) -> RestAnswer:
         import httpx2
 
         try:
@@ -155,9 +155,9 @@ class Rest:
                 raise ForgeFailed("too_large", what, hint="check the forge's url: this is hardly its API")
         return bytes(out)
 
-    def _read(self, status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
+    def _read(self, status: int, headers: Mapping[str, str], raw: bytes) -> RestAnswer:
         if status in _REDIRECTS:
-            return Answer(status, None, headers)
+            return RestAnswer(status, None, headers)
         data: Json = None
         try:
             data = json.loads(raw) if raw.strip() else None
@@ -165,7 +165,7 @@ class Rest:
             if 200 <= status < 300:
                 raise self.malformed("it is no JSON") from None
         if 200 <= status < 300:
-            return Answer(status, data, headers)
+            return RestAnswer(status, data, headers)
         raise self._failure(status, headers, _said(data))
 
     def malformed(self, what: str) -> ForgeFailed:

@@ -12,7 +12,7 @@ ForgeType = Literal["github", "gitea", "forgejo"]
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ForgeRepository:
     """A repository of a forge. `url` is the forge's own, without a slash at its end; `fork`: push to our own copy."""
 
     forge: str

@@ -15,11 +15,11 @@ from bailiwick.testing.model_server.script import (
     Raw,
     Say,
     Scenario,
+    ScriptedUsage,
     Step,
-    Tokens,
     UseTool,
 )
-from bailiwick.testing.model_server.server import MODEL, ModelServer, Seen
+from bailiwick.testing.model_server.server import MODEL, ModelRequestSeen, ModelServer
 
 __all__ = [
     "MODEL",
@@ -32,12 +32,12 @@ __all__ = [
     "FailMidway",
     "Flood",
     "Hang",
+    "ModelRequestSeen",
     "ModelServer",
     "Raw",
     "Say",
     "Scenario",
-    "Seen",
+    "ScriptedUsage",
     "Step",
-    "Tokens",
     "UseTool",
 ]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from bailiwick.ids import Json
 from bailiwick.testing.model_server import errors
-from bailiwick.testing.model_server.dialect import Answer, Frames, event, pieces, says_title
-from bailiwick.testing.model_server.script import Fail, Tokens
+from bailiwick.testing.model_server.dialect import Frames, ModelAnswer, event, pieces, says_title
+from bailiwick.testing.model_server.script import Fail, ScriptedUsage
 
 _STOPS = {"end": "end_turn", "refusal": "refusal", "length": "max_tokens"}
 _SIGNATURE = "c2NyaXB0ZWQ="
@@ -28,7 +28,7 @@ class Anthropic:
     def streams(self, request: dict[str, Json]) -> bool:
         return bool(request.get("stream"))
 
-    def whole(self, answer: Answer) -> dict[str, Json]:
+    def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         return {
             **_message(answer),
             "content": _blocks(answer),
@@ -36,7 +36,7 @@ class Anthropic:
             "usage": _usage(answer.tokens),
         }
 
-    def frames(self, answer: Answer) -> Frames:
+    def frames(self, answer: ModelAnswer) -> Frames:
         empty = {**_message(answer), "usage": {**_usage(answer.tokens), "output_tokens": 1}}
         opening = [event("message_start", {"message": empty}), event("ping", {})]
         closing: list[bytes] = []
@@ -47,15 +47,15 @@ class Anthropic:
         closing.append(event("message_delta", {"delta": delta, "usage": _usage(answer.tokens)}))
         return Frames(opening, [*closing, event("message_stop", {})])
 
-    def refusal(self, fail: Fail, model: str, now: float) -> errors.Refusal:
+    def refusal(self, fail: Fail, model: str, now: float) -> errors.ModelApiError:
         return errors.anthropic(fail, model, now)
 
-    def broken(self, fail: Fail, answer: Answer, now: float) -> bytes:
+    def broken(self, fail: Fail, answer: ModelAnswer, now: float) -> bytes:
         body = errors.anthropic(fail, answer.model, now).body
         return f"event: error\ndata: {json.dumps(body)}\n\n".encode()
 
 
-def _message(answer: Answer) -> dict[str, Json]:
+def _message(answer: ModelAnswer) -> dict[str, Json]:
     return {
         "id": f"msg_{answer.uid}",
         "type": "message",
@@ -67,11 +67,11 @@ def _message(answer: Answer) -> dict[str, Json]:
     }
 
 
-def _stop(answer: Answer) -> str:
+def _stop(answer: ModelAnswer) -> str:
     return "tool_use" if answer.call else _STOPS[answer.stop]
 
 
-def _usage(tokens: Tokens) -> dict[str, Json]:
+def _usage(tokens: ScriptedUsage) -> dict[str, Json]:
     return {
         "input_tokens": tokens.input,
         "output_tokens": tokens.output,
@@ -82,7 +82,7 @@ def _usage(tokens: Tokens) -> dict[str, Json]:
     }
 
 
-def _blocks(answer: Answer) -> list[dict[str, Json]]:
+def _blocks(answer: ModelAnswer) -> list[dict[str, Json]]:
     blocks: list[dict[str, Json]] = []
     if answer.thinking:
         blocks.append({"type": "thinking", "thinking": answer.thinking, "signature": _SIGNATURE})
@@ -98,7 +98,7 @@ def _blocks(answer: Answer) -> list[dict[str, Json]]:
     return blocks
 
 
-def _block_frames(index: int, block: dict[str, Json], answer: Answer) -> list[bytes]:
+def _block_frames(index: int, block: dict[str, Json], answer: ModelAnswer) -> list[bytes]:
     start: dict[str, Json]
     deltas: list[dict[str, Json]]
     match block["type"]:

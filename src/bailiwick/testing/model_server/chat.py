@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from bailiwick.ids import Json
 from bailiwick.testing.model_server import errors
-from bailiwick.testing.model_server.dialect import Answer, Frames, pieces, says_title
+from bailiwick.testing.model_server.dialect import Frames, ModelAnswer, pieces, says_title
 from bailiwick.testing.model_server.script import Fail
 
 _STOPS = {"end": "stop", "refusal": "content_filter", "length": "length"}
@@ -30,14 +30,14 @@ class Chat:
     def streams(self, request: dict[str, Json]) -> bool:
         return bool(request.get("stream"))
 
-    def whole(self, answer: Answer) -> dict[str, Json]:
+    def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         message: dict[str, Json] = {"role": "assistant", "content": answer.text or None}
         if answer.call:
             message["tool_calls"] = [_call(answer)]
         choice = {"index": 0, "message": message, "finish_reason": _stop(answer)}
         return {**_completion(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
 
-    def frames(self, answer: Answer) -> Frames:
+    def frames(self, answer: ModelAnswer) -> Frames:
         opening = [_chunk(answer, {"role": "assistant", "content": ""})]
         opening += [_chunk(answer, {"reasoning_content": piece}) for piece in pieces(answer.thinking)]
         opening += [_chunk(answer, {"content": piece}) for piece in pieces(answer.text)]
@@ -46,27 +46,27 @@ class Chat:
         counted = {**_completion(answer, "chat.completion.chunk"), "choices": [], "usage": _usage(answer)}
         return Frames(opening, [*closing, _data(counted), b"data: [DONE]\n\n"])
 
-    def refusal(self, fail: Fail, model: str, now: float) -> errors.Refusal:
+    def refusal(self, fail: Fail, model: str, now: float) -> errors.ModelApiError:
         return errors.openai(fail, model, now)
 
-    def broken(self, fail: Fail, answer: Answer, now: float) -> bytes:
+    def broken(self, fail: Fail, answer: ModelAnswer, now: float) -> bytes:
         return _data(errors.openai(fail, answer.model, now).body)
 
 
-def _completion(answer: Answer, kind: str) -> dict[str, Json]:
+def _completion(answer: ModelAnswer, kind: str) -> dict[str, Json]:
     return {"id": f"chatcmpl-{answer.uid}", "object": kind, "created": answer.created, "model": answer.model}
 
 
-def _stop(answer: Answer) -> str:
+def _stop(answer: ModelAnswer) -> str:
     return "tool_calls" if answer.call else _STOPS[answer.stop]
 
 
-def _call(answer: Answer) -> dict[str, Json]:
+def _call(answer: ModelAnswer) -> dict[str, Json]:
     name, arguments = (answer.call.name, answer.call.arguments) if answer.call else ("", "")
     return {"id": f"call_{answer.uid}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def _usage(answer: Answer) -> dict[str, Json]:
+def _usage(answer: ModelAnswer) -> dict[str, Json]:
     tokens = answer.tokens
     return {
         "prompt_tokens": tokens.input,
@@ -76,7 +76,7 @@ def _usage(answer: Answer) -> dict[str, Json]:
     }
 
 
-def _chunk(answer: Answer, delta: dict[str, Json], stop: str | None = None) -> bytes:
+def _chunk(answer: ModelAnswer, delta: dict[str, Json], stop: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": stop}
     return _data({**_completion(answer, "chat.completion.chunk"), "choices": [choice]})
 

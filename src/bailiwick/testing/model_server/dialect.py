@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bailiwick.ids import Json
-from bailiwick.testing.model_server.errors import Refusal
-from bailiwick.testing.model_server.script import Fail, Stop, Tokens
+from bailiwick.testing.model_server.errors import ModelApiError
+from bailiwick.testing.model_server.script import Fail, ScriptedUsage, Stop
 from bailiwick.testing.model_server.tools import ToolCall
 
 PIECE = 12
@@ -17,7 +17,7 @@ PIECE = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What the model says in one answer; `uid` makes its ids unlike those of any other."""
 
     uid: str
@@ -26,7 +26,7 @@ class Answer:
     thinking: str = ""
     call: ToolCall | None = None
     stop: Stop = "end"
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: ScriptedUsage = field(default_factory=ScriptedUsage)
     created: int = 0
 
 
@@ -52,16 +52,16 @@ class Dialect(Protocol):
     def streams(self, request: dict[str, Json]) -> bool:
         """Whether the answer is wanted in pieces."""
 
-    def whole(self, answer: Answer) -> dict[str, Json]:
+    def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         """The answer as one object."""
 
-    def frames(self, answer: Answer) -> Frames:
+    def frames(self, answer: ModelAnswer) -> Frames:
         """The answer in pieces."""
 
-    def refusal(self, fail: Fail, model: str, now: float) -> Refusal:
+    def refusal(self, fail: Fail, model: str, now: float) -> ModelApiError:
         """An error instead of an answer."""
 
-    def broken(self, fail: Fail, answer: Answer, now: float) -> bytes:
+    def broken(self, fail: Fail, answer: ModelAnswer, now: float) -> bytes:
         """An error within a stream."""
 
 

@@ -72,7 +72,7 @@ MIDWAY_STATUS = {"overflow": 400, "overloaded": 529}
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ModelApiError:
     """An error as it goes over the wire."""
 
     status: int
@@ -80,12 +80,12 @@ class Refusal:
     headers: dict[str, str]
 
 
-def anthropic(fail: Fail, model: str, now: float) -> Refusal:
+def anthropic(fail: Fail, model: str, now: float) -> ModelApiError:
     """An error of the Messages API; a cap also tells its windows in headers."""
     text = _ANTHROPIC_TEXTS.get(fail.code or str(fail.status), "error").format(model=model)
     kind = _ANTHROPIC_TYPES.get(fail.status, "api_error")
     body = {"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_scripted"}
-    return Refusal(fail.status, body, {**_unified(fail, now), **fail.headers})
+    return ModelApiError(fail.status, body, {**_unified(fail, now), **fail.headers})
 
 
 def _unified(fail: Fail, now: float) -> dict[str, str]:
@@ -113,7 +113,7 @@ def _unified(fail: Fail, now: float) -> dict[str, str]:
     return {**headers, "retry-after": str(fail.resets_in), "x-should-retry": "true"}
 
 
-def openai(fail: Fail, model: str, now: float) -> Refusal:
+def openai(fail: Fail, model: str, now: float) -> ModelApiError:
     """An error of the Responses and chat APIs; money always comes as 429."""
     headers = dict(fail.headers)
     status = 429 if fail.code in ("credit", "spend-cap") else fail.status
@@ -121,10 +121,10 @@ def openai(fail: Fail, model: str, now: float) -> Refusal:
         return _usage_limit(fail, now)
     text, kind, code = _OPENAI.get(fail.code or str(fail.status), ("Invalid request.", "invalid_request_error", None))
     error = {"message": text.format(model=model), "type": kind, "param": None, "code": code}
-    return Refusal(status, {"error": error}, headers)
+    return ModelApiError(status, {"error": error}, headers)
 
 
-def _usage_limit(fail: Fail, now: float) -> Refusal:
+def _usage_limit(fail: Fail, now: float) -> ModelApiError:
     error: dict[str, Json] = {
         "type": "usage_limit_reached",
         "message": "The usage limit has been reached",
@@ -141,10 +141,10 @@ def _usage_limit(fail: Fail, now: float) -> Refusal:
             "x-codex-secondary-used-percent": "40.0",
             "x-codex-secondary-window-minutes": "10080",
         }
-    return Refusal(429, {"error": error}, headers)
+    return ModelApiError(429, {"error": error}, headers)
 
 
-def ollama(fail: Fail, model: str, now: float) -> Refusal:
+def ollama(fail: Fail, model: str, now: float) -> ModelApiError:
     """An error of Ollama's own API: words alone."""
     text = _OLLAMA.get(fail.code or str(fail.status), "something went wrong").format(model=model)
-    return Refusal(fail.status, {"error": text}, dict(fail.headers))
+    return ModelApiError(fail.status, {"error": text}, dict(fail.headers))

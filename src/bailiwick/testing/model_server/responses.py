@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from bailiwick.ids import Json
 from bailiwick.testing.model_server import errors
-from bailiwick.testing.model_server.dialect import Answer, Frames, event, pieces
+from bailiwick.testing.model_server.dialect import Frames, ModelAnswer, event, pieces
 from bailiwick.testing.model_server.script import Fail
 
 _REFUSAL = "I can't help with that."
@@ -26,13 +26,13 @@ class Responses:
     def streams(self, request: dict[str, Json]) -> bool:
         return bool(request.get("stream"))
 
-    def whole(self, answer: Answer) -> dict[str, Json]:
+    def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         full = {"output": _items(answer), "usage": _usage(answer)}
         if answer.stop == "length":
             return {**_response(answer, "incomplete"), **full, "incomplete_details": {"reason": "max_output_tokens"}}
         return {**_response(answer, "completed"), **full}
 
-    def frames(self, answer: Answer) -> Frames:
+    def frames(self, answer: ModelAnswer) -> Frames:
         begun = _response(answer, "in_progress")
         opening = [("response.created", {"response": begun}), ("response.in_progress", {"response": begun})]
         closing: list[tuple[str, dict[str, Json]]] = []
@@ -45,10 +45,10 @@ class Responses:
         said = [event(name, {"sequence_number": n, **data}) for n, (name, data) in enumerate([*opening, *closing])]
         return Frames(said[: len(opening)], said[len(opening) :])
 
-    def refusal(self, fail: Fail, model: str, now: float) -> errors.Refusal:
+    def refusal(self, fail: Fail, model: str, now: float) -> errors.ModelApiError:
         return errors.openai(fail, model, now)
 
-    def broken(self, fail: Fail, answer: Answer, now: float) -> bytes:
+    def broken(self, fail: Fail, answer: ModelAnswer, now: float) -> bytes:
         error = errors.openai(fail, answer.model, now).body["error"]
         failed = {**_response(answer, "failed"), "error": {"code": error["code"], "message": error["message"]}}
         return event("response.failed", {"sequence_number": 1000, "response": failed})
@@ -67,7 +67,7 @@ def _named(tool: dict[str, Json]) -> Iterator[tuple[str, Json]]:
             yield str(other), None
 
 
-def _response(answer: Answer, status: str) -> dict[str, Json]:
+def _response(answer: ModelAnswer, status: str) -> dict[str, Json]:
     return {
         "id": f"resp_{answer.uid}",
         "object": "response",
@@ -81,7 +81,7 @@ def _response(answer: Answer, status: str) -> dict[str, Json]:
     }
 
 
-def _usage(answer: Answer) -> dict[str, Json]:
+def _usage(answer: ModelAnswer) -> dict[str, Json]:
     tokens = answer.tokens
     return {
         "input_tokens": tokens.input,
@@ -92,7 +92,7 @@ def _usage(answer: Answer) -> dict[str, Json]:
     }
 
 
-def _items(answer: Answer) -> list[dict[str, Json]]:
+def _items(answer: ModelAnswer) -> list[dict[str, Json]]:
     items: list[dict[str, Json]] = []
     if answer.stop == "refusal":
         items.append(_said(answer, {"type": "refusal", "refusal": answer.text or _REFUSAL}))
@@ -107,7 +107,7 @@ def _items(answer: Answer) -> list[dict[str, Json]]:
     return items
 
 
-def _said(answer: Answer, part: dict[str, Json]) -> dict[str, Json]:
+def _said(answer: ModelAnswer, part: dict[str, Json]) -> dict[str, Json]:
     item = {"type": "message", "id": f"msg_{answer.uid}", "status": "completed", "role": "assistant"}
     return {**item, "content": [part]}
 

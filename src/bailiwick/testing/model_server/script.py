@@ -10,7 +10,7 @@ Stop = Literal["end", "refusal", "length"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class ScriptedUsage:
     """What an answer says it used."""
 
     input: int = 1200
@@ -26,7 +26,7 @@ class Say:
     text: str
     thinking: str = ""
     stop: Stop = "end"
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: ScriptedUsage = field(default_factory=ScriptedUsage)
     fills: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class UseTool:
     path: str = ""
     content: str = ""
     raw: str = ""
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: ScriptedUsage = field(default_factory=ScriptedUsage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,8 @@ Scenario = Sequence[Step]
 
 ANSWER = '{"answer": "forty-two", "n": 42}'
 _COMMAND = "echo from-the-script > scripted.txt && cat scripted.txt"
-_DEAR = Tokens(input=500_000, output=20_000, cached=0)
-_NEARLY_FULL = Tokens(input=195_000, cached=0)
+_DEAR = ScriptedUsage(input=500_000, output=20_000, cached=0)
+_NEARLY_FULL = ScriptedUsage(input=195_000, cached=0)
 
 SCENARIOS: Mapping[str, Scenario] = {
     "plain": (Say("Hello from the script."),),

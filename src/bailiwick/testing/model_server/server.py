@@ -18,7 +18,7 @@ from bailiwick.clock import Clock, SystemClock
 from bailiwick.ids import Json
 from bailiwick.testing.model_server.anthropic import Anthropic
 from bailiwick.testing.model_server.chat import Chat
-from bailiwick.testing.model_server.dialect import Answer, Dialect
+from bailiwick.testing.model_server.dialect import Dialect, ModelAnswer
 from bailiwick.testing.model_server.errors import MIDWAY_STATUS
 from bailiwick.testing.model_server.ollama import Ollama
 from bailiwick.testing.model_server.responses import Responses
@@ -39,7 +39,7 @@ from bailiwick.testing.model_server.script import (
     UseTool,
 )
 from bailiwick.testing.model_server.tools import choose
-from bailiwick.testing.model_server.wire import MAX_HEAD, Gone, Request, Wire, read_request
+from bailiwick.testing.model_server.wire import MAX_HEAD, Gone, HttpResponder, ReceivedRequest, read_request
 
 MODEL = "scripted-model"
 _ROUTE = re.compile(r"/(?P<scenario>[a-z0-9_-]+)(?:~(?P<run>[A-Za-z0-9_.+-]*))?(?P<path>/.*)?")
@@ -53,7 +53,7 @@ _ASIDE = Say("A few words")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ModelRequestSeen:
     """A request as it came in; `step` is what it was answered with, None for what is no part of the script."""
 
     scenario: str
@@ -72,7 +72,7 @@ class ModelServer:
         self, scenarios: Mapping[str, Scenario] | None = None, *, port: int = 0, clock: Clock | None = None
     ) -> None:
         self.scenarios: dict[str, Scenario] = {**SCENARIOS, **(scenarios or {})}
-        self.requests: list[Seen] = []
+        self.requests: list[ModelRequestSeen] = []
         self.asked = asyncio.Event()
         self._port = port
         self._clock = clock or SystemClock()
@@ -112,21 +112,21 @@ class ModelServer:
         self._open.add(task)
         try:
             while request := await read_request(reader):
-                await self._answer(request, Wire(reader, writer))
+                await self._answer(request, HttpResponder(reader, writer))
         except (Gone, asyncio.CancelledError):
             pass
         finally:
             self._open.discard(task)
             writer.transport.abort()
 
-    async def _answer(self, request: Request, wire: Wire) -> None:
+    async def _answer(self, request: ReceivedRequest, wire: HttpResponder) -> None:
         found = _ROUTE.fullmatch(request.path)
         scenario, run, path = (found["scenario"], found["run"] or "", found["path"] or "/") if found else ("", "", "/")
         body = _json(request.body)
         posted = request.method == "POST" and isinstance(body, dict) and scenario in self.scenarios
         dialect = next((each for ending, each in _DIALECTS if posted and path.endswith(ending)), None)
         step = None if dialect is None else self._next(scenario, run, dialect, body)
-        self.requests.append(Seen(scenario, run, request.method, path, request.headers, body, step))
+        self.requests.append(ModelRequestSeen(scenario, run, request.method, path, request.headers, body, step))
         self.asked.set()
         if dialect is None or step is None:
             status, said = _beside(request.method, path)
@@ -146,8 +146,8 @@ class ModelServer:
             return step.then if step.word in str(body.get("model")) else step.otherwise
         return step
 
-    async def _play(self, step: Step, dialect: Dialect, body: dict[str, Json], wire: Wire) -> None:
-        answer = Answer(
+    async def _play(self, step: Step, dialect: Dialect, body: dict[str, Json], wire: HttpResponder) -> None:
+        answer = ModelAnswer(
             f"{self._mark}{len(self.requests)}", str(body.get("model") or MODEL), created=int(self._clock.now())
         )
         match step:
@@ -177,7 +177,9 @@ class ModelServer:
             case never:
                 assert_never(never)
 
-    async def _break(self, step: FailMidway | Hang | Drop, answer: Answer, dialect: Dialect, wire: Wire) -> None:
+    async def _break(
+        self, step: FailMidway | Hang | Drop, answer: ModelAnswer, dialect: Dialect, wire: HttpResponder
+    ) -> None:
         if step.text:
             await wire.begin(dialect.media, {})
             for frame in dialect.frames(answer).opening:
@@ -193,7 +195,7 @@ class ModelServer:
                 wire.drop()
 
 
-async def _say(step: Say, answer: Answer, dialect: Dialect, body: dict[str, Json], wire: Wire) -> None:
+async def _say(step: Say, answer: ModelAnswer, dialect: Dialect, body: dict[str, Json], wire: HttpResponder) -> None:
     tokens = step.tokens
     if step.fills:
         tokens = replace(tokens, input=int((body.get("options") or {}).get("num_ctx") or 4096))
@@ -202,7 +204,11 @@ async def _say(step: Say, answer: Answer, dialect: Dialect, body: dict[str, Json
 
 
 async def _tell(
-    answer: Answer, dialect: Dialect, body: dict[str, Json], wire: Wire, headers: Mapping[str, str] | None = None
+    answer: ModelAnswer,
+    dialect: Dialect,
+    body: dict[str, Json],
+    wire: HttpResponder,
+    headers: Mapping[str, str] | None = None,
 ) -> None:
     given = {"request-id": f"req_{answer.uid}", "x-request-id": f"req_{answer.uid}", **(headers or {})}
     if not dialect.streams(body):
@@ -215,14 +221,14 @@ async def _tell(
     await wire.end()
 
 
-async def _flood(step: Flood, dialect: Dialect, wire: Wire) -> None:
+async def _flood(step: Flood, dialect: Dialect, wire: HttpResponder) -> None:
     await wire.begin(dialect.media, {})
     for _ in range(step.size >> 16):
         await wire.chunk(b"x" * (1 << 16))
     await wire.end()
 
 
-async def _drip(step: Drip, dialect: Dialect, wire: Wire) -> None:
+async def _drip(step: Drip, dialect: Dialect, wire: HttpResponder) -> None:
     await wire.begin(dialect.media, {})
     await wire.chunk(b":")
     while True:
@@ -230,7 +236,7 @@ async def _drip(step: Drip, dialect: Dialect, wire: Wire) -> None:
         await asyncio.sleep(step.every)
 
 
-async def _babble(step: Babble, answer: Answer, dialect: Dialect, wire: Wire) -> None:
+async def _babble(step: Babble, answer: ModelAnswer, dialect: Dialect, wire: HttpResponder) -> None:
     *first, again = dialect.frames(answer).opening
     await wire.begin(dialect.media, {})
     for frame in first:

@@ -17,7 +17,7 @@ class Gone(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReceivedRequest:
     """One request, its body whole; header names are in lower case."""
 
     method: str
@@ -26,7 +26,7 @@ class Request:
     body: bytes
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request | None:
+async def read_request(reader: asyncio.StreamReader) -> ReceivedRequest | None:
     """The next request of a connection; None at its end or where it is no HTTP."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -38,7 +38,7 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
         return None
     if headers.get("content-encoding") == "gzip":
         body = gzip.decompress(body)
-    return Request(method, target.partition("?")[0], headers, body)
+    return ReceivedRequest(method, target.partition("?")[0], headers, body)
 
 
 async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
@@ -54,7 +54,7 @@ async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -
     return bytes(out)
 
 
-class Wire:
+class HttpResponder:
     """The way back to a client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

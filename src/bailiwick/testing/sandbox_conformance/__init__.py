@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bailiwick.testing.sandbox_conformance.endings import Endings
-from bailiwick.testing.sandbox_conformance.files import Files
+from bailiwick.testing.sandbox_conformance.files import FilePromises
 from bailiwick.testing.sandbox_conformance.plain import Plain
 from bailiwick.testing.sandbox_conformance.walls import Walls
 
 
-class SandboxConformance(Plain, Files, Walls, Endings):
+class SandboxConformance(Plain, FilePromises, Walls, Endings):
     """Every promise of `bailiwick.fence.port.Sandbox`; say how to get one in `sandbox`."""
 
 

@@ -19,7 +19,7 @@ from bailiwick.testing.sandbox_conformance.stage import (
     DAEMON,
     PATH,
     PATIENCE,
-    Stage,
+    SandboxFixture,
     folder,
     new_mark,
     python,
@@ -29,7 +29,7 @@ from bailiwick.testing.sandbox_conformance.stage import (
 )
 
 
-class Endings(Stage):
+class Endings(SandboxFixture):
     """How it ends, and that nothing is left."""
 
     def test_a_process_left_behind_is_gone_at_the_end(self, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from bailiwick.errors import NotReady
 from bailiwick.fence.cage import HOME, INNER, Bind
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
-    Stage,
+    SandboxFixture,
     folder,
     python,
 )
 
 
-class Files(Stage):
+class FilePromises(SandboxFixture):
     """What a program sees of the host's files, and what it may do to them."""
 
     def test_the_tree_is_where_it_starts_and_what_it_writes_stays(self, tmp_path: Path) -> None:

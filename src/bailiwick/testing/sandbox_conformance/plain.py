@@ -16,13 +16,13 @@ from bailiwick.runtime.proc import EFFECT_MARK
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
     WORDS,
-    Stage,
+    SandboxFixture,
     new_mark,
     python,
 )
 
 
-class Plain(Stage):
+class Plain(SandboxFixture):
     """What a program is given and what comes back."""
 
     def test_output_and_exit_code_are_the_program_s(self, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def python(code: str, *arguments: str) -> tuple[str, ...]:
     return (str(find_interpreter().program), "-I", "-S", "-c", code, *arguments)
 
 
-class Stage:
+class SandboxFixture:
     """What every part of the suite works with. `isolates` is False where there are no walls at all."""
 
     isolates = True

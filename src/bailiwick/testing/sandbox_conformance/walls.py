@@ -15,14 +15,14 @@ from bailiwick.fence.cage import DOORS, MB, SandboxLimits
 from bailiwick.runtime.proc import EFFECT_MARK
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
-    Stage,
+    SandboxFixture,
     answer_once,
     new_mark,
     python,
 )
 
 
-class Walls(Stage):
+class Walls(SandboxFixture):
     """Rights, network and limits."""
 
     def test_it_has_no_rights_of_its_own(self, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from bailiwick.testing.store_conformance.stage import (
     ANY,
     NOW,
     TOWER,
-    Stage,
+    StoreFixture,
     event,
     held_run,
     message,
@@ -27,7 +27,7 @@ from bailiwick.testing.store_conformance.stage import (
 )
 
 
-class AppendPromises(Stage):
+class AppendPromises(StoreFixture):
     """What is promised about a batch."""
 
     def test_events_are_numbered_in_order_and_read_by_range(self, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import digest
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Batch
-from bailiwick.testing.store_conformance.stage import Stage, ended_run, event, held_run, message
+from bailiwick.testing.store_conformance.stage import StoreFixture, ended_run, event, held_run, message
 
 MIB = 1024 * 1024
 SIZES = (0, 1, 5000, MIB, MIB + 1, 3 * MIB)
@@ -25,7 +25,7 @@ async def _finish(store: Store, run_id: str, after: int) -> None:
     await store.append(run_id, 1, Batch(after=after, status="done", release=True))
 
 
-class BlobPromises(Stage):
+class BlobPromises(StoreFixture):
     """What is promised about values that are too big for a row."""
 
     @pytest.mark.parametrize("size", SIZES)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from bailiwick.journal.port import Store
-from bailiwick.testing.store_conformance.stage import NOW, Stage
+from bailiwick.testing.store_conformance.stage import NOW, StoreFixture
 
 
-class BucketPromises(Stage):
+class BucketPromises(StoreFixture):
     """One probe per window, across everybody who shares the store."""
 
     def test_an_open_bucket_lets_everybody_through(self, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bailiwick.errors import BudgetExceeded, NotFound
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow, CallRow, Reservation, SpendRow
-from bailiwick.testing.store_conformance.stage import LAPTOP, NOW, Stage, new_run
+from bailiwick.testing.store_conformance.stage import LAPTOP, NOW, StoreFixture, new_run
 
 DAY = "day:2023-11-14"
 
@@ -51,7 +51,7 @@ def usd(amount: float, limit: float | None = 10.0) -> tuple[Reservation, ...]:
     return (Reservation(DAY, "", "usd", amount, limit),)
 
 
-class CallPromises(Stage):
+class CallPromises(StoreFixture):
     """What is promised about calls, their attempts, and endpoints that are left alone."""
 
     def test_a_call_is_on_record_before_its_model_is_asked(self, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from bailiwick.testing.store_conformance.stage import (
     LAPTOP,
     NOW,
     TOWER,
-    Stage,
+    StoreFixture,
     ended_run,
     held_run,
     message,
@@ -27,7 +27,7 @@ async def renewed(store: Store, leases: dict[str, int], until: float) -> set[str
     return await asyncio.to_thread(store.renew, leases, until)
 
 
-class ClaimPromises(Stage):
+class ClaimPromises(StoreFixture):
     """What is promised about leases."""
 
     def test_a_claim_raises_the_epoch_and_names_the_owner(self, tmp_path: Path) -> None:

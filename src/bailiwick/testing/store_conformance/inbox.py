@@ -11,10 +11,19 @@ import pytest
 from bailiwick.errors import JournalCorrupt, NotFound
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Batch
-from bailiwick.testing.store_conformance.stage import NOW, Stage, ended_run, event, held_run, message, new_run, sure
+from bailiwick.testing.store_conformance.stage import (
+    NOW,
+    StoreFixture,
+    ended_run,
+    event,
+    held_run,
+    message,
+    new_run,
+    sure,
+)
 
 
-class InboxPromises(Stage):
+class InboxPromises(StoreFixture):
     """What is promised about messages."""
 
     def test_a_message_makes_a_resting_run_ready_and_due(self, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from bailiwick.errors import BudgetExceeded
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Batch, Reservation, Settlement, SpendRow
-from bailiwick.testing.store_conformance.stage import Stage, event, held_run
+from bailiwick.testing.store_conformance.stage import StoreFixture, event, held_run
 
 
 def _reserve(key: str, amount: float, limit: float | None = 10.0, unit: str = "usd") -> Batch:
@@ -22,7 +22,7 @@ def _settle(key: str, amount: float, *, known: bool = True) -> Batch:
     return Batch(after=0, settle=(Settlement("run:r1", key, "usd", amount, known),))
 
 
-class MoneyPromises(Stage):
+class MoneyPromises(StoreFixture):
     """What is promised about reservations and settlements."""
 
     def test_a_reservation_up_to_the_limit_fits_and_one_above_does_not(self, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Batch, Reservation, RunFilter
 from bailiwick.testing.store_conformance.stage import (
     NOW,
-    Stage,
+    StoreFixture,
     ended_run,
     event,
     held_run,
@@ -25,7 +25,7 @@ from bailiwick.testing.store_conformance.stage import (
 )
 
 
-class RunPromises(Stage):
+class RunPromises(StoreFixture):
     """What is promised about a run's row and its surroundings."""
 
     def test_a_new_run_is_ready_at_once_with_its_first_events(self, tmp_path: Path) -> None:

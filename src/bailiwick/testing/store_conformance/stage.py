@@ -21,7 +21,7 @@ Scene = Callable[[Store], Awaitable[None]]
 PairScene = Callable[[Store, Store], Awaitable[None]]
 
 
-class Stage(ABC):
+class StoreFixture(ABC):
     """Opens stores and plays scenes on them."""
 
     @abstractmethod
