@@ -1,8 +1,8 @@
 """Why a turn failed, told from its events by the rules of `rules.py`. Pure: the same events give the same class.
 
 Only what a backend reports as trouble is looked at, never what the agent said or what its tools printed. Structured
-fields come first; words count only where they start a message. Of several classes the first in the order of `FailureKind` is
-taken, so that a 429 whose words name a spent budget is no rate limit.
+fields come first; words count only where they start a message. Of several classes the first in the order of
+`FailureKind` is taken, so that a 429 whose words name a spent budget is no rate limit.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.engine.state import CHOSEN
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
-from bailiwick.runtime.kinds import NodeKind as NodeKind
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, NodeKind
 
 WITHOUT_JSON = "without_json"
 NEWLINE, INDENTED = "\n", "\n  "

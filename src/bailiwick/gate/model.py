@@ -184,7 +184,8 @@ def read_report(data: dict[str, Json]) -> GateReport:
     return GateReport(
         verdict=data["verdict"], tree=data["tree"], base=data["base"], asked=data["asked"], policy=data["policy"],
         environment=data["environment"], fence=data["fence"],
-        checks=tuple(_read_check(item) for item in data["checks"]), taken=tuple(RevertedChange(**t) for t in data["taken"]),
+        checks=tuple(_read_check(item) for item in data["checks"]),
+        taken=tuple(RevertedChange(**t) for t in data["taken"]),
         weakening=_findings(data["weakening"]), proof=tuple(data["proof"]), healed=tuple(data.get("healed", ())),
         unproven=data["unproven"], exercised=tuple(data.get("exercised", ())), unexercised=data.get("unexercised", ""),
         doubts=tuple(Doubt(**item) for item in data.get("doubts", ())),

@@ -11,8 +11,7 @@ from typing import Protocol
 from bailiwick.clock import Clock
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.events import Failure
-from bailiwick.engine.failures import Detail
-from bailiwick.engine.failures import FailureKind as FailureKind
+from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.errors import BailiwickError

@@ -136,7 +136,8 @@ def test_merge_rights_are_said(can_merge: bool | None, said: str) -> None:
 @pytest.mark.parametrize(
     ("cost", "said"),
     [
-        (ChangeCost(), "unknown"), (ChangeCost(0.0), "$0.00"), (ChangeCost(1.234), "$1.23"), (ChangeCost(0.0012), "$0.0012"),
+        (ChangeCost(), "unknown"), (ChangeCost(0.0), "$0.00"), (ChangeCost(1.234), "$1.23"),
+        (ChangeCost(0.0012), "$0.0012"),
         (ChangeCost(2.0, subscription=True), "≈ $2.00 (subscription)"),
         (ChangeCost(2.0, partly=True), "at least $2.00; the rest is unknown"),
     ],
@@ -155,7 +156,10 @@ def test_hostile_text_acts_nowhere() -> None:
     )  # fmt: skip
     report = make_report(
         checks=(check,),
-        taken=(RevertedChange(HOSTILE, "added", HOSTILE, rule=HOSTILE), RevertedChange(HOSTILE, "changed", HOSTILE, allowed=True)),
+        taken=(
+            RevertedChange(HOSTILE, "added", HOSTILE, rule=HOSTILE),
+            RevertedChange(HOSTILE, "changed", HOSTILE, allowed=True),
+        ),
         weakening=(Finding("c", HOSTILE, HOSTILE),), proof=(HOSTILE,), unprotected=(HOSTILE,), policy=HOSTILE,
         fence=HOSTILE,
     )  # fmt: skip

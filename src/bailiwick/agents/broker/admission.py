@@ -44,7 +44,7 @@ def _not_given(grant: Grant, words: str) -> RequestRefused:
 
 
 async def admit(asked: ModelRequest, grant: Grant, beta: str, seconds: float) -> AdmittedRequest:
-    """Set aside what a request can cost; it waits while others hold that. Raises `RequestRefused` where it can't be paid."""
+    """Set aside what a request can cost; it waits while others hold that. `RequestRefused` where it can't be paid."""
     output = asked.output or grant.rules.answer_tokens
     window = context_window(asked.model)
     if window is not None and LONG_CONTEXT in beta:

@@ -83,7 +83,7 @@ class Exchange:
         self._intake = Intake(self.client, self.grant, self.patience.body)
 
     async def run(self, dialer: Dialer) -> None:
-        """Carry it out; raises `RequestRefused` only while nothing was answered yet, later the connection is dropped."""
+        """Carry it out; `RequestRefused` only while nothing was answered yet, later the connection is dropped."""
         try:
             await self._carry_out(dialer)
         except Left:
