@@ -30,13 +30,13 @@ _T = TypeVar("_T")
 HOST = """
 import asyncio, json, sys
 from pathlib import Path
-from bailiwick.fence.backends.container import ContainerSandbox
-from bailiwick.fence.cage import INNER, Bind, Cage
+from bailiwick.fence.backends.container import ContainerBackend
+from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.runtime.proc import run_process
 
 async def main(tree, scratch, variables):
-    sandbox = ContainerSandbox(Path(scratch), json.loads(variables))
-    async with sandbox.enter(Cage("agent", (Bind(Path(tree), INNER, write=True),))) as room:
+    sandbox = ContainerBackend(Path(scratch), json.loads(variables))
+    async with sandbox.enter(SandboxSpec("agent", (Bind(Path(tree), INNER, write=True),))) as room:
         script = "trap '' TERM; (setsid sleep 1000 &) ; echo > started; sleep 1000"
         await run_process(room.command(("/bin/sh", "-c", script), {"PATH": "/usr/bin:/bin"}), cancel=asyncio.Event())
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.fence.cgroups import find_ground
+from bailiwick.fence.cgroups import find_ground, is_made_by_living
 from bailiwick.patterns.simulation import write_repository
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
@@ -131,9 +131,10 @@ class Shop:
 
 
 def groups(pids: list[int]) -> list[str]:
-    """The control groups that these processes made and that are still there."""
+    """The control groups that these processes made, which are gone, and that are still there."""
     folders = set((find_ground().folders or {}).values())
-    return [str(path) for folder in folders for pid in pids for path in folder.glob(f"bailiwick-{pid}-*")]
+    found = [path for folder in folders for pid in pids for path in folder.glob(f"bailiwick-{pid}-*")]
+    return [str(path) for path in found if not is_made_by_living(path)]
 
 
 @contextmanager

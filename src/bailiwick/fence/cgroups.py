@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from bailiwick.fence.cage import SandboxLimits
+from bailiwick.runtime.children import ChildProcess, is_alive, read_stat
 
 CONTROLLERS = ("memory", "pids", "cpu")
 AROUND = 4
@@ -23,8 +24,8 @@ AROUND = 4
 CPU_PERIOD = 100_000
 GONE_WAIT = 2.0
 """Seconds in which the kernel has to be done with a killed group."""
-_NAME = "bailiwick-{pid}-{label}"
-_OURS = re.compile(r"bailiwick-(\d+)-")
+_OURS = re.compile(r"bailiwick-(\d+)-(\d+)-")
+"""Begins with who made it: its pid, and when it was started, since pids are given out again."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -169,7 +170,8 @@ def make_group(ground: CgroupRoots, label: str, limits: SandboxLimits) -> Cgroup
     """Make the groups of a sandbox, bounded; None where none can be made. Raises `OSError` where that fails midway."""
     if not ground.folders:
         return None
-    name = _NAME.format(pid=os.getpid(), label=label)
+    own = read_stat(os.getpid())
+    name = f"bailiwick-{os.getpid()}-{own.start if own else 0}-{label}"
     used = {n: folder / name for n, folder in ground.folders.items() if n != "cpu" or limits.cpus is not None}
     group = Cgroup(ground.version, used)
     try:
@@ -210,12 +212,17 @@ def sweep(ground: CgroupRoots) -> int:
     count = 0
     for folder in dict.fromkeys((ground.folders or {}).values()):
         for child in folder.glob("bailiwick-*"):
-            match = _OURS.match(child.name)
-            if match and not Path("/proc", match[1]).exists():
+            if not is_made_by_living(child):
                 with suppress(OSError):
                     child.rmdir()
                     count += 1
     return count
+
+
+def is_made_by_living(group: Path) -> bool:
+    """Whether the process that made a group still runs; true for what is not ours."""
+    match = _OURS.match(group.name)
+    return match is None or is_alive(ChildProcess(int(match[1]), int(match[2])))
 
 
 def _counted(file: Path, name: str) -> int:

@@ -25,14 +25,14 @@ from tests.needs import need
 HOST = """
 import asyncio, sys
 from pathlib import Path
-from bailiwick.fence.backends.bwrap import BwrapSandbox
-from bailiwick.fence.cgroups import Ground
-from bailiwick.fence.cage import INNER, Bind, Cage
+from bailiwick.fence.backends.bwrap import BwrapBackend
+from bailiwick.fence.cgroups import CgroupRoots
+from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.runtime.proc import EFFECT_MARK, run_process
 
 async def main():
     tree, mark = sys.argv[1:]
-    async with BwrapSandbox(ground=Ground()).enter(Cage("agent", (Bind(Path(tree), INNER, write=True),))) as room:
+    async with BwrapBackend(ground=CgroupRoots()).enter(SandboxSpec("agent", (Bind(Path(tree), INNER, write=True),))) as room:
         env = {"PATH": "/usr/bin:/bin", EFFECT_MARK: mark}
         await run_process(room.command(("sh", "-c", "touch here; setsid sleep 300"), env), cancel=asyncio.Event())
 

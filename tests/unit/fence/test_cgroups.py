@@ -10,6 +10,7 @@ import pytest
 
 from bailiwick.fence.cage import SandboxLimits
 from bailiwick.fence.cgroups import AROUND, Cgroup, CgroupRoots, find_ground, make_group, sweep
+from bailiwick.runtime.children import read_stat
 
 FIRST = "4:memory:/app/one\n3:pids:/\n2:cpu,cpuacct:/\n1:name=systemd:/\n"
 SECOND = "0::/user.slice/app.slice/term.scope\n"
@@ -113,18 +114,25 @@ def test_what_was_met_is_told(tmp_path: Path) -> None:
 
 
 def test_groups_of_the_dead_are_swept_and_those_of_the_living_are_not(tmp_path: Path) -> None:
-    """Whoever is killed can't clean up; an empty group of a living process may be about to be used."""
+    """Whoever is killed can't clean up, and their pid may be another's by now.
+
+    An empty group of a living process may be about to be used.
+    """
+    own = read_stat(os.getpid())
+    assert own
+    living = f"bailiwick-{os.getpid()}-{own.start}-a"
     names = (
-        f"bailiwick-{os.getpid()}-a",
-        "bailiwick-999999999-b",
-        "bailiwick-999999999-full/inner",
-        "other-999999999-c",
+        living,
+        f"bailiwick-{os.getpid()}-{own.start - 1}-a",
+        "bailiwick-999999999-1-b",
+        "bailiwick-999999999-1-full/inner",
+        "other-999999999-1-c",
     )
     for name in names:
         (tmp_path / name).mkdir(parents=True)
-    assert sweep(CgroupRoots(1, {"memory": tmp_path})) == 1
+    assert sweep(CgroupRoots(1, {"memory": tmp_path})) == 2
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {f"bailiwick-{os.getpid()}-a", "bailiwick-999999999-full", "other-999999999-c"}
+    assert left == {living, "bailiwick-999999999-1-full", "other-999999999-1-c"}
 
 
 def test_a_real_group_comes_and_goes() -> None:

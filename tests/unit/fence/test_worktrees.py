@@ -99,11 +99,11 @@ def test_thirty_two_at_once_from_several_processes_all_succeed(scene: Scene) -> 
         import asyncio, sys
         from pathlib import Path
         from bailiwick.clock import SystemClock
-        from bailiwick.fence.vault import Vault
+        from bailiwick.fence.vault import GitStore
         from bailiwick.fence.worktrees import Worktrees
 
         async def main(state, repo, first):
-            vault = await Vault.open(state, repo)
+            vault = await GitStore.open(state, repo)
             base = await vault.resolve("HEAD")
             trees = Worktrees(state, SystemClock())
             makes = [trees.make(vault, f"run-{n}", base, f"agent/x-{n}") for n in range(first, first + 8)]

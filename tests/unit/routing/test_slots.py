@@ -23,11 +23,11 @@ TWO = EndpointAddress("http://h:2", "m", key="h:2", concurrency=2)
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from bailiwick.routing.endpoints import Place
+from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.slots import Slots
 
 async def hold() -> None:
-    async with Slots(Path(sys.argv[1])).turn(Place("http://h:1", "m", key="h:1"), "m", False):
+    async with Slots(Path(sys.argv[1])).turn(EndpointAddress("http://h:1", "m", key="h:1"), "m", False):
         print("held", flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
