@@ -22,7 +22,7 @@ LABEL_STEP = 16.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlotLine:
     """One line: its label and its points."""
 
     label: str
@@ -36,7 +36,7 @@ class Chart:
     title: str
     across: str
     up: str
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     mark: tuple[float, str] | None = None
     low: float | None = None
     high: float | None = None

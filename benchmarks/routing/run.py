@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.measure import ROOT, Bench, Spread
 from benchmarks.report import Figure, number, table
-from benchmarks.routing.plot import Chart, Line, draw
+from benchmarks.routing.plot import Chart, PlotLine, draw
 from benchmarks.routing.policies import replay
 from benchmarks.routing.recorded import cases_of, read_log
 from benchmarks.routing.study import (
@@ -172,8 +172,8 @@ def page(study: Study) -> str:
 def over_time_charts(time: Mapping[str, Course]) -> list[Chart]:
     """Money above the oracle's, and right results more than the strongest's."""
     shown = {name: course for name, course in time.items() if name != ORACLE}
-    regret = [Line(name, list(zip(one.calls, one.regret, strict=True))) for name, one in shown.items()]
-    ahead = [Line(name, list(zip(one.calls, one.ahead, strict=True))) for name, one in shown.items()]
+    regret = [PlotLine(name, list(zip(one.calls, one.regret, strict=True))) for name, one in shown.items()]
+    ahead = [PlotLine(name, list(zip(one.calls, one.ahead, strict=True))) for name, one in shown.items()]
     return [
         Chart("Regret over time", "calls", "money above the oracle's, in calls of the strongest", regret, low=0),
         Chart("Right results over time", "calls", "right results more than always the strongest", ahead),
@@ -183,8 +183,12 @@ def over_time_charts(time: Mapping[str, Course]) -> list[Chart]:
 def mistake_charts(mistakes: Mapping[float, Rows]) -> list[Chart]:
     """Quality and savings against the false-accept rate."""
     names = [FIXED, LEARNED, MEASURED]
-    kept = [Line(name, [(100 * rate, found[name].kept.middle) for rate, found in mistakes.items()]) for name in names]
-    saved = [Line(name, [(100 * rate, found[name].saved.middle) for rate, found in mistakes.items()]) for name in names]
+    kept = [
+        PlotLine(name, [(100 * rate, found[name].kept.middle) for rate, found in mistakes.items()]) for name in names
+    ]
+    saved = [
+        PlotLine(name, [(100 * rate, found[name].saved.middle) for rate, found in mistakes.items()]) for name in names
+    ]
     across = "wrong outputs that are accepted, in percent"
     return [
         Chart("Right results kept", across, "percent of the strongest's", kept, mark=(KEPT, "wanted: 99 %")),

@@ -20,7 +20,7 @@ MARK = "@@ block"
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedBlock:
     """A block and everything that its commands printed."""
 
     block: Block
@@ -43,7 +43,7 @@ def shown_by(block: Block) -> list[str]:
     return [line for line in lines if not line.startswith("$ ") and line.strip() and line.strip() != "…"]
 
 
-def play(page: Path, person: Person, env: dict[str, str], left_out: dict[str, str], limit: float) -> list[Played]:
+def play(page: Path, person: Person, env: dict[str, str], left_out: dict[str, str], limit: float) -> list[PlayedBlock]:
     """Follow a page in one shell; `left_out` are commands that are not run here, each with the reason."""
     script, played, folder = ["set +e"], list[Block](), ""
     for block in blocks(page):
@@ -64,10 +64,10 @@ def play(page: Path, person: Person, env: dict[str, str], left_out: dict[str, st
     )  # fmt: skip
     parts = re.split(rf"^{MARK} \d+$\n?", done.stdout, flags=re.MULTILINE)[1:]
     assert len(parts) == len(played), done.stdout
-    return [Played(block, printed) for block, printed in zip(played, parts, strict=True)]
+    return [PlayedBlock(block, printed) for block, printed in zip(played, parts, strict=True)]
 
 
-def differences(played: Played) -> list[str]:
+def differences(played: PlayedBlock) -> list[str]:
     """The lines that a block shows and its commands did not print."""
     printed = [_plain(line) for line in played.printed.splitlines()]
     return [line for line in shown_by(played.block) if not any(_fits(line, one) for one in printed)]

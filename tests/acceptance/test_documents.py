@@ -12,7 +12,7 @@ import pytest
 from bailiwick.testing.model_places import ModelPlaces, Stub
 from bailiwick.testing.model_server import Say
 from tests.acceptance.command import BAILIWICK, ROOT, Person
-from tests.acceptance.documents import Played, differences, play
+from tests.acceptance.documents import PlayedBlock, differences, play
 from tests.acceptance.toolbox import python_with_pytest
 from tests.unit.gate.gate_stage import real_sandbox
 
@@ -39,8 +39,8 @@ def _env(person: Person, tmp_path: Path, ollama: str) -> dict[str, str]:
     return {**kept, **more}
 
 
-def _follow(page: str, person: Person, tmp_path: Path) -> list[Played]:
-    async def story() -> list[Played]:
+def _follow(page: str, person: Person, tmp_path: Path) -> list[PlayedBlock]:
+    async def story() -> list[PlayedBlock]:
         async with ModelPlaces({"ollama": Stub(says=(REVIEW,) * 8)}) as places:
             env = _env(person, tmp_path, places.url("ollama"))
             return await asyncio.to_thread(play, ROOT / page, person, env, LEFT_OUT, LIMIT)

@@ -25,7 +25,7 @@ SCRIPT = BUNDLED / "issue-to-pr" / "simulate" / "good.yaml"
 
 
 @dataclass
-class Desk:
+class ForgeClone:
     """A person in a clone whose forge has one more commit, and an issue."""
 
     person: Person
@@ -44,7 +44,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def desk(person: Person, tmp_path: Path) -> Iterator[Desk]:
+def desk(person: Person, tmp_path: Path) -> Iterator[ForgeClone]:
     """No network but the forge on loopback, and a token in a variable."""
     project = read_yaml(BUNDLED / "issue-to-pr" / "simulate" / "project.yaml").data
     assert isinstance(project, dict)
@@ -63,10 +63,10 @@ def desk(person: Person, tmp_path: Path) -> Iterator[Desk]:
         entry = f'{{type: forgejo, url: "{forge.url}", token: "${{secret:env:FORGE_TOKEN}}"}}'
         (person.home / "config" / "config.yaml").write_text(f"forges: {{ours: {entry}}}\n")
         person.extra |= {"FORGE_TOKEN": TOKEN, "BAILIWICK_RETENTION_MIN_FREE": "100MB"}
-        yield Desk(person, hosted, newest)
+        yield ForgeClone(person, hosted, newest)
 
 
-def test_an_issue_of_a_forge_becomes_one_draft_pull_request(desk: Desk) -> None:
+def test_an_issue_of_a_forge_becomes_one_draft_pull_request(desk: ForgeClone) -> None:
     """From the forge's branch as it is now, not from the person's older HEAD; the same issue twice is one run."""
     result = desk.asks("1", "auto")
     assert result.code == 0, result.out + result.err
@@ -79,7 +79,7 @@ def test_an_issue_of_a_forge_becomes_one_draft_pull_request(desk: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_without_consent_the_proposal_stays_here_and_says_how_to_send_it(desk: Desk) -> None:
+def test_without_consent_the_proposal_stays_here_and_says_how_to_send_it(desk: ForgeClone) -> None:
     """Exit code 3, the branch only on this machine; one command later the same command is content."""
     result = desk.asks(f"{NAME}#1", "ask")
     assert result.code == 3, result.out + result.err
@@ -91,7 +91,7 @@ def test_without_consent_the_proposal_stays_here_and_says_how_to_send_it(desk: D
     assert desk.asks("1", "ask").code == 0
 
 
-def test_a_token_that_can_not_publish_is_found_before_anything_is_spent(desk: Desk) -> None:
+def test_a_token_that_can_not_publish_is_found_before_anything_is_spent(desk: ForgeClone) -> None:
     """Exit code 8 in the preflight: no run was started."""
     desk.person.extra["FORGE_TOKEN"] = "wrong"
     result = desk.asks("1", "auto")

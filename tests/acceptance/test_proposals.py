@@ -37,7 +37,7 @@ nodes:
 
 
 @dataclass
-class Desk:
+class GatedRepository:
     """A person in a repository whose change the gate passed, with a forge that is configured."""
 
     person: Person
@@ -54,7 +54,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(person: Person, tmp_path: Path) -> Iterator[Desk]:
+def desk(person: Person, tmp_path: Path) -> Iterator[GatedRepository]:
     """No network but the forge on loopback, and a token in a variable."""
     repository = make_repository(tmp_path / "shop")
     state = person.home / "state"
@@ -78,10 +78,10 @@ def desk(person: Person, tmp_path: Path) -> Iterator[Desk]:
             f'forges: {{ours: {{type: forgejo, url: "{forge.url}", token: "{token}"}}}}\n'
         )
         person.extra["FORGE_TOKEN"] = TOKEN
-        yield Desk(person, forge, {"report": digest, "base": base, "repository": str(repository)})
+        yield GatedRepository(person, forge, {"report": digest, "base": base, "repository": str(repository)})
 
 
-def test_a_proposal_stays_here_until_a_person_consents_and_then_is_one_draft(desk: Desk) -> None:
+def test_a_proposal_stays_here_until_a_person_consents_and_then_is_one_draft(desk: GatedRepository) -> None:
     """Unattended without consent nothing leaves; one `--yes` later it is on the forge, and never merged."""
     made, hosted = desk.propose(), desk.forge.forgery.repositories[NAME]
     assert hosted.head(BRANCH) == ""
@@ -97,7 +97,7 @@ def test_a_proposal_stays_here_until_a_person_consents_and_then_is_one_draft(des
     assert [seen.path for seen in desk.forge.seen if seen.path.endswith("/merge")] == []
 
 
-def test_the_same_run_again_prints_the_same_proposal(desk: Desk) -> None:
+def test_the_same_run_again_prints_the_same_proposal(desk: GatedRepository) -> None:
     """One proposal per run, however often the command is given."""
     made = desk.propose()
     again = desk.person.runs("run", desk.person.cwd / "offer", "--params", json.dumps(desk.params), "--json")
@@ -105,7 +105,7 @@ def test_the_same_run_again_prints_the_same_proposal(desk: Desk) -> None:
     assert len(desk.person.runs("proposals", "list", "--json").json()["proposals"]) == 1
 
 
-def test_a_wrong_token_is_an_error_that_says_what_to_do(desk: Desk) -> None:
+def test_a_wrong_token_is_an_error_that_says_what_to_do(desk: GatedRepository) -> None:
     """Exit 8, the code, the hint; never the token."""
     made = desk.propose()
     desk.person.extra["FORGE_TOKEN"] = "wrong-token-value"
@@ -116,7 +116,7 @@ def test_a_wrong_token_is_an_error_that_says_what_to_do(desk: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_a_review_is_told_and_a_discard_leaves_the_forge_alone(desk: Desk) -> None:
+def test_a_review_is_told_and_a_discard_leaves_the_forge_alone(desk: GatedRepository) -> None:
     """`follow --json` names the round that is asked for; closing a pull request is a person's."""
     made, hosted = desk.propose(), desk.forge.forgery.repositories[NAME]
     assert desk.person.runs("proposals", "publish", made, "--yes").code == 0

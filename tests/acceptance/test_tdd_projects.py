@@ -16,7 +16,7 @@ from bailiwick.routing.model import CheckOutcome, Result
 from bailiwick.skills.checks import find_check
 from bailiwick.skills.site import CheckArguments
 from tests.unit.gate.gate_stage import real_sandbox
-from tests.unit.skills.skill_stage import Stage, given
+from tests.unit.skills.skill_stage import ProjectSetup, given
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +37,9 @@ def sandbox() -> SandboxBackend:
     return real_sandbox()
 
 
-def make(top: Path, files: Mapping[str, str], *, repository: bool = False) -> Stage:
+def make(top: Path, files: Mapping[str, str], *, repository: bool = False) -> ProjectSetup:
     """A project, and a sandbox in which its tests run; pytest starts faster without the plugins of this machine."""
-    stage = Stage(top, sandbox(), marks={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    stage = ProjectSetup(top, sandbox(), marks={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     stage.write(files)
     if repository:
         subprocess.run(["git", "init", "-q"], cwd=stage.root, check=True, timeout=600)
@@ -47,7 +47,7 @@ def make(top: Path, files: Mapping[str, str], *, repository: bool = False) -> St
     return stage
 
 
-def attempt(stage: Stage, phase: str, files: Mapping[str, str], asked: CheckArguments = PYTEST) -> CheckOutcome:
+def attempt(stage: ProjectSetup, phase: str, files: Mapping[str, str], asked: CheckArguments = PYTEST) -> CheckOutcome:
     """One attempt of a phase as the router makes it; what holds is in the project afterwards."""
 
     async def story() -> CheckOutcome:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.desk import AGENTS, Desk
+from tests.agents.desk import AGENTS, CliUnderTest
 from tests.needs import lack
 
 
@@ -18,29 +18,29 @@ def need(cli: str) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Callable[[str], Desk]:
+def desk(tmp_path: Path) -> Callable[[str], CliUnderTest]:
     """Makes the desk of a CLI, by its name."""
 
-    def make(cli: str) -> Desk:
+    def make(cli: str) -> CliUnderTest:
         need(cli)
-        return Desk(cli, tmp_path / "desk")
+        return CliUnderTest(cli, tmp_path / "desk")
 
     return make
 
 
 @pytest.fixture
-def claude(desk: Callable[[str], Desk]) -> Desk:
+def claude(desk: Callable[[str], CliUnderTest]) -> CliUnderTest:
     """The real claude."""
     return desk("claude")
 
 
 @pytest.fixture
-def codex(desk: Callable[[str], Desk]) -> Desk:
+def codex(desk: Callable[[str], CliUnderTest]) -> CliUnderTest:
     """The real codex."""
     return desk("codex")
 
 
 @pytest.fixture
-def copilot(desk: Callable[[str], Desk]) -> Desk:
+def copilot(desk: Callable[[str], CliUnderTest]) -> CliUnderTest:
     """The real copilot."""
     return desk("copilot")

@@ -127,7 +127,7 @@ class Told:
 
 
 @dataclass
-class Desk:
+class CliUnderTest:
     """One CLI for one test."""
 
     cli: str

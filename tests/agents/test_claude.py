@@ -12,10 +12,10 @@ from bailiwick.agents.port import LimitSeen, ProcessEnded, Said, ToolBegan, Tool
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import SCENARIOS, Fail, Say, Scenario, ScriptedUsage, UseTool
-from tests.agents.desk import RING, SCHEMA, Desk, Running
+from tests.agents.desk import RING, SCHEMA, CliUnderTest, Running
 
 
-def test_it_edits_a_file_and_tells_every_step(claude: Desk) -> None:
+def test_it_edits_a_file_and_tells_every_step(claude: CliUnderTest) -> None:
     """The way of a good turn: a session we can name beforehand, the tool call, the answer, what it used."""
     tokens = ScriptedUsage(input=1200, output=50, cached=1000)
     edit = UseTool("write", path="written.txt", content="by the script\n", tokens=tokens)
@@ -32,14 +32,14 @@ def test_it_edits_a_file_and_tells_every_step(claude: Desk) -> None:
     assert told.used.usd > 0
 
 
-def test_a_schema_gives_a_structured_answer(claude: Desk) -> None:
+def test_a_schema_gives_a_structured_answer(claude: CliUnderTest) -> None:
     """What the CLI has checked against the schema needs no parsing of prose."""
     told = claude.ask(SCENARIOS["structured"], claude.turn(schema=SCHEMA))
     assert told.kind is None
     assert told.answer.structured == {"answer": "forty-two", "n": 42}
 
 
-def test_a_cap_names_the_second_it_ends(claude: Desk) -> None:
+def test_a_cap_names_the_second_it_ends(claude: CliUnderTest) -> None:
     """The run sleeps until exactly then; with a subscription's token the CLI gives the number, not only words."""
     before = SystemClock().now()
     turn = claude.turn(options={"auth": "oauth"})
@@ -53,13 +53,13 @@ def test_a_cap_names_the_second_it_ends(claude: Desk) -> None:
     assert told.asked == 1
 
 
-def test_a_rate_limit_is_told_at_the_first_request(claude: Desk) -> None:
+def test_a_rate_limit_is_told_at_the_first_request(claude: CliUnderTest) -> None:
     """By itself it would try eleven times for three minutes; the ladder is ours."""
     told = claude.ask(SCENARIOS["429"])
     assert (told.kind, told.asked) == (FailureKind.RATE_LIMIT, 1)
 
 
-def test_stopped_with_a_tool_running_it_goes_on_in_its_session(claude: Desk) -> None:
+def test_stopped_with_a_tool_running_it_goes_on_in_its_session(claude: CliUnderTest) -> None:
     """Stop ends the tool's processes too; the session that was known in the middle has the first prompt."""
     told = claude.ask([RING], claude.turn(prompt="Remember the lighthouse."), bell=Running.cancel)
     assert isinstance(told.events[-1], ProcessEnded)
@@ -73,7 +73,7 @@ def test_stopped_with_a_tool_running_it_goes_on_in_its_session(claude: Desk) -> 
 
 
 @pytest.mark.nightly
-def test_a_plain_answer_is_one_request(claude: Desk) -> None:
+def test_a_plain_answer_is_one_request(claude: CliUnderTest) -> None:
     """Whatever else a CLI would ask on the side is spent money."""
     told = claude.ask(SCENARIOS["plain"])
     assert told.kind is None
@@ -102,7 +102,7 @@ def test_a_plain_answer_is_one_request(claude: Desk) -> None:
         ("garbage", FailureKind.UNREACHABLE),
     ],
 )
-def test_each_failure_gets_its_class(claude: Desk, scenario: str, kind: FailureKind) -> None:
+def test_each_failure_gets_its_class(claude: CliUnderTest, scenario: str, kind: FailureKind) -> None:
     """The ladder climbs by the class; a wrong one waits for nothing or asks for ever."""
     told = claude.ask(SCENARIOS[scenario])
     assert told.kind is kind, told.events
@@ -112,7 +112,7 @@ def test_each_failure_gets_its_class(claude: Desk, scenario: str, kind: FailureK
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("scenario", ["hang", "hang-midway"])
-def test_a_silent_model_ends_with_our_clock(claude: Desk, scenario: str) -> None:
+def test_a_silent_model_ends_with_our_clock(claude: CliUnderTest, scenario: str) -> None:
     """By itself it was still waiting after a quarter of an hour."""
     told = claude.ask(SCENARIOS[scenario], clocks=TurnTimeouts(silence=3.0, total=60.0))
     assert told.kind is FailureKind.TIMEOUT
@@ -121,7 +121,7 @@ def test_a_silent_model_ends_with_our_clock(claude: Desk, scenario: str) -> None
 
 
 @pytest.mark.nightly
-def test_a_silent_tool_is_no_silent_model(claude: Desk) -> None:
+def test_a_silent_tool_is_no_silent_model(claude: CliUnderTest) -> None:
     """A test suite may run for an hour without a word: only the total clock ends it."""
     told = claude.ask([RING], clocks=TurnTimeouts(silence=4.0, total=10.0))
     assert told.kind is FailureKind.TIMEOUT
@@ -130,7 +130,7 @@ def test_a_silent_tool_is_no_silent_model(claude: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_killed_it_leaves_no_tool_and_its_session_goes_on(claude: Desk) -> None:
+def test_killed_it_leaves_no_tool_and_its_session_goes_on(claude: CliUnderTest) -> None:
     """An out-of-memory kill takes the CLI and not its tools; those end with the turn all the same."""
     told = claude.ask([RING], claude.turn(prompt="Remember the lighthouse."), bell=Running.kill)
     assert told.kind is FailureKind.CRASH
@@ -142,7 +142,7 @@ def test_killed_it_leaves_no_tool_and_its_session_goes_on(claude: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_a_turn_entered_again_finds_the_session_it_began(claude: Desk) -> None:
+def test_a_turn_entered_again_finds_the_session_it_began(claude: CliUnderTest) -> None:
     """A crash of ours before the id was journaled: the id is made from the turn, so it is still found."""
     began = claude.ask([Say("Hello.")])
     again = claude.ask([Say("Hello again.")])
@@ -152,7 +152,7 @@ def test_a_turn_entered_again_finds_the_session_it_began(claude: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_a_tool_that_was_not_allowed_is_told_as_denied(claude: Desk) -> None:
+def test_a_tool_that_was_not_allowed_is_told_as_denied(claude: CliUnderTest) -> None:
     """The exit code is 0 and the answer may sound fine."""
     told = claude.ask(SCENARIOS["tool-write"], claude.turn(options={}))
     assert [ended.denied for ended in told.of(ToolEnded)] == [True]
@@ -160,7 +160,7 @@ def test_a_tool_that_was_not_allowed_is_told_as_denied(claude: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_what_a_resumed_session_used_counts_from_its_start(claude: Desk) -> None:
+def test_what_a_resumed_session_used_counts_from_its_start(claude: CliUnderTest) -> None:
     """The second total holds the first: adding them up would count twice."""
     first = claude.ask([Say("One.", tokens=ScriptedUsage(input=100, output=10, cached=0))])
     turn = claude.turn(session=first.session)
@@ -171,7 +171,7 @@ def test_what_a_resumed_session_used_counts_from_its_start(claude: Desk) -> None
 
 
 @pytest.mark.nightly
-def test_a_budget_ends_the_turn_in_the_cli(claude: Desk) -> None:
+def test_a_budget_ends_the_turn_in_the_cli(claude: CliUnderTest) -> None:
     """The reservation is the CLI's own ceiling: overshoot is at most one answer."""
     told = claude.ask(SCENARIOS["dear"], claude.turn(max_usd=1.0))
     assert told.kind is FailureKind.BUDGET, told.events
@@ -180,7 +180,7 @@ def test_a_budget_ends_the_turn_in_the_cli(claude: Desk) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("scenario", ["json", "structured-never"])
-def test_a_schema_that_the_model_passes_over_leaves_the_text(claude: Desk, scenario: str) -> None:
+def test_a_schema_that_the_model_passes_over_leaves_the_text(claude: CliUnderTest, scenario: str) -> None:
     """The CLI exits 0 without a structured answer; the text may still hold it."""
     told = claude.ask(SCENARIOS[scenario], claude.turn(schema=SCHEMA))
     assert told.kind is None
@@ -189,7 +189,7 @@ def test_a_schema_that_the_model_passes_over_leaves_the_text(claude: Desk, scena
 
 
 @pytest.mark.nightly
-def test_a_repository_cannot_run_hooks_in_the_agent(claude: Desk) -> None:
+def test_a_repository_cannot_run_hooks_in_the_agent(claude: CliUnderTest) -> None:
     """A cloned repository is data; its settings would run commands of their author."""
     settings = {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}
     (claude.work / ".claude").mkdir()

@@ -11,10 +11,10 @@ from bailiwick.agents.port import ProcessEnded, Said, ToolBegan, ToolEnded, Trou
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import SCENARIOS, Fail, Say, ScriptedUsage, UseTool
-from tests.agents.desk import RING, SCHEMA, Desk, Running
+from tests.agents.desk import RING, SCHEMA, CliUnderTest, Running
 
 
-def test_it_edits_a_file_and_tells_every_step(codex: Desk) -> None:
+def test_it_edits_a_file_and_tells_every_step(codex: CliUnderTest) -> None:
     """The way of a good turn, in codex's own sandbox: the thread, the tool call, the answer, what it used."""
     tokens = ScriptedUsage(input=1200, output=50, cached=1000)
     edit = UseTool("write", path="written.txt", content="by the script\n", tokens=tokens)
@@ -29,13 +29,13 @@ def test_it_edits_a_file_and_tells_every_step(codex: Desk) -> None:
     assert told.used.cumulative
 
 
-def test_a_rate_limit_is_told_at_the_first_request(codex: Desk) -> None:
+def test_a_rate_limit_is_told_at_the_first_request(codex: CliUnderTest) -> None:
     """By itself it would try six times, and sleep for as long as the server says without a word."""
     told = codex.ask([Fail(429, headers={"retry-after": "3600"})])
     assert (told.kind, told.asked) == (FailureKind.RATE_LIMIT, 1)
 
 
-def test_killed_it_leaves_no_tool_and_its_thread_goes_on(codex: Desk) -> None:
+def test_killed_it_leaves_no_tool_and_its_thread_goes_on(codex: CliUnderTest) -> None:
     """An out-of-memory kill takes the CLI and not its tools; the thread still has the first prompt."""
     told = codex.ask([RING], codex.turn(prompt="Remember the lighthouse."), bell=Running.kill)
     assert told.kind is FailureKind.CRASH
@@ -50,7 +50,7 @@ def test_killed_it_leaves_no_tool_and_its_thread_goes_on(codex: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_a_plain_answer_is_one_request(codex: Desk) -> None:
+def test_a_plain_answer_is_one_request(codex: CliUnderTest) -> None:
     """Whatever else a CLI would ask on the side is spent money."""
     told = codex.ask(SCENARIOS["plain"])
     assert told.kind is None
@@ -80,7 +80,7 @@ def test_a_plain_answer_is_one_request(codex: Desk) -> None:
         ("garbage", FailureKind.UNREACHABLE),
     ],
 )
-def test_each_failure_gets_its_class(codex: Desk, scenario: str, kind: FailureKind) -> None:
+def test_each_failure_gets_its_class(codex: CliUnderTest, scenario: str, kind: FailureKind) -> None:
     """The ladder climbs by the class; codex says nothing of a refusal, so that one looks empty."""
     told = codex.ask(SCENARIOS[scenario])
     assert told.kind is kind, told.events
@@ -90,7 +90,7 @@ def test_each_failure_gets_its_class(codex: Desk, scenario: str, kind: FailureKi
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("hours", [3, 96])
-def test_a_cap_names_the_minute_it_ends(codex: Desk, hours: int) -> None:
+def test_a_cap_names_the_minute_it_ends(codex: CliUnderTest, hours: int) -> None:
     """Only words say when; they are read with their zone."""
     before = SystemClock().now()
     told = codex.ask([Fail(429, "usage-limit", resets_in=hours * 3600)])
@@ -102,7 +102,7 @@ def test_a_cap_names_the_minute_it_ends(codex: Desk, hours: int) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("scenario", ["hang", "hang-midway"])
-def test_a_silent_model_ends_with_our_clock(codex: Desk, scenario: str) -> None:
+def test_a_silent_model_ends_with_our_clock(codex: CliUnderTest, scenario: str) -> None:
     """By itself it said nothing for seven minutes."""
     told = codex.ask(SCENARIOS[scenario], clocks=TurnTimeouts(silence=2.0, total=60.0))
     assert told.kind is FailureKind.TIMEOUT
@@ -111,7 +111,7 @@ def test_a_silent_model_ends_with_our_clock(codex: Desk, scenario: str) -> None:
 
 
 @pytest.mark.nightly
-def test_a_silent_tool_is_no_silent_model(codex: Desk) -> None:
+def test_a_silent_tool_is_no_silent_model(codex: CliUnderTest) -> None:
     """A test suite may run for an hour without a word: only the total clock ends it."""
     told = codex.ask([RING, Say("It runs.")], clocks=TurnTimeouts(silence=2.0, total=4.5))
     assert isinstance(told.events[-1], ProcessEnded)
@@ -119,7 +119,7 @@ def test_a_silent_tool_is_no_silent_model(codex: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_stopped_with_a_tool_running_it_goes_on_in_its_thread(codex: Desk) -> None:
+def test_stopped_with_a_tool_running_it_goes_on_in_its_thread(codex: CliUnderTest) -> None:
     """Stop ends the tool's processes too, sandbox and all; a resumed thread may still write."""
     told = codex.ask([RING], bell=Running.cancel)
     assert isinstance(told.events[-1], ProcessEnded)
@@ -130,7 +130,7 @@ def test_stopped_with_a_tool_running_it_goes_on_in_its_thread(codex: Desk) -> No
 
 
 @pytest.mark.nightly
-def test_a_schema_reaches_the_model(codex: Desk) -> None:
+def test_a_schema_reaches_the_model(codex: CliUnderTest) -> None:
     """Codex passes it on and checks nothing itself; the file it came from is gone afterwards."""
     told = codex.ask(SCENARIOS["json"], codex.turn(schema=SCHEMA))
     assert told.kind is None
@@ -139,7 +139,7 @@ def test_a_schema_reaches_the_model(codex: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_a_profile_that_does_not_exist_is_an_error(codex: Desk) -> None:
+def test_a_profile_that_does_not_exist_is_an_error(codex: CliUnderTest) -> None:
     """Codex itself would pass it over and ask whichever model is its default."""
     told = codex.ask(SCENARIOS["plain"], codex.turn(model="local"))
     assert told.kind is FailureKind.SPAWN
@@ -151,7 +151,7 @@ def test_a_profile_that_does_not_exist_is_an_error(codex: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_what_a_resumed_thread_used_counts_from_its_start(codex: Desk) -> None:
+def test_what_a_resumed_thread_used_counts_from_its_start(codex: CliUnderTest) -> None:
     """The second total holds the first: adding them up would count twice."""
     first = codex.ask([Say("One.", tokens=ScriptedUsage(input=100, output=10, cached=0))])
     turn = codex.turn(session=first.session)
@@ -162,7 +162,7 @@ def test_what_a_resumed_thread_used_counts_from_its_start(codex: Desk) -> None:
 
 
 @pytest.mark.nightly
-def test_an_unknown_session_is_told_and_begins_nothing_new(codex: Desk) -> None:
+def test_an_unknown_session_is_told_and_begins_nothing_new(codex: CliUnderTest) -> None:
     """A thread that is gone must not look like one that goes on."""
     told = codex.ask(SCENARIOS["plain"], codex.turn(session="00000000-0000-4000-8000-000000000000"))
     assert told.kind is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.desk import AGENTS, Desk
+from tests.agents.desk import AGENTS, CliUnderTest
 
 TOOLS = ("sh", "cat", "cut", "dirname", "du", "grep", "ldd", "ln", "mkdir", "rm", "tail", "uname")
 NPM = """\
@@ -81,7 +81,7 @@ def test_what_npm_says_of_a_failure_is_passed_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex", "copilot"])
-def test_the_installed_version_is_the_tested_one(desk: Callable[[str], Desk], cli: str) -> None:
+def test_the_installed_version_is_the_tested_one(desk: Callable[[str], CliUnderTest], cli: str) -> None:
     """The pin here and the version that a backend names as tested must not drift apart."""
     works, words = desk(cli).check()
     assert works, words

@@ -32,7 +32,7 @@ from bailiwick.runtime.kinds import Exit
 from tests.conformance.docker_engine import ask, containers, engine
 from tests.needs import need
 from tests.security.gatehouse import make_tools
-from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox, spec_of
+from tests.unit.gate.gate_stage import GateSetup, make_stage, real_sandbox, spec_of
 
 __all__ = ["engine"]
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ def images(engine: Mapping[str, str]) -> Iterator[Images]:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> GateSetup:
     """A repository whose tests ask a service."""
     made = make_stage(tmp_path, real_sandbox())
     made.scene.commit({"app.py": APP, "tests/test_web.py": TESTS, "tests/__init__.py": ""})
@@ -108,13 +108,13 @@ def stage(tmp_path: Path) -> Stage:
 
 
 @pytest.fixture
-def operator(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def operator(stage: GateSetup, monkeypatch: pytest.MonkeyPatch) -> GateSetup:
     """The same, and the operator has pytest."""
     monkeypatch.setenv("PATH", f"{make_tools(stage.scene.top / 'tools')}:/usr/bin:/bin")
     return stage
 
 
-async def judge(stage: Stage, engine: Mapping[str, str], vault: GitStore, spec: GateSpec) -> GateReport:
+async def judge(stage: GateSetup, engine: Mapping[str, str], vault: GitStore, spec: GateSpec) -> GateReport:
     """The gate's word on a small change."""
     base = await vault.resolve("HEAD")
     tree = await vault.write(await vault.tree_of(base), {"app.py": f"{APP}\n# more\n".encode()})
@@ -124,7 +124,7 @@ async def judge(stage: Stage, engine: Mapping[str, str], vault: GitStore, spec: 
     )  # fmt: skip
 
 
-def fails(engine: Mapping[str, str], stage: Stage, service: Service, seconds: float = 30.0) -> EnvironmentFailed:
+def fails(engine: Mapping[str, str], stage: GateSetup, service: Service, seconds: float = 30.0) -> EnvironmentFailed:
     """Why a service can't be had."""
 
     async def go() -> EnvironmentFailed | None:
@@ -143,7 +143,7 @@ def fails(engine: Mapping[str, str], stage: Stage, service: Service, seconds: fl
 def test_tests_of_a_gate_talk_to_its_service(
     engine: Mapping[str, str],
     images: Images,
-    operator: Stage,
+    operator: GateSetup,
     sandbox: str,
     check: str,
 ) -> None:
@@ -158,7 +158,7 @@ def test_tests_of_a_gate_talk_to_its_service(
 
 
 @pytest.mark.parametrize("sandbox", ["bwrap", "container"])
-def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stage: Stage, sandbox: str) -> None:
+def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stage: GateSetup, sandbox: str) -> None:
     """The way from a test to a service, with a service on loopback: all of it but the container."""
     if sandbox == "container":
         stage.sandbox = ContainerBackend(stage.scratch, engine)
@@ -180,7 +180,7 @@ def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stag
     assert (end.code, end.stdout) == (0, b"42 42\n"), end.stderr
 
 
-def test_an_image_that_is_nowhere_is_the_environments_fault(engine: Mapping[str, str], stage: Stage) -> None:
+def test_an_image_that_is_nowhere_is_the_environments_fault(engine: Mapping[str, str], stage: GateSetup) -> None:
     """No check is run and nothing is told to the agent: it could not repair this."""
     spec = spec_of(GATE.format(image=GONE, check=UNITTEST))
     report = stage.run(lambda vault: judge(stage, engine, vault, spec))
@@ -191,7 +191,7 @@ def test_an_image_that_is_nowhere_is_the_environments_fault(engine: Mapping[str,
     assert containers(engine) == []
 
 
-def test_a_service_that_ends_at_once_is_quoted(engine: Mapping[str, str], images: Images, stage: Stage) -> None:
+def test_a_service_that_ends_at_once_is_quoted(engine: Mapping[str, str], images: Images, stage: GateSetup) -> None:
     """Most often a variable is missing, and only the container says which."""
     failed = fails(engine, stage, Service("db", images.brief))
     assert "ended with code 3 before it was ready" in failed.what
@@ -199,7 +199,7 @@ def test_a_service_that_ends_at_once_is_quoted(engine: Mapping[str, str], images
 
 
 def test_a_ready_that_is_not_in_the_image_is_told_without_waiting(
-    engine: Mapping[str, str], images: Images, stage: Stage
+    engine: Mapping[str, str], images: Images, stage: GateSetup
 ) -> None:
     """It will not come: two minutes of waiting would only hide the typo."""
     failed = fails(engine, stage, Service("web", images.web, ("pg_isredy",)))
@@ -207,7 +207,7 @@ def test_a_ready_that_is_not_in_the_image_is_told_without_waiting(
     assert "pg_isredy" in failed.what
 
 
-def test_a_service_that_is_never_ready_is_given_up(engine: Mapping[str, str], images: Images, stage: Stage) -> None:
+def test_a_service_that_is_never_ready_is_given_up(engine: Mapping[str, str], images: Images, stage: GateSetup) -> None:
     """The last word of `ready` says what it waited for; a port that is named has to answer."""
     never = ("/bin/busybox", "sh", "-c", "echo still starting; exit 1")
     failed = fails(engine, stage, Service("web", images.web, never), seconds=0.5)
@@ -216,7 +216,9 @@ def test_a_service_that_is_never_ready_is_given_up(engine: Mapping[str, str], im
     assert failed.what.endswith("port 9998, 9999")
 
 
-def test_an_interruption_while_waiting_leaves_nothing(engine: Mapping[str, str], images: Images, stage: Stage) -> None:
+def test_an_interruption_while_waiting_leaves_nothing(
+    engine: Mapping[str, str], images: Images, stage: GateSetup
+) -> None:
     """Ctrl-C must be heard while a service starts, and not leave a database running."""
 
     class Ends(list[str]):

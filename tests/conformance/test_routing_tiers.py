@@ -24,7 +24,7 @@ from bailiwick.testing.model_server import ModelRequestSeen, ModelServer, Say, S
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS
 from tests.llama.conftest import llama
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 __all__ = ["llama"]
 
@@ -63,7 +63,7 @@ def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tupl
             }  # fmt: skip
             settings = AgentSettings(endpoints=endpoints)
             router = Router(
-                config=World(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
+                config=ConfigLayers(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
                 models=lambda: models, endpoints=Endpoints(endpoints), environment=lambda: env,
             )  # fmt: skip
             outcome = await router.call(REVIEW, None, show=lambda _text: None, cancel=asyncio.Event())

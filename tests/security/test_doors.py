@@ -36,7 +36,7 @@ BODY = '{"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content":
 
 
 @dataclass(slots=True)
-class House:
+class SandboxWithListeners:
     """A sandbox with both doors, who answers there, and what was refused."""
 
     room: Sandbox
@@ -60,7 +60,7 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(folder: Path) -> AsyncIterator[House]:
+async def open_house(folder: Path) -> AsyncIterator[SandboxWithListeners]:
     """A house whose model is a scripted server; `files.example` is the one listed host."""
     tree = folder / "tree"
     tree.mkdir()
@@ -78,7 +78,7 @@ async def open_house(folder: Path) -> AsyncIterator[House]:
         grant = broker.grant("turn", Upstream(server.url("scene"), {"x-api-key": "real-key"}), price=free)
         cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=("model", "egress"))
         async with BwrapBackend().enter(cage, on_door) as room:
-            yield House(room, broker, grant, refused)
+            yield SandboxWithListeners(room, broker, grant, refused)
         await egress.close()
         await broker.close()
         await asyncio.gather(*tasks)

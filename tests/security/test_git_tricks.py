@@ -20,7 +20,7 @@ from bailiwick.fence.git import GitFailed
 from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktrees
 from bailiwick.testing.git_server import GitServer
-from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
+from tests.unit.fence.git_scene import AUTHOR, WHEN, RepositorySetup, make_scene
 
 pytestmark = pytest.mark.slow
 
@@ -250,7 +250,7 @@ TRICKS: list[Trick] = [
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path / "scene")
 
 
@@ -268,7 +268,7 @@ def _trap(tmp_path: Path, tree: Path) -> Trap:
     return Trap(tree, program, canary)
 
 
-def _worktree(scene: Scene) -> Path:
+def _worktree(scene: RepositorySetup) -> Path:
     async def story(vault: GitStore) -> Path:
         base = await vault.resolve("HEAD")
         return (await Worktrees(scene.state, ManualClock()).make(vault, "run", base, "agent/x")).tree
@@ -276,7 +276,7 @@ def _worktree(scene: Scene) -> Path:
     return scene.run(story)
 
 
-async def _use(vault: GitStore, scene: Scene, tree: Path, server: GitServer) -> str:
+async def _use(vault: GitStore, scene: RepositorySetup, tree: Path, server: GitServer) -> str:
     """Everything that we ever do with a tree of an agent; the difference to its base."""
     base = await vault.resolve("HEAD")
     taken = await vault.survey(tree)
@@ -296,7 +296,7 @@ async def _use(vault: GitStore, scene: Scene, tree: Path, server: GitServer) -> 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.__name__)
 def test_nothing_in_an_agents_tree_runs_on_our_side(
-    tmp_path: Path, scene: Scene, server: GitServer, trick: Trick
+    tmp_path: Path, scene: RepositorySetup, server: GitServer, trick: Trick
 ) -> None:
     """The tree is the agent's, the machine is ours: whatever git could be told there, we do not ask it."""
     trap = _trap(tmp_path, _worktree(scene))
@@ -314,7 +314,7 @@ def test_nothing_in_an_agents_tree_runs_on_our_side(
                                    text_conversion, external_difference, signing_program, hook_of_the_index],
                          ids=lambda trick: trick.__name__)  # fmt: skip
 def test_hooks_and_filters_of_the_operator_do_not_run_either(
-    tmp_path: Path, scene: Scene, server: GitServer, trick: Trick
+    tmp_path: Path, scene: RepositorySetup, server: GitServer, trick: Trick
 ) -> None:
     """They are the operator's own, made for their commits: an agent's files must not be their input."""
     trap = _trap(tmp_path, scene.repo)
@@ -329,7 +329,7 @@ def test_hooks_and_filters_of_the_operator_do_not_run_either(
     assert "+x = 'changed by the person'" in text
 
 
-def test_a_configured_work_tree_does_not_lead_us_elsewhere(tmp_path: Path, scene: Scene) -> None:
+def test_a_configured_work_tree_does_not_lead_us_elsewhere(tmp_path: Path, scene: RepositorySetup) -> None:
     """`core.worktree` would make git show the files of another directory as the agent's."""
     trap = _trap(tmp_path, _worktree(scene))
     secret = tmp_path / "secret"
@@ -343,7 +343,7 @@ def test_a_configured_work_tree_does_not_lead_us_elsewhere(tmp_path: Path, scene
     assert scene.run(story) == (".gitignore", "README.md", "src/a.py", "src/b.py")
 
 
-def test_replaced_objects_do_not_change_what_people_see(tmp_path: Path, scene: Scene) -> None:
+def test_replaced_objects_do_not_change_what_people_see(tmp_path: Path, scene: RepositorySetup) -> None:
     """A replace ref makes git show another content under the same id, in the agent's git dir and in the operator's."""
     good = scene.git("rev-parse", "HEAD:src/a.py")
     base = scene.git("rev-parse", "HEAD")
@@ -361,7 +361,7 @@ def test_replaced_objects_do_not_change_what_people_see(tmp_path: Path, scene: S
     assert scene.run(story) == (b"x = 1\n", b"x = 1\n", "")
 
 
-def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: Scene) -> None:
+def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: RepositorySetup) -> None:
     """Objects of a repository that the agent may not see must not come into the proposal by their ids."""
     secret = make_scene(tmp_path / "secret")
     blob = secret.git("hash-object", "-w", "README.md")
@@ -381,7 +381,7 @@ def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: Scene) -> N
     assert not scene.run(story)
 
 
-def test_the_vault_has_no_way_to_run_anything(scene: Scene) -> None:
+def test_the_vault_has_no_way_to_run_anything(scene: RepositorySetup) -> None:
     """No hooks, no filters, no includes, no alternates: there is nothing in it to be told by."""
 
     async def story(vault: GitStore) -> tuple[Path, str]:

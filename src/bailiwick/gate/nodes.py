@@ -111,7 +111,7 @@ class GateKind:
         return await run_gate(ask, spec, vault, fence, places, **how)
 
 
-class Shared(Protocol):
+class GateServices(Protocol):
     """What this kind needs of the process it runs in."""
 
     config: Config
@@ -126,7 +126,7 @@ class Shared(Protocol):
         """Who asks models for an opinion."""
 
 
-def make_kind(shared: Shared) -> GateKind:
+def make_kind(shared: GateServices) -> GateKind:
     """The kind, for the table of kinds."""
 
     async def authors(run: str) -> tuple[str, ...]:

@@ -200,7 +200,7 @@ def _lines(change: TreeChange) -> str:
     return f"+{change.added} −{change.deleted}"
 
 
-class Shared(Protocol):
+class PipelineServices(Protocol):
     """What this kind needs of the process it runs in."""
 
     config: Config
@@ -210,7 +210,7 @@ class Shared(Protocol):
         """The fence in which a claim looks at its base."""
 
 
-def make_kind(shared: Shared) -> WorktreeKind:
+def make_kind(shared: PipelineServices) -> WorktreeKind:
     """The kind, for the table of kinds."""
     return WorktreeKind(shared.config, shared.clock, shared.fence)
 

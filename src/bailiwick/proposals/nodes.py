@@ -109,7 +109,7 @@ async def _told(proposal: Proposal, desk: RepositoryProposals) -> str:
     return f"{proposal.branch}  +{added} −{deleted}{where}"
 
 
-class Shared(Protocol):
+class ProposalServices(Protocol):
     """What this kind needs of the process it runs in."""
 
     config: Config
@@ -119,7 +119,7 @@ class Shared(Protocol):
     subscribed: Callable[[str], bool]
 
 
-def make_kind(shared: Shared) -> ProposeKind:
+def make_kind(shared: ProposalServices) -> ProposeKind:
     """The kind, for the table of kinds."""
     return ProposeKind(shared.config, shared.store, shared.clock, shared.by, shared.subscribed)
 

@@ -35,7 +35,7 @@ LOCKS = "locks"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class CallSetting:
     """What benches of one process share: a way to the fence, our directories, a way to take secrets out of texts."""
 
     fence: Callable[[], Awaitable[Sandboxes]]
@@ -102,7 +102,7 @@ class ProjectFiles:
     """
 
     project: Path
-    setting: Setting
+    setting: CallSetting
     watching: Watching
     check_with: Check | None = None
     asked: CheckArguments = field(default_factory=CheckArguments)

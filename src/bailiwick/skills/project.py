@@ -12,7 +12,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.errors import UsageError
 from bailiwick.fence.names import shown
 from bailiwick.routing.model import Outcome
-from bailiwick.skills.bench import AttemptFiles, ProjectFiles, Setting, Watching
+from bailiwick.skills.bench import AttemptFiles, CallSetting, ProjectFiles, Watching
 from bailiwick.skills.checks import find_check
 from bailiwick.skills.checks_tdd import expect_green, expect_test
 from bailiwick.skills.delivery import path_fault
@@ -46,7 +46,7 @@ class ProjectCall:
     async def outcome(self) -> Outcome:
         """Open the bench, look whether the call can be done at all, and have it routed."""
         call, shared = self._call, self._call.shared
-        setting = Setting(shared.fence, shared.config.paths, Environment().home(), shared.clean)
+        setting = CallSetting(shared.fence, shared.config.paths, Environment().home(), shared.clean)
         check = find_check(call.tool.skill, call.tool.phase)
         watching = Watching(call.caller.cancel, call.caller.show)
         bench = ProjectFiles(self._root, setting, watching, check, self._asked, writes=call.tool.writes)

@@ -82,7 +82,7 @@ def stream(*events: bytes) -> Answering:
 
 
 @dataclass(slots=True)
-class Stage:
+class BrokerSetup:
     """A broker with one grant, and the vendor behind it."""
 
     broker: Broker
@@ -151,7 +151,7 @@ async def staged(
     patience: Patience | None = None,
     on_budget: Callable[[], None] | None = None,
     rules: GrantRules | None = None,
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[BrokerSetup]:
     """Everything up and running; at the end all of it is gone."""
     vendor = Vendor(answering)
     server = await asyncio.start_server(vendor.serve, "127.0.0.1", 0)
@@ -161,7 +161,7 @@ async def staged(
     upstream = Upstream(vendor.url, {"x-api-key": SECRET})
     grant = broker.grant("k1", upstream, limit_usd=limit_usd, price=per_million, rules=rules, on_budget=on_budget)
     try:
-        yield Stage(broker, vendor, grant)
+        yield BrokerSetup(broker, vendor, grant)
     finally:
         await broker.close()
         server.close()

@@ -21,7 +21,7 @@ from bailiwick.agents.port import (
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.engine import graph as g
 from bailiwick.engine.rungs import RetryPolicy
-from tests.unit.runtime.stage import Scripted, Stage, at_once
+from tests.unit.runtime.stage import RuntimeSetup, Scripted, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ RUBBISH: list[AgentEvent] = [SessionKnown("s1"), Answered("I would rather not sa
 
 
 @dataclass
-class Played:
+class ScriptedBackend:
     """A backend that plays a list of turns, the last one for ever."""
 
     turns: list[list[AgentEvent]]
@@ -70,8 +70,12 @@ class Played:
 
 
 def stage_of(
-    tmp_path: Path, backend: Played, policy: RetryPolicy = QUICK, clock: ManualClock | None = None, **settings: Json
-) -> Stage:
+    tmp_path: Path,
+    backend: ScriptedBackend,
+    policy: RetryPolicy = QUICK,
+    clock: ManualClock | None = None,
+    **settings: Json,
+) -> RuntimeSetup:
     """A stage whose agent nodes are played by this backend."""
     chosen = AgentSettings(backend="played", policy=policy, **settings)
     tmp_path.mkdir(exist_ok=True)
@@ -81,7 +85,7 @@ def stage_of(
         kind.desk._backends["played\0"] = backend
         return kind
 
-    stage = Stage(tmp_path, Scripted(at_once), agent=make, policy=chosen.ladder)
+    stage = RuntimeSetup(tmp_path, Scripted(at_once), agent=make, policy=chosen.ladder)
     if clock is not None:
         stage.clock = clock
     return stage

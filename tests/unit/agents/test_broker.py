@@ -14,7 +14,7 @@ from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Answered, LimitSeen, ProcessEnded, Trouble, Used
 from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
-from tests.unit.agents.broker_stage import BODY, SECRET, Stage, Vendor, per_million, said, settled, staged, stream
+from tests.unit.agents.broker_stage import BODY, SECRET, BrokerSetup, Vendor, per_million, said, settled, staged, stream
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -87,7 +87,7 @@ def test_what_has_to_stand_beside_a_credential_is_added_to_what_the_client_says(
     async def story() -> None:
         async with staged(said(MESSAGE)) as stage:
             upstream = Upstream(stage.vendor.url + "/base/v1/", {"authorization": "Bearer x"}, {"anthropic-beta": "o"})
-            other = Stage(stage.broker, stage.vendor, stage.broker.grant("k2", upstream, price=per_million))
+            other = BrokerSetup(stage.broker, stage.vendor, stage.broker.grant("k2", upstream, price=per_million))
             await other.ask(extra="anthropic-beta: tools, o\r\n")
             await other.ask()
             assert "anthropic-beta: tools,o\r\n" in stage.vendor.heads[0]
@@ -182,7 +182,7 @@ def test_every_dialect_is_counted_streamed_or_not(path: str, streams: bool) -> N
         tokens = ScriptedUsage(input=1200, output=50, cached=0 if path == "/v1/messages" else 1000)
         async with ModelServer({"told": (Say("Hello.", tokens=tokens),)}) as server, staged(said({})) as stage:
             grant = stage.broker.grant("k", Upstream(server.url("told")), price=per_million)
-            other = Stage(stage.broker, stage.vendor, grant)
+            other = BrokerSetup(stage.broker, stage.vendor, grant)
             status, _, body = await other.ask(
                 path, json.dumps({"model": "m-2", "max_tokens": 99, "stream": streams}).encode()
             )
@@ -360,7 +360,7 @@ def test_an_upstream_that_is_not_there_is_told_as_unreachable() -> None:
             gone.close()
             await gone.wait_closed()
             grant = stage.broker.grant("k", Upstream(f"http://127.0.0.1:{port}"), price=per_million)
-            status, _, body = await Stage(stage.broker, stage.vendor, grant).ask()
+            status, _, body = await BrokerSetup(stage.broker, stage.vendor, grant).ask()
             assert (status, json.loads(body)["error"]["type"]) == (502, UNREACHABLE)
             found = classify([*grant.facts(), ProcessEnded(1)], expects_answer=True, now=0.0, zone=None)
             assert found is not None
@@ -382,7 +382,7 @@ def test_fifty_turns_at_once_stay_apart() -> None:
     async def story() -> None:
         async with staged(echo) as stage:
             grants = [stage.broker.grant(f"k{n}", stage.grant.upstream, price=per_million) for n in range(100, 150)]
-            stages = [Stage(stage.broker, stage.vendor, grant) for grant in grants]
+            stages = [BrokerSetup(stage.broker, stage.vendor, grant) for grant in grants]
             answers = await asyncio.gather(
                 *(each.ask(body=b'{"model":"m-1","max_tokens":%d}' % n) for n, each in enumerate(stages, 100))
             )

@@ -19,7 +19,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.testing.model_server import ModelServer
 from tests.unit.agents.asking import ask, turn
-from tests.unit.agents.broker_stage import Stage, Vendor, per_million, said
+from tests.unit.agents.broker_stage import BrokerSetup, Vendor, per_million, said
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -58,7 +58,7 @@ async def ask_secure(
     try:
         url = f"https://localhost:{server.sockets[0].getsockname()[1]}"
         grant = broker.grant("k", Upstream(url, {"x-api-key": "k"}, proxy=proxy, ca_file=trusted), price=per_million)
-        status, _, _ = await Stage(broker, vendor, grant).ask()
+        status, _, _ = await BrokerSetup(broker, vendor, grant).ask()
         return status, grant
     finally:
         await broker.close()

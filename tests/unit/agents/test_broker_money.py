@@ -15,7 +15,7 @@ from bailiwick.agents.port import Trouble, Used
 from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
 from tests.unit.agents.broker_stage import (
     Answering,
-    Stage,
+    BrokerSetup,
     Vendor,
     answer,
     per_million,
@@ -71,7 +71,7 @@ def test_a_hundred_requests_at_once_never_spend_more_than_the_limit() -> None:
                 price=per_million,
                 on_budget=lambda: rung.append("x"),
             )
-            many = Stage(stage.broker, stage.vendor, grant)
+            many = BrokerSetup(stage.broker, stage.vendor, grant)
             answers = await asyncio.gather(*(many.ask(body=body) for _ in range(100)))
             statuses = [status for status, _, _ in answers]
             cost = (len(body) + 4000) / 1e6
@@ -147,7 +147,7 @@ def test_an_answer_is_allowed_as_many_tokens_as_can_be_paid() -> None:
             words = json.loads(got)["error"]["message"]
             assert words.startswith("Reached maximum budget ($0.011) of this turn: this request can cost $0.01")
             grant = stage.broker.grant("k2", stage.grant.upstream, limit_usd=0.002, price=per_million)
-            small = Stage(stage.broker, stage.vendor, grant)
+            small = BrokerSetup(stage.broker, stage.vendor, grant)
             assert (await small.ask(body=request(max_tokens=5)))[0] == 200, "a short answer needs no more"
 
     play(story())

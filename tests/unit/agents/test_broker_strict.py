@@ -16,7 +16,7 @@ from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Trouble, Used
 from bailiwick.errors import InternalBug
 from tests.memory import peak_memory
-from tests.unit.agents.broker_stage import BODY, Stage, Vendor, answer, per_million, said, send, settled, staged
+from tests.unit.agents.broker_stage import BODY, BrokerSetup, Vendor, answer, per_million, said, send, settled, staged
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -294,7 +294,7 @@ def test_a_compressed_answer_is_refused_where_there_is_a_budget() -> None:
             assert (await stage.ask())[0] == 502
             assert stage.grant.facts()[0] == Used(1046, 100, 0, 0.002046, model="m-1"), "it was answered all the same"
             grant = stage.broker.grant("k", stage.grant.upstream, price=per_million)
-            free = Stage(stage.broker, stage.vendor, grant)
+            free = BrokerSetup(stage.broker, stage.vendor, grant)
             assert (await free.ask())[2] == b"\x1f\x8b"
             assert free.grant.facts() == [Used(1046, 1, 0, 0.001056, model="m-1")]
             assert "accept-encoding: identity" in stage.vendor.heads[0]
@@ -334,7 +334,7 @@ def test_a_client_that_is_slow_to_read_gets_the_whole_answer() -> None:
             await loop.sock_connect(client, ("127.0.0.1", int(here.rpartition(":")[2])))
             await loop.sock_sendall(client, stage.request().replace(stage.host.encode(), here.encode()))
             grant = stage.broker.grant("k2", stage.grant.upstream, price=per_million)
-            other = Stage(stage.broker, stage.vendor, grant)
+            other = BrokerSetup(stage.broker, stage.vendor, grant)
             while not stage.grant.facts():
                 await other.ask()
             await other.ask()

@@ -22,7 +22,7 @@ KEY = "sk-ant-real-key-of-the-operator"
 
 
 @dataclass
-class Named:
+class NamedBackend:
     """A backend that is only asked for its name and what it can."""
 
     name: str
@@ -47,7 +47,7 @@ def _turn(tmp_path: Path) -> Turn:
 def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gets an address on loopback and a token for one turn; the key stays with us."""
     brokerage = _brokerage(tmp_path, monkeypatch)
-    backend = Named("claude", Capabilities(credential="brokered"))
+    backend = NamedBackend("claude", Capabilities(credential="brokered"))
 
     async def scene() -> None:
         access = await brokerage.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What can't be brokered is exposed to the agent: nobody gets that by default."""
-    backend = Named("claude", Capabilities(credential="brokered"))
+    backend = NamedBackend("claude", Capabilities(credential="brokered"))
     for name, value in (("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "eu-west-1")):
         monkeypatch.setenv(name, value)
     brokerage = _brokerage(tmp_path, monkeypatch)
@@ -122,7 +122,7 @@ def test_a_configured_endpoint_goes_before_the_vendor(tmp_path: Path, monkeypatc
 
 def test_the_persons_own_login_is_not_used_without_their_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A CLI that is logged in as its user would spend and refresh that login; a gateway is another matter."""
-    backend = Named("claude", Capabilities(credential="brokered"))
+    backend = NamedBackend("claude", Capabilities(credential="brokered"))
     brokerage = _brokerage(tmp_path, monkeypatch)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     bare = replace(_turn(tmp_path), env={"PATH": "/usr/bin"})
@@ -142,7 +142,7 @@ def test_a_turn_is_given_its_models_and_the_persons_word_on_unknown_prices(
     text = "agents: {models: {claude: {also: [house/extra]}}, answer_tokens: 4000}\n"
     text += f"budget: {{unknown_cost: {word}}}\n"
     brokerage = _brokerage(tmp_path, monkeypatch, text)
-    backend = Named("claude", Capabilities(credential="brokered", default_model="sonnet"))
+    backend = NamedBackend("claude", Capabilities(credential="brokered", default_model="sonnet"))
 
     async def scene() -> None:
         access = await brokerage.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]

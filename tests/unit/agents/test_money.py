@@ -17,7 +17,7 @@ from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, WAITS
-from tests.unit.agents.played import GOOD, QUICK, Played, agent, stage_of
+from tests.unit.agents.played import GOOD, QUICK, ScriptedBackend, agent, stage_of
 from tests.unit.runtime.stage import chain
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -> None:
     """A dollar a turn is reserved; what it cost is what stays; nothing starts that does not fit."""
     cheap: list[AgentEvent] = [SessionKnown("s1"), Used(100, 20, usd=0.25), Answered('{"x": 1}')]
-    backend = Played([cheap])
+    backend = ScriptedBackend([cheap])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(*(agent(f"a{i}") for i in range(6)), budget=g.Budget(usd=1.1))
 
@@ -47,7 +47,7 @@ def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -
 
 def test_an_unknown_cost_counts_as_what_was_set_aside(tmp_path: Path) -> None:
     """Unknown is not zero."""
-    stage = stage_of(tmp_path, Played([GOOD]), replace(QUICK, reserve_usd=1.0))
+    stage = stage_of(tmp_path, ScriptedBackend([GOOD]), replace(QUICK, reserve_usd=1.0))
 
     async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent()))
@@ -61,7 +61,7 @@ def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
     """A CLI that counts over the whole session would be paid twice."""
     first: list[AgentEvent] = [SessionKnown("s1"), Used(100, 10, usd=0.5, cumulative=True), Answered("rubbish")]
     second: list[AgentEvent] = [SessionKnown("s1"), Used(150, 15, usd=0.7, cumulative=True), Answered('{"x": 1}')]
-    stage = stage_of(tmp_path, Played([first, second]), replace(QUICK, reserve_usd=1.0))
+    stage = stage_of(tmp_path, ScriptedBackend([first, second]), replace(QUICK, reserve_usd=1.0))
 
     async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(agent()))
@@ -77,7 +77,7 @@ def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
 def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: Path) -> None:
     """What one run spent is not there for the next one; tomorrow it goes on by itself."""
     clock = ManualClock(1_700_000_000.0)
-    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    backend = ScriptedBackend([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0), clock)
     first, second = chain(agent(), agent("b")), replace(chain(agent()), name="other")
 
@@ -97,7 +97,7 @@ def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: P
 
 def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
     """`raise` lifts the ceiling that was met, for this run."""
-    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    backend = ScriptedBackend([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(agent(), agent("b"), agent("c"))
 
@@ -113,7 +113,7 @@ def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
 
 def test_turns_at_once_never_overshoot_by_more_than_one_answer_each(tmp_path: Path) -> None:
     """What is set aside is gone for the others before the first of them is asked."""
-    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=0.9), Answered('{"x": 1}')]])
+    backend = ScriptedBackend([[SessionKnown("s1"), Used(10, 10, usd=0.9), Answered('{"x": 1}')]])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     nodes: dict[str, g.Node] = {
         "each": g.Map(id="each", over="items", body="a", join="done", max=20),
@@ -133,7 +133,7 @@ def test_turns_at_once_never_overshoot_by_more_than_one_answer_each(tmp_path: Pa
 
 def test_a_credential_has_a_ceiling_of_its_own(tmp_path: Path) -> None:
     """Two runs that share a credential share what it may spend a day."""
-    backend = Played([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
+    backend = ScriptedBackend([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
 
     async def scene(assembly: Runtime) -> None:
@@ -148,8 +148,8 @@ def test_a_credential_has_a_ceiling_of_its_own(tmp_path: Path) -> None:
 
 def test_an_unknown_cost_is_free_where_that_is_allowed_and_refused_where_it_is_not(tmp_path: Path) -> None:
     """`budget.unknown_cost`: the person decides what not knowing means."""
-    allowing = stage_of(tmp_path / "a", Played([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="allow")
-    refusing = stage_of(tmp_path / "b", Played([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="refuse")
+    allowing = stage_of(tmp_path / "a", ScriptedBackend([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="allow")
+    refusing = stage_of(tmp_path / "b", ScriptedBackend([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="refuse")
 
     async def free(assembly: Runtime) -> None:
         verdict = await allowing.walk(assembly, chain(agent()))
@@ -167,7 +167,7 @@ def test_an_unknown_cost_is_free_where_that_is_allowed_and_refused_where_it_is_n
 
 def test_a_model_outside_the_allowed_ones_is_never_asked(tmp_path: Path) -> None:
     """An organisation's list is a limit: the run parks, nothing is spent."""
-    backend = Played([GOOD])
+    backend = ScriptedBackend([GOOD])
     stage = stage_of(tmp_path, backend, allowed_models=("small",))
 
     async def scene(assembly: Runtime) -> None:

@@ -48,7 +48,7 @@ OUTPUTS = (Output("name", {"type": "string"}),)
 NOW = 1_900_000_000.0
 
 
-class FakeIo:
+class RecordingIo:
     """Notes what is started; nothing is."""
 
     def __init__(self, end: Exit | None = None) -> None:
@@ -66,11 +66,11 @@ class FakeIo:
         raise AssertionError("there is no file to note")
 
 
-def play(script: Script | None, asked: Turn, io: FakeIo | None = None) -> list[AgentEvent]:
+def play(script: Script | None, asked: Turn, io: RecordingIo | None = None) -> list[AgentEvent]:
     """Every event of a turn."""
     events: list[AgentEvent] = []
     backend = SimulateBackend(script, clock=ManualClock(NOW))
-    asyncio.run(backend.turn(asked, io or FakeIo(), events.append))
+    asyncio.run(backend.turn(asked, io or RecordingIo(), events.append))
     return events
 
 
@@ -223,7 +223,7 @@ def test_a_link_out_of_the_directory_is_not_written_through(tmp_path: Path) -> N
 
 def test_commands_are_run_by_the_launcher_and_told_as_tools(tmp_path: Path) -> None:
     """A command gets the clocks, the environment and the process group of the turn."""
-    io = FakeIo()
+    io = RecordingIo()
     script = script_of(tmp_path, "nodes: {step: [{run: [\"git commit -m 'two words'\"]}]}")
     events = play(script, turn(node="step", cwd=tmp_path), io)
     assert io.started == [("git", "commit", "-m", "two words")]
@@ -233,7 +233,7 @@ def test_commands_are_run_by_the_launcher_and_told_as_tools(tmp_path: Path) -> N
 def test_a_command_that_a_clock_ends_ends_the_turn(tmp_path: Path) -> None:
     """What would follow was not reached."""
     script = script_of(tmp_path, "nodes: {step: [{run: [tail], answer: {name: x}}]}")
-    events = play(script, turn(node="step", cwd=tmp_path), FakeIo(Exit(-15, b"", b"", 1.0, why="total")))
+    events = play(script, turn(node="step", cwd=tmp_path), RecordingIo(Exit(-15, b"", b"", 1.0, why="total")))
     assert events[-1] == ProcessEnded(-15, why="total")
 
 
@@ -247,9 +247,9 @@ def test_an_overflow_is_over_when_the_session_was_compacted(tmp_path: Path) -> N
         events: list[AgentEvent] = []
         at = turn(node="step", schema=NAME, session=session, options={"rung": rung})
         if rung == "compact":
-            asyncio.run(backend.compact(at, FakeIo(), events.append))
+            asyncio.run(backend.compact(at, RecordingIo(), events.append))
             assert Compacted(ok=True) in events
-        asyncio.run(backend.turn(at, FakeIo(), events.append))
+        asyncio.run(backend.turn(at, RecordingIo(), events.append))
         session = next(event.id for event in reversed(events) if isinstance(event, SessionKnown))
         kinds.append(kind_of(events))
     assert kinds == [FailureKind.OVERFLOW, FailureKind.OVERFLOW, None]
@@ -259,7 +259,7 @@ def test_a_compaction_may_fail(tmp_path: Path) -> None:
     """Then the ladder reframes."""
     script = script_of(tmp_path, "nodes: {step: [{overflow: true, compacts: false}]}")
     events: list[AgentEvent] = []
-    asyncio.run(SimulateBackend(script).compact(turn(node="step", session="s"), FakeIo(), events.append))
+    asyncio.run(SimulateBackend(script).compact(turn(node="step", session="s"), RecordingIo(), events.append))
     assert [event.ok for event in events if isinstance(event, Compacted)] == [False]
 
 
@@ -285,10 +285,10 @@ def test_tokens_have_the_price_of_their_model(tmp_path: Path) -> None:
 def test_latency_passes_in_a_process_so_that_it_can_be_ended(tmp_path: Path) -> None:
     """`stop --now` does not wait for a slow model."""
     script = script_of(tmp_path, "models: {slow: {latency: 2s}}")
-    io = FakeIo()
+    io = RecordingIo()
     play(script, turn(model="slow"), io)
     assert io.started == [("sleep", "2")]
-    ended = play(script, turn(model="slow"), FakeIo(Exit(-15, b"", b"", 1.0, why="cancelled")))
+    ended = play(script, turn(model="slow"), RecordingIo(Exit(-15, b"", b"", 1.0, why="cancelled")))
     assert ended[-1] == ProcessEnded(-15, why="cancelled")
 
 
@@ -364,10 +364,13 @@ def test_the_settings_bring_the_script(tmp_path: Path) -> None:
     """`--simulate SCRIPT` is all a person types."""
     path = tmp_path / "script.yaml"
     path.write_text("nodes: {}")
-    ok, words = asyncio.run(SimulateBackend.for_settings(AgentSettings(script=path)).check({}, FakeIo()))
+    ok, words = asyncio.run(SimulateBackend.for_settings(AgentSettings(script=path)).check({}, RecordingIo()))
     assert ok
     assert words.endswith(str(path))
-    assert "every declared output" in asyncio.run(SimulateBackend.for_settings(AgentSettings()).check({}, FakeIo()))[1]
+    assert (
+        "every declared output"
+        in asyncio.run(SimulateBackend.for_settings(AgentSettings()).check({}, RecordingIo()))[1]
+    )
 
 
 def test_events_carry_plain_json(tmp_path: Path) -> None:

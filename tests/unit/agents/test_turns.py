@@ -23,7 +23,7 @@ from bailiwick.engine import graph as g
 from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import DEGRADED, DONE, FAILED, TIME, WAITS
-from tests.unit.agents.played import CAPPED, GOOD, LIMIT, LIMITED, OVERFLOW, RUBBISH, Played, agent, stage_of
+from tests.unit.agents.played import CAPPED, GOOD, LIMIT, LIMITED, OVERFLOW, RUBBISH, ScriptedBackend, agent, stage_of
 from tests.unit.runtime.stage import chain, types
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None:
     """The prompt is rendered against context and args; the answer's JSON enters the context."""
-    backend = Played([GOOD])
+    backend = ScriptedBackend([GOOD])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:
@@ -48,7 +48,7 @@ def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None
 
 def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
     """Files of this version need not describe the JSON themselves; older files' prompts are sent as they are."""
-    backend = Played([GOOD])
+    backend = ScriptedBackend([GOOD])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:
@@ -61,7 +61,7 @@ def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
 
 def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
     """Only the JSON is asked for, with what was wrong; then it goes on."""
-    backend = Played([RUBBISH, GOOD])
+    backend = ScriptedBackend([RUBBISH, GOOD])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:
@@ -77,7 +77,7 @@ def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
 
 def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
     """The same prompt, in a fresh session, after a pause."""
-    backend = Played([LIMITED, LIMITED, GOOD])
+    backend = ScriptedBackend([LIMITED, LIMITED, GOOD])
     backend.turns[0] = backend.turns[1] = [replace(LIMIT, retry_after=0.01)]
     stage = stage_of(tmp_path, backend)
 
@@ -93,7 +93,7 @@ def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
 
 def test_an_overflow_is_compacted_and_sent_again(tmp_path: Path) -> None:
     """The session keeps what it has done so far."""
-    backend = Played([OVERFLOW, GOOD])
+    backend = ScriptedBackend([OVERFLOW, GOOD])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:
@@ -108,7 +108,7 @@ def test_an_overflow_is_compacted_and_sent_again(tmp_path: Path) -> None:
 def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
     """The wait is in the journal: another process goes on at the same time, and not before."""
     clock = ManualClock(1_700_000_000.0)
-    backend = Played([CAPPED, GOOD])
+    backend = ScriptedBackend([CAPPED, GOOD])
     graph = chain(agent())
 
     async def first(assembly: Runtime) -> None:
@@ -131,7 +131,9 @@ def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
 def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp_path: Path) -> None:
     """One wrong number of a vendor must not keep every run of a credential waiting for weeks."""
     clock = ManualClock(1_700_000_000.0)
-    backend = Played([[Trouble("limit", 429, "usage_limit_reached", resets_at=clock.now() + 20 * 86400)], GOOD])
+    backend = ScriptedBackend(
+        [[Trouble("limit", 429, "usage_limit_reached", resets_at=clock.now() + 20 * 86400)], GOOD]
+    )
     stage = stage_of(tmp_path, backend, RetryPolicy(cap_max_wait=3600.0), clock)
 
     async def scene(assembly: Runtime) -> None:
@@ -147,7 +149,7 @@ def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp
 
 def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Path) -> None:
     """Null where nothing is declared; the exit code differs, and the node is named."""
-    backend = Played([RUBBISH])
+    backend = ScriptedBackend([RUBBISH])
     stage = stage_of(tmp_path, backend)
     graph = chain(agent(outputs=(g.Output(key="x"), g.Output(key="y", default=7, declared=True))))
 
@@ -165,7 +167,7 @@ def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Pat
 @pytest.mark.parametrize(("answer", "code"), [("default", DEGRADED), ("fail", FAILED), ("retry", DONE)])
 def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path: Path, answer: str, code: int) -> None:
     """`on_exhausted: ask`: try again, take the default, or fail."""
-    backend = Played([RUBBISH])
+    backend = ScriptedBackend([RUBBISH])
     stage = stage_of(tmp_path, backend)
     graph = chain(agent(outputs=(g.Output(key="x", default=0, declared=True),), on_exhausted="ask"), version=1)
 
@@ -183,7 +185,7 @@ def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path:
 
 def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -> None:
     """The question has no such choice."""
-    stage = stage_of(tmp_path, Played([RUBBISH]))
+    stage = stage_of(tmp_path, ScriptedBackend([RUBBISH]))
     graph = chain(agent(on_exhausted="default"), version=1)
 
     async def scene(assembly: Runtime) -> None:
@@ -197,7 +199,7 @@ def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -
 
 def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -> None:
     """Trying again can't help; a person can."""
-    backend = Played([[Trouble("Invalid API key", 401, "authentication_error")]])
+    backend = ScriptedBackend([[Trouble("Invalid API key", 401, "authentication_error")]])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:
@@ -212,7 +214,7 @@ def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -
 
 def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
     """The session id was journaled in the middle of the turn."""
-    backend = Played([[SessionKnown("mid"), ProcessEnded(-15, why="cancelled")], GOOD])
+    backend = ScriptedBackend([[SessionKnown("mid"), ProcessEnded(-15, why="cancelled")], GOOD])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:
@@ -240,7 +242,7 @@ def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
 def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Path) -> None:
     """One credential, one bucket: after the first limit a window lets one turn through, not fifty."""
     clock = ManualClock(1_700_000_000.0)
-    backend = Played([[replace(LIMIT, retry_after=100.0)]])
+    backend = ScriptedBackend([[replace(LIMIT, retry_after=100.0)]])
     stage = stage_of(tmp_path, backend, RetryPolicy(), clock)
     nodes: dict[str, g.Node] = {
         "each": g.Map(id="each", over="items", body="a", join="done", max=50),
@@ -269,7 +271,7 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
 
 def test_an_answer_that_can_not_be_used_still_opens_the_credential(tmp_path: Path) -> None:
     """The endpoint answered: nobody has to wait for its next window any more."""
-    backend = Played([[replace(LIMIT, retry_after=0.01)], RUBBISH, GOOD])
+    backend = ScriptedBackend([[replace(LIMIT, retry_after=0.01)], RUBBISH, GOOD])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:
@@ -283,7 +285,7 @@ def test_an_answer_that_can_not_be_used_still_opens_the_credential(tmp_path: Pat
 def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
     """The endpoint is at fault, not the node: it is waited for."""
     clock = ManualClock(1_700_000_000.0)
-    backend = Played([[Trouble("overloaded", 529, "overloaded_error")]])
+    backend = ScriptedBackend([[Trouble("overloaded", 529, "overloaded_error")]])
     stage = stage_of(tmp_path, backend, RetryPolicy(), clock)
     graph = chain(agent())
 
@@ -304,7 +306,7 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
 def test_a_reboot_in_the_middle_of_an_outage_goes_on_waiting(tmp_path: Path) -> None:
     """The waits are in the journal: each process finds the same one, and the node is never defaulted."""
     clock = ManualClock(1_700_000_000.0)
-    backend = Played([[Trouble("overloaded", 529, "overloaded_error")]])
+    backend = ScriptedBackend([[Trouble("overloaded", 529, "overloaded_error")]])
     graph = chain(agent())
 
     async def wait(assembly: Runtime) -> None:
@@ -339,7 +341,7 @@ FILES = {"without_json": {"x": "by files"}}
 )
 def test_a_command_that_says_no_json_answers_with_its_files(tmp_path: Path, said: str, code: int) -> None:
     """Where the node says what that stands for; JSON that is there has to be right all the same."""
-    backend = Played([[Answered(said)]], capabilities=Capabilities())
+    backend = ScriptedBackend([[Answered(said)]], capabilities=Capabilities())
     stage = stage_of(tmp_path, backend)
     backend.name = "command"
 
@@ -356,7 +358,7 @@ def test_a_command_that_says_no_json_answers_with_its_files(tmp_path: Path, said
 
 def test_only_a_command_may_leave_its_json_out(tmp_path: Path) -> None:
     """The other agents are asked for it, and can give it."""
-    stage = stage_of(tmp_path, Played([[Answered("done")]], capabilities=Capabilities()))
+    stage = stage_of(tmp_path, ScriptedBackend([[Answered("done")]], capabilities=Capabilities()))
 
     async def scene(assembly: Runtime) -> None:
         assert (await stage.walk(assembly, chain(agent(spec=FILES)))).code == DEGRADED
@@ -366,7 +368,7 @@ def test_only_a_command_may_leave_its_json_out(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_is_asked_once_and_its_code_is_in_the_question(tmp_path: Path) -> None:
     """It would only fail again; without the code and its last words nobody knows what to mend."""
-    backend = Played([[Trouble("the command ended with code 7: loading\nno model is loaded\n", type="exit")]])
+    backend = ScriptedBackend([[Trouble("the command ended with code 7: loading\nno model is loaded\n", type="exit")]])
     stage = stage_of(tmp_path, backend)
 
     async def scene(assembly: Runtime) -> None:

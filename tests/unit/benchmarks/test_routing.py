@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.routing.plot import Chart, Line, draw, ticks
+from benchmarks.routing.plot import Chart, PlotLine, draw, ticks
 from benchmarks.routing.policies import Learned, fixed, oracle, replay, strongest
 from benchmarks.routing.recorded import cases_of, read_log
 from benchmarks.routing.run import figures, main, over_time_charts
@@ -142,7 +142,7 @@ def _texts(drawn: str) -> list[str]:
 def test_a_chart_is_a_document_that_names_its_lines_and_its_mark() -> None:
     """Colour alone tells nothing to many readers."""
     chart = Chart(
-        "A < B", "calls", "money", [Line("x", [(0, 0), (10, 5)]), Line("y", [(0, 1), (10, 5)])], (3, "wanted")
+        "A < B", "calls", "money", [PlotLine("x", [(0, 0), (10, 5)]), PlotLine("y", [(0, 1), (10, 5)])], (3, "wanted")
     )
     drawn = draw([chart, chart])
     assert drawn == draw([chart, chart])

@@ -18,7 +18,7 @@ from bailiwick.errors import NotFound, UsageError
 
 
 @dataclass
-class Person:
+class BrainUser:
     """Somebody in a repository."""
 
     repository: Path
@@ -36,14 +36,14 @@ class Person:
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BrainUser:
     """In a project without a remote, without a terminal."""
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
     shop = tmp_path / "shop"
     shop.mkdir()
     subprocess.run(["git", "init", "-q"], cwd=shop, check=True)
     monkeypatch.chdir(shop)
-    return Person(shop)
+    return BrainUser(shop)
 
 
 def _id(told: Any) -> str:
@@ -51,7 +51,7 @@ def _id(told: Any) -> str:
     return made
 
 
-def test_a_note_is_written_found_read_and_approved(person: Person) -> None:
+def test_a_note_is_written_found_read_and_approved(person: BrainUser) -> None:
     """Each answer names the next step."""
     code, printed = person.runs("write", "--tag", "money", "Prices are", "rounded.")
     assert (code, "pending" in printed) == (0, True)
@@ -67,7 +67,7 @@ def test_a_note_is_written_found_read_and_approved(person: Person) -> None:
         assert part in shown
 
 
-def test_programs_get_documents(person: Person) -> None:
+def test_programs_get_documents(person: BrainUser) -> None:
     """With provenance in each note."""
     name = _id(person.json("write", "--title", "T", "--type", "lesson", "text"))
     (found,) = person.json("query", "text")["notes"]
@@ -82,7 +82,7 @@ def test_programs_get_documents(person: Person) -> None:
     assert len(person.json("list", "--status", "stale")["notes"]) == 1
 
 
-def test_standard_input_is_a_note(person: Person) -> None:
+def test_standard_input_is_a_note(person: BrainUser) -> None:
     """A file piped in; --approve says that a person has read it."""
     _, printed = person.runs("write", "--approve", "-", stdin="# Releases\n\nOn Tuesdays.\n")
     assert printed.split()[1:3] == ["approved", "Releases"]
@@ -90,7 +90,9 @@ def test_standard_input_is_a_note(person: Person) -> None:
         person.runs("write", "-", stdin="")
 
 
-def test_other_projects_are_seen_only_by_name(person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_projects_are_seen_only_by_name(
+    person: BrainUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The project is where the person stands; outside of one there are global notes."""
     person.runs("write", "rounding of the shop")
     person.runs("write", "--scope", "global", "rounding for all")
@@ -103,7 +105,7 @@ def test_other_projects_are_seen_only_by_name(person: Person, tmp_path: Path, mo
     assert scope_of(person.repository) in error.value.hint
 
 
-def test_what_belongs_to_a_run_decides_nothing(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_belongs_to_a_run_decides_nothing(person: BrainUser, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may write, as an agent; which notes hold is a person's word."""
     name = _id(person.json("write", "a"))
     monkeypatch.setenv("BAILIWICK_RUN", "run-7")
@@ -115,7 +117,7 @@ def test_what_belongs_to_a_run_decides_nothing(person: Person, monkeypatch: pyte
     assert (note["status"], note["source"]) == ("pending", "run run-7")
 
 
-def test_a_hostile_note_is_text_on_the_terminal(person: Person) -> None:
+def test_a_hostile_note_is_text_on_the_terminal(person: BrainUser) -> None:
     """Put there by hand or by a pull: what would act is not printed."""
     folder = Path(person.runs("path")[1].strip())
     (folder / "notes" / "global").mkdir(parents=True)
@@ -128,7 +130,7 @@ def test_a_hostile_note_is_text_on_the_terminal(person: Person) -> None:
     assert "\x9b" not in listed + shown
 
 
-def test_an_empty_brain_says_what_to_do(person: Person) -> None:
+def test_an_empty_brain_says_what_to_do(person: BrainUser) -> None:
     """And reading makes nothing."""
     assert "brain write" in person.runs("list")[1]
     assert "No note" in person.runs("query", "x")[1]
@@ -137,7 +139,7 @@ def test_an_empty_brain_says_what_to_do(person: Person) -> None:
     assert not Path(person.runs("path")[1].strip()).exists()
 
 
-def test_one_note_takes_the_place_of_another(person: Person) -> None:
+def test_one_note_takes_the_place_of_another(person: BrainUser) -> None:
     """The old one says by which."""
     old, new = _id(person.json("write", "old")), _id(person.json("write", "new"))
     assert person.json("supersede", old, new)["notes"][0]["superseded_by"] == new

@@ -26,7 +26,7 @@ class Ascii(io.StringIO):
     encoding = "ascii"
 
 
-class Closed(io.StringIO):
+class ClosedPipe(io.StringIO):
     """A pipe whose reader left."""
 
     def write(self, _text: str) -> int:
@@ -161,8 +161,8 @@ def test_there_are_no_colours_off_a_terminal_or_where_nobody_wants_them(capsys: 
 def test_a_reader_that_left_is_an_error_unless_it_is_forgiven() -> None:
     """A query may end at once; a walk must not be disturbed because somebody closed `| head`."""
     with pytest.raises(BrokenPipeError):
-        Printer(out=Closed()).line("x")
-    printer = Printer(out=Closed(), forgive=True)
+        Printer(out=ClosedPipe()).line("x")
+    printer = Printer(out=ClosedPipe(), forgive=True)
     printer.line("x")
     printer.line("y")
     assert printer.gone

@@ -16,10 +16,10 @@ from bailiwick.cli.view.tree import Run, RunTreeView
 from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Display
-from tests.unit.cli.view_stage import Branch, Set, Stage, graph, lines, printer, work
+from tests.unit.cli.view_stage import Branch, Set, ViewSetup, graph, lines, printer, work
 
 
-def _watched(stage: Stage, *, verbose: bool = False) -> tuple[PlainView, io.StringIO]:
+def _watched(stage: ViewSetup, *, verbose: bool = False) -> tuple[PlainView, io.StringIO]:
     out = io.StringIO()
     view = PlainView(printer(out), stage.clock, Displays(verbose=verbose))
     view.begin(stage.row)
@@ -28,7 +28,7 @@ def _watched(stage: Stage, *, verbose: bool = False) -> tuple[PlainView, io.Stri
     return view, out
 
 
-def _flow(**displays: Display) -> Stage:
+def _flow(**displays: Display) -> ViewSetup:
     """build → choose → count → end."""
     nodes = (
         work("build", "choose"),
@@ -36,10 +36,10 @@ def _flow(**displays: Display) -> Stage:
         Set(id="count", values={"n": "2"}, next="end"),
     )
     shown = [replace(node, display=displays.get(node.id)) for node in nodes]
-    return Stage(graph(*shown), context={"n": 1, "who": "Ada"})
+    return ViewSetup(graph(*shown), context={"n": 1, "who": "Ada"})
 
 
-def _walk(stage: Stage, view: PlainView) -> None:
+def _walk(stage: ViewSetup, view: PlainView) -> None:
     stage.happen(view, stage.started("build"))
     stage.happen(
         view, stage.finished("build", 1), ev.StepDone("", "build", 1, "choose"),
@@ -108,7 +108,7 @@ def test_a_template_that_can_not_be_rendered_leaves_the_name() -> None:
 
 def test_turns_tell_what_they_cost_and_a_session_is_counted_once() -> None:
     """A backend that counts over a session gives totals; each visit shows its own share."""
-    stage = Stage(graph(work("a", "b"), work("b", "end")))
+    stage = ViewSetup(graph(work("a", "b"), work("b", "end")))
     view, out = _watched(stage)
     for node, then, total in (("a", "b", 0.25), ("b", "end", 0.3)):
         log = {"usage": {"usd": total, "cumulative": True}, "session": "s"}
@@ -120,7 +120,7 @@ def test_turns_tell_what_they_cost_and_a_session_is_counted_once() -> None:
 
 def test_a_failed_step_is_broken_between_words_instead_of_cut() -> None:
     """The failing test and its line are the point of the line: they are there on a narrow terminal too."""
-    stage = Stage(graph(work("gate", "end")))
+    stage = ViewSetup(graph(work("gate", "end")))
     run = Run()
     run.graph = stage.graph
     told = "red: tests/test_prices.py::test_ten_percent fails: tests/test_prices.py:8: assert 190 == 180"

@@ -16,7 +16,7 @@ from tests.unit.cli.view_stage import (
     Call,
     Map,
     Set,
-    Stage,
+    ViewSetup,
     Wait,
     graph,
     lines,
@@ -29,7 +29,7 @@ from tests.unit.cli.view_stage import (
 class Screen:
     """A terminal in memory: what the live picture drew, and the plain lines that stay."""
 
-    def __init__(self, stage: Stage, width: int = 80, height: int = 24, **changes: Json) -> None:
+    def __init__(self, stage: ViewSetup, width: int = 80, height: int = 24, **changes: Json) -> None:
         self.drawn = io.StringIO()
         self.stays = io.StringIO()
         self.made = 0
@@ -48,15 +48,15 @@ class Screen:
         return [line.rstrip() for line in last.splitlines()]
 
 
-def fan_of(count: int) -> Stage:
+def fan_of(count: int) -> ViewSetup:
     """A map over `count` items."""
     flow = graph(Map(id="fan", over="items", body="step", join="end", max=count), work("step", "end"))
-    return Stage(flow, context={"items": list(range(count))})
+    return ViewSetup(flow, context={"items": list(range(count))})
 
 
 def test_a_picture_has_the_run_its_steps_and_what_runs_now() -> None:
     """One look has to tell what was done, what happens, and for how long."""
-    stage = Stage(graph(work("build", "test"), work("test", "end")))
+    stage = ViewSetup(graph(work("build", "test"), work("test", "end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.own(screen.view)
@@ -73,7 +73,7 @@ def test_a_picture_has_the_run_its_steps_and_what_runs_now() -> None:
 
 def test_times_count_up_without_any_event() -> None:
     """A picture that stands still looks hung."""
-    stage = Stage(graph(work("build", "end")))
+    stage = ViewSetup(graph(work("build", "end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("build"))
@@ -83,7 +83,7 @@ def test_times_count_up_without_any_event() -> None:
 
 def test_time_stands_still_while_a_person_is_waited_for() -> None:
     """The time a run took is not the time somebody was at lunch."""
-    stage = Stage(graph(Ask(id="ask", question="q", next="end")))
+    stage = ViewSetup(graph(Ask(id="ask", question="q", next="end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     body = {"question": "Deploy\x1b[2J it?", "choices": []}
@@ -97,7 +97,7 @@ def test_time_stands_still_while_a_person_is_waited_for() -> None:
 
 def test_a_long_run_fits_the_terminal_and_counts_what_is_left_out() -> None:
     """A picture higher than the terminal can't be drawn over and fills the scroll-back with copies."""
-    stage = Stage(graph(*[work(f"s{n}", f"s{n + 1}") for n in range(40)], work("s40", "end")))
+    stage = ViewSetup(graph(*[work(f"s{n}", f"s{n + 1}") for n in range(40)], work("s40", "end")))
     screen = Screen(stage, height=10)
     screen.view.begin(stage.row)
     for n in range(40):
@@ -111,7 +111,7 @@ def test_a_long_run_fits_the_terminal_and_counts_what_is_left_out() -> None:
 
 def test_a_terminal_of_five_lines_still_shows_what_runs() -> None:
     """The step that runs is what must never be left out."""
-    stage = Stage(graph(work("a", "b"), work("b", "c"), work("c", "end")))
+    stage = ViewSetup(graph(work("a", "b"), work("b", "c"), work("c", "end")))
     screen = Screen(stage, height=5)
     screen.view.begin(stage.row)
     stage.step(screen.view, "a", "b")
@@ -122,7 +122,7 @@ def test_a_terminal_of_five_lines_still_shows_what_runs() -> None:
 
 def test_no_line_is_wider_than_the_terminal() -> None:
     """A line that wraps breaks the count of lines to draw over."""
-    stage = Stage(graph(work("build", "end")))
+    stage = ViewSetup(graph(work("build", "end")))
     screen = Screen(stage, width=30)
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("build"))
@@ -170,8 +170,8 @@ def test_after_the_join_only_failed_members_stay() -> None:
 
 def test_the_steps_of_a_called_run_stand_below_the_call() -> None:
     """A call that takes an hour is not one step to a person who waits."""
-    stage = Stage(graph(Call(id="deploy", workflow="w", next="end")))
-    child = Stage(graph(work("copy", "end")), row=row_of("c1", "k", parent="u1"))
+    stage = ViewSetup(graph(Call(id="deploy", workflow="w", next="end")))
+    child = ViewSetup(graph(work("copy", "end")), row=row_of("c1", "k", parent="u1"))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.happen(screen.view, ev.ChildStarted("", "deploy", 1, "k", "c1"))
@@ -203,7 +203,7 @@ def test_a_run_that_goes_on_shows_what_is_under_way_and_counts_what_was_done() -
 
 def test_a_loop_of_pure_steps_costs_a_few_lines() -> None:
     """A batch has five hundred of them, twenty batches a second."""
-    stage = Stage(graph(Set(id="turn", values={}, next="turn")))
+    stage = ViewSetup(graph(Set(id="turn", values={}, next="turn")))
     screen = Screen(stage, height=6)
     screen.view.begin(stage.row)
     stage.happen(screen.view, *[ev.StepPassed("", "turn", n, "turn", {"n": n}) for n in range(1, 501)])
@@ -216,7 +216,7 @@ def test_a_loop_of_pure_steps_costs_a_few_lines() -> None:
 
 def test_trouble_is_shown_until_something_is_durable_again() -> None:
     """A full disk stops the walk; the picture has to say so while it lasts."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("a"))
@@ -228,7 +228,7 @@ def test_trouble_is_shown_until_something_is_durable_again() -> None:
 
 def test_the_end_leaves_a_summary_and_a_sane_cursor() -> None:
     """What happened must still be there after the command, and the prompt where it belongs."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("a"))
@@ -245,7 +245,7 @@ def test_the_end_leaves_a_summary_and_a_sane_cursor() -> None:
 
 def test_the_cursor_is_never_hidden_between_two_pictures() -> None:
     """A process that is killed can't bring it back."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("a"))
@@ -257,7 +257,7 @@ def test_the_cursor_is_never_hidden_between_two_pictures() -> None:
 
 def test_closing_twice_or_before_anything_was_drawn_is_fine() -> None:
     """A command closes its view on every way out."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
     screen.view.close()
     screen.view.begin(stage.row)
@@ -269,7 +269,7 @@ def test_closing_twice_or_before_anything_was_drawn_is_fine() -> None:
 
 def test_a_prompt_gets_a_quiet_terminal_and_the_steps_so_far() -> None:
     """A picture that redraws over what a person types makes answering impossible."""
-    stage = Stage(graph(work("a", "ask"), Ask(id="ask", question="q", next="b"), work("b", "end")))
+    stage = ViewSetup(graph(work("a", "ask"), Ask(id="ask", question="q", next="b"), work("b", "end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.step(screen.view, "a", "ask")
@@ -292,7 +292,7 @@ def test_a_prompt_gets_a_quiet_terminal_and_the_steps_so_far() -> None:
 
 def test_two_prompts_at_once_both_have_to_end_before_the_picture_returns() -> None:
     """Ctrl-C offers a choice while a question may be open; the first answer must not draw over the second prompt."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("a"))
@@ -307,7 +307,7 @@ def test_two_prompts_at_once_both_have_to_end_before_the_picture_returns() -> No
 
 def test_until_a_run_is_begun_there_are_lines() -> None:
     """A worker has no run of its own to draw."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
     stage.own(screen.view)
     stage.step(screen.view, "a", "end", 2)
@@ -317,7 +317,7 @@ def test_until_a_run_is_begun_there_are_lines() -> None:
 
 def test_a_run_that_is_over_at_once_draws_nothing() -> None:
     """Drawing costs an import of a tenth of a second; a hello workflow must not pay it."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
 
     async def walk() -> None:
@@ -334,7 +334,7 @@ def test_a_run_that_is_over_at_once_draws_nothing() -> None:
 
 def test_events_between_two_pictures_are_drawn_together() -> None:
     """Eight pictures a second are enough for eyes and cheap for the walk."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     screen = Screen(stage)
 
     async def walk() -> int:
@@ -354,7 +354,7 @@ def test_events_between_two_pictures_are_drawn_together() -> None:
 
 def test_a_terminal_that_is_gone_does_not_disturb_the_walk() -> None:
     """The terminal was closed; the run goes on."""
-    stage = Stage(graph(work("a", "nap"), Wait(id="nap", next="end")))
+    stage = ViewSetup(graph(work("a", "nap"), Wait(id="nap", next="end")))
     screen = Screen(stage)
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("a"))

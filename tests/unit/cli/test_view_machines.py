@@ -21,10 +21,10 @@ from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.codec import encode
 from bailiwick.runtime.record import row_status
-from tests.unit.cli.view_stage import NOON, Ask, Set, Stage, graph, lines, printer, row_of, work
+from tests.unit.cli.view_stage import NOON, Ask, Set, ViewSetup, graph, lines, printer, row_of, work
 
 
-def document(stage: Stage, code: int, *, state: bool = True) -> dict[str, Json]:
+def document(stage: ViewSetup, code: int, *, state: bool = True) -> dict[str, Json]:
     """The one document of a run, after nothing was heard but its end."""
     out = io.StringIO()
     view = DocumentView(printer(out), stage.clock, printer(io.StringIO()))
@@ -35,7 +35,7 @@ def document(stage: Stage, code: int, *, state: bool = True) -> dict[str, Json]:
 
 def test_each_durable_event_is_one_line_and_the_last_one_says_how_it_ended() -> None:
     """A program that reads line by line needs nothing but the lines."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     out, people = io.StringIO(), io.StringIO()
     view = EventsView(printer(out), printer(people))
     view.begin(stage.row, ["the files differ"])
@@ -55,7 +55,7 @@ def test_each_durable_event_is_one_line_and_the_last_one_says_how_it_ended() -> 
 
 def test_a_big_value_is_a_reference_in_the_event_stream() -> None:
     """A line stays short whatever a script printed; the value is in the store under its digest."""
-    stage = Stage(graph(Set(id="prep", values={}, next="prep")))
+    stage = ViewSetup(graph(Set(id="prep", values={}, next="prep")))
     out = io.StringIO()
     big = "x" * 5000
     writes = {"big": big, "small": {"$blobs": 1}, "kept": Deferred("d" * 64)}
@@ -78,7 +78,7 @@ def test_each_event_line_is_flushed_when_it_is_written() -> None:
         def flush(self) -> None:
             self.flushed = self.getvalue()
 
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     out = Counting()
     stage.happen(EventsView(printer(out), printer(io.StringIO())), stage.started("a"))
     assert out.flushed.endswith("\n")
@@ -86,7 +86,7 @@ def test_each_event_line_is_flushed_when_it_is_written() -> None:
 
 def test_the_document_has_all_a_program_needs_to_go_on() -> None:
     """One run, one answer: state, code, result, where its files are and what to call next."""
-    stage = Stage(graph(work("a", "end")), context={"name": "world"})
+    stage = ViewSetup(graph(work("a", "end")), context={"name": "world"})
     stage.happen(None, stage.started("a"))
     stage.happen(None, stage.finished("a", 2), ev.StepDone("", "a", 1, "end", {"got": [1]}), after=2)
     stage.happen(None, ev.RunFinished("failed", "a", "no luck", ended=False))
@@ -102,8 +102,8 @@ def test_the_document_has_all_a_program_needs_to_go_on() -> None:
 
 def test_the_document_names_open_waits_of_the_whole_tree() -> None:
     """A question in a called run stops the tree as much as one of its own."""
-    stage = Stage(graph(Ask(id="ask", question="q", next="end")))
-    child = Stage(stage.graph, row=row_of("c1", "k", parent="u1"))
+    stage = ViewSetup(graph(Ask(id="ask", question="q", next="end")))
+    child = ViewSetup(stage.graph, row=row_of("c1", "k", parent="u1"))
     out = io.StringIO()
     view = DocumentView(printer(out), stage.clock, printer(io.StringIO()))
     stage.happen(
@@ -126,26 +126,26 @@ def test_the_document_names_open_waits_of_the_whole_tree() -> None:
 
 def test_a_workflow_that_returns_keys_gives_those_and_no_others() -> None:
     """What a workflow returns is its interface; the rest of its context is its own."""
-    stage = Stage(graph(work("a", "end"), returns=("result", "absent")), context={"result": 1, "secret": 2})
+    stage = ViewSetup(graph(work("a", "end"), returns=("result", "absent")), context={"result": 1, "secret": 2})
     assert document(stage, 0)["context"] == {"result": 1}
 
 
 def test_a_context_over_the_limit_is_left_out() -> None:
     """The document stays readable; the context is in the run directory."""
-    stage = Stage(graph(work("a", "end")), context={"big": "x" * 65_536})
+    stage = ViewSetup(graph(work("a", "end")), context={"big": "x" * 65_536})
     assert "context" not in document(stage, 0)
 
 
 def test_a_value_that_cannot_be_read_leaves_the_context_out() -> None:
     """A blob that is gone must not take the verdict with it."""
-    stage = Stage(graph(work("a", "end")), context={"big": Deferred("d" * 64)})
+    stage = ViewSetup(graph(work("a", "end")), context={"big": Deferred("d" * 64)})
     found = document(stage, 0)
     assert ("context" in found, found["code"]) == (False, 0)
 
 
 def test_the_document_of_a_run_that_was_not_walked_comes_from_its_row() -> None:
     """A run that was done before has no events to tell now."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     stage.row = replace(stage.row, status=row_status(stage.state))
     found = document(stage, 0, state=False)
     assert (found["state"], found["steps"], "context" in found) == ("running", 0, False)

@@ -17,7 +17,7 @@ from tests.unit.cli.view_stage import (
     End,
     Map,
     Set,
-    Stage,
+    ViewSetup,
     Wait,
     graph,
     lines,
@@ -27,7 +27,7 @@ from tests.unit.cli.view_stage import (
 )
 
 
-def watched(stage: Stage, **changes: object) -> tuple[PlainView, io.StringIO]:
+def watched(stage: ViewSetup, **changes: object) -> tuple[PlainView, io.StringIO]:
     """A view of the stage's run, its head line already gone."""
     out = io.StringIO()
     view = PlainView(printer(out, **changes), stage.clock)
@@ -39,7 +39,7 @@ def watched(stage: Stage, **changes: object) -> tuple[PlainView, io.StringIO]:
 
 def test_a_finished_step_is_one_line_with_its_time() -> None:
     """The log of a good run is as long as the run has steps."""
-    stage = Stage(graph(work("build", "end")))
+    stage = ViewSetup(graph(work("build", "end")))
     view, out = watched(stage)
     stage.own(view)
     stage.step(view, "build", "end", 3.2)
@@ -49,7 +49,7 @@ def test_a_finished_step_is_one_line_with_its_time() -> None:
 @pytest.mark.parametrize(("good", "mark"), [(True, "✓"), (False, "✗")])
 def test_a_step_that_found_something_says_what(good: bool, mark: str) -> None:
     """A gate does its work and is red: that is not a tick, and the failing test is named."""
-    stage = Stage(graph(work("gate", "end")))
+    stage = ViewSetup(graph(work("gate", "end")))
     view, out = watched(stage)
     stage.happen(view, stage.started("gate"))
     said = {"told": "red: t.py::test_a fails: t.py:3: \x1b[2Jassert 1 == 2", "good": good}
@@ -60,7 +60,7 @@ def test_a_step_that_found_something_says_what(good: bool, mark: str) -> None:
 
 def test_a_failed_attempt_says_why_and_when_it_is_tried_again() -> None:
     """A log that goes quiet between attempts looks hung."""
-    stage = Stage(graph(work("test", "end")))
+    stage = ViewSetup(graph(work("test", "end")))
     view, out = watched(stage)
     stage.happen(view, stage.started("test"))
     retry = ev.WaitOpened("", "test", 1, "w", "retry", 0, NOON + 3, {"after": 1, "failure": "exit 1: \x1b[2Jboom"})
@@ -76,7 +76,7 @@ def test_a_failed_attempt_says_why_and_when_it_is_tried_again() -> None:
 
 def test_a_question_comes_with_the_command_that_answers_it() -> None:
     """Off a terminal nobody can be asked; the log has to say how to answer."""
-    stage = Stage(graph(Ask(id="ask", question="q", next="end")))
+    stage = ViewSetup(graph(Ask(id="ask", question="q", next="end")))
     view, out = watched(stage)
     body = {"question": "Deploy\nit?", "choices": ["yes", "not yet"]}
     stage.happen(view, ev.WaitOpened("", "ask", 1, "w", "ask", 0, None, body))
@@ -90,7 +90,7 @@ def test_a_question_comes_with_the_command_that_answers_it() -> None:
 
 def test_a_timer_says_when_it_resumes() -> None:
     """A run that sleeps for hours must not look dead."""
-    stage = Stage(graph(Wait(id="sleep", seconds="2h", next="end")))
+    stage = ViewSetup(graph(Wait(id="sleep", seconds="2h", next="end")))
     view, out = watched(stage)
     stage.happen(view, ev.WaitOpened("", "sleep", 1, "w", "timer", 0, NOON + 7200))
     assert lines(out) == ["12:00:00  … sleep         resumes at 14:00:00 +0000"]
@@ -98,7 +98,7 @@ def test_a_timer_says_when_it_resumes() -> None:
 
 def test_a_poll_is_told_once_however_often_it_looks() -> None:
     """A poll every ten seconds for a week would fill the disk."""
-    stage = Stage(graph(Wait(id="ready", next="end")))
+    stage = ViewSetup(graph(Wait(id="ready", next="end")))
     view, out = watched(stage)
     for ordinal in (1, 2, 3):
         wait = ev.WaitOpened("", "ready", 1, f"w{ordinal}", "poll", ordinal, stage.clock.now() + 10, {"failure": "no"})
@@ -113,7 +113,7 @@ def test_a_poll_is_told_once_however_often_it_looks() -> None:
 
 def test_a_branch_says_what_it_saw_and_where_it_went() -> None:
     """The way a run took is the first thing people ask for."""
-    stage = Stage(graph(Branch(id="check", path="result.status", cases={"ok": "prep"}), Set(id="prep", values={})))
+    stage = ViewSetup(graph(Branch(id="check", path="result.status", cases={"ok": "prep"}), Set(id="prep", values={})))
     view, out = watched(stage)
     stage.happen(view, ev.StepPassed("", "check", 1, "prep", value="ok"))
     stage.happen(view, ev.StepPassed("", "prep", 1, "check", {"a": 1, "b": 2}, notes=["who"]))
@@ -128,7 +128,7 @@ def test_a_branch_says_what_it_saw_and_where_it_went() -> None:
 
 def test_a_long_row_of_pure_steps_is_counted_not_listed() -> None:
     """A loop passes ten thousand pure nodes a second."""
-    stage = Stage(graph(Set(id="turn", values={}, next="turn")))
+    stage = ViewSetup(graph(Set(id="turn", values={}, next="turn")))
     view, out = watched(stage)
     stage.happen(view, *[ev.StepPassed("", "turn", n, "turn", {"n": n}) for n in range(1, 501)])
     assert len(lines(out)) == PURE_LINES + 1
@@ -138,7 +138,7 @@ def test_a_long_row_of_pure_steps_is_counted_not_listed() -> None:
 def test_members_are_named_by_their_path_and_counted_at_the_join() -> None:
     """Among a hundred items the failed one must be found."""
     flow = graph(Map(id="fan", over="items", body="step", join="end"), work("step", "end"))
-    stage = Stage(flow, context={"items": [1, 2]})
+    stage = ViewSetup(flow, context={"items": [1, 2]})
     view, out = watched(stage)
     stage.happen(view, ev.ScopesForked("", "fan", 1, ["0", "1"]), ev.ScopeStarted("fan[0]"), ev.ScopeStarted("fan[1]"))
     stage.happen(view, stage.started("step", "fan[0]"), stage.started("step", "fan[1]"))
@@ -157,7 +157,7 @@ def test_members_are_named_by_their_path_and_counted_at_the_join() -> None:
 
 def test_after_a_crash_the_first_line_says_what_is_kept() -> None:
     """People who start a run again want to know that nothing is done twice."""
-    stage = Stage(graph(work("a", "b"), work("b", "c"), work("c", "end")))
+    stage = ViewSetup(graph(work("a", "b"), work("b", "c"), work("c", "end")))
     stage.step(None, "a", "b")
     stage.step(None, "b", "c")
     stage.happen(None, stage.started("c"))
@@ -171,7 +171,7 @@ def test_after_a_crash_the_first_line_says_what_is_kept() -> None:
 def test_members_that_ended_before_a_crash_count_at_the_join() -> None:
     """A join that says less than happened hides a failure."""
     flow = graph(Map(id="fan", over="items", body="step", join="end"), work("step", "end"))
-    stage = Stage(flow, context={"items": [1, 2]})
+    stage = ViewSetup(flow, context={"items": [1, 2]})
     stage.happen(None, ev.ScopesForked("", "fan", 1, ["0", "1"]), ev.ScopeStarted("fan[0]"), ev.ScopeStarted("fan[1]"))
     stage.happen(None, ev.ScopeEnded("fan[0]", "failed", {"kind": "fail"}), stage.started("step", "fan[1]"))
     view, out = watched(stage)
@@ -184,7 +184,7 @@ def test_members_that_ended_before_a_crash_count_at_the_join() -> None:
 
 def test_a_run_that_wakes_in_the_same_process_is_not_called_resumed() -> None:
     """The process lets a sleeping run go and takes it again; nothing happened that a person needs to know."""
-    stage = Stage(graph(work("a", "nap"), Wait(id="nap", seconds="1h", next="end")))
+    stage = ViewSetup(graph(work("a", "nap"), Wait(id="nap", seconds="1h", next="end")))
     view, out = watched(stage)
     stage.own(view)
     stage.step(view, "a", "nap")
@@ -197,8 +197,8 @@ def test_a_run_that_wakes_in_the_same_process_is_not_called_resumed() -> None:
 
 def test_a_called_run_is_named_by_the_node_that_called_it() -> None:
     """The child's own name says nothing about where in the parent it is."""
-    stage = Stage(graph(Call(id="deploy", workflow="w", next="end")))
-    child = Stage(graph(work("copy", "end")), row=row_of("c1", "k", parent="u1"))
+    stage = ViewSetup(graph(Call(id="deploy", workflow="w", next="end")))
+    child = ViewSetup(graph(work("copy", "end")), row=row_of("c1", "k", parent="u1"))
     view, out = watched(stage)
     stage.happen(view, ev.ChildStarted("", "deploy", 1, "k", "c1"))
     child.own(view)
@@ -209,7 +209,7 @@ def test_a_called_run_is_named_by_the_node_that_called_it() -> None:
 
 def test_a_worker_names_every_run_and_says_when_it_is_over() -> None:
     """A worker walks many runs and no command speaks their last words."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     out = io.StringIO()
     view = PlainView(printer(out), stage.clock)
     stage.own(view)
@@ -221,7 +221,7 @@ def test_a_worker_names_every_run_and_says_when_it_is_over() -> None:
 
 def test_a_worker_forgets_a_run_that_sleeps() -> None:
     """A thousand parked runs must cost next to nothing."""
-    stage = Stage(graph(Wait(id="nap", seconds="1h", next="end")))
+    stage = ViewSetup(graph(Wait(id="nap", seconds="1h", next="end")))
     out = io.StringIO()
     view = PlainView(printer(out), stage.clock)
     stage.happen(view, ev.OwnerChanged(1, "us"), ev.WaitOpened("", "nap", 1, "w", "timer", 0, NOON + 3600))
@@ -230,7 +230,7 @@ def test_a_worker_forgets_a_run_that_sleeps() -> None:
 
 def test_what_is_done_to_a_run_is_told_with_who_did_it() -> None:
     """Whoever reads the log later wants to know whom to ask."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     view, out = watched(stage)
     stage.happen(view, stage.started("a"), ev.StopRequested(now=True, by="anna"))
     stage.happen(view, ev.EffectLost("", stage.key("a"), "stopped"), ev.RunStopped())
@@ -251,14 +251,14 @@ def test_what_is_done_to_a_run_is_told_with_who_did_it() -> None:
 
 def test_a_log_for_ascii_has_only_ascii() -> None:
     """One line that can't be encoded would be the end of the log."""
-    stage = Stage(graph(Branch(id="check", path="a", default="end")))
+    stage = ViewSetup(graph(Branch(id="check", path="a", default="end")))
     view, out = watched(stage, unicode=False)
     stage.happen(view, ev.StepPassed("", "check", 1, "end", value="Grüße"))
     view.end(stage.now_row(), 130)
     assert out.getvalue().isascii()
 
 
-def finished(stage: Stage, event: ev.RunFinished) -> None:
+def finished(stage: ViewSetup, event: ev.RunFinished) -> None:
     """The run is over a minute after it began."""
     stage.happen(None, stage.started("a"))
     stage.happen(None, stage.finished("a", 60), ev.StepDone("", "a", 1, "end"), event, after=60)
@@ -301,7 +301,7 @@ def finished(stage: Stage, event: ev.RunFinished) -> None:
 )
 def test_the_last_words_say_how_it_ended_and_what_to_do(event: ev.RunFinished, code: int, said: list[str]) -> None:
     """The end of the output is what people read first."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     finished(stage, event)
     view, out = watched(stage)
     view.end(stage.now_row(), code, stage.state)
@@ -318,7 +318,7 @@ def test_the_last_words_say_how_it_ended_and_what_to_do(event: ev.RunFinished, c
 )
 def test_a_run_that_was_cut_off_says_how_to_go_on(code: int, sentence: str) -> None:
     """Ctrl-C explains itself."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     stage.step(None, "a", "end")
     stage.happen(None, ev.RunStopped())
     view, out = watched(stage)
@@ -329,7 +329,7 @@ def test_a_run_that_was_cut_off_says_how_to_go_on(code: int, sentence: str) -> N
 def test_several_open_questions_are_each_named_by_their_wait() -> None:
     """An answer that could mean two questions is refused, so the command has to say which."""
     asks = graph(Map(id="fan", over="items", body="ask", join="end"), Ask(id="ask", question="q", next="end"))
-    stage = Stage(asks, context={"items": [1, 2]})
+    stage = ViewSetup(asks, context={"items": [1, 2]})
     view, out = watched(stage)
     stage.happen(view, ev.ScopesForked("", "fan", 1, ["0", "1"]), ev.ScopeStarted("fan[0]"), ev.ScopeStarted("fan[1]"))
     body = {"question": "Which?", "choices": []}
@@ -346,7 +346,7 @@ def test_several_open_questions_are_each_named_by_their_wait() -> None:
 
 def test_a_run_that_sleeps_or_met_its_budget_says_until_when_or_what_to_raise() -> None:
     """Codes 5 and 7 are about what is missing: money or time."""
-    stage = Stage(graph(Wait(id="nap", seconds="1h", next="end")))
+    stage = ViewSetup(graph(Wait(id="nap", seconds="1h", next="end")))
     stage.happen(None, ev.WaitOpened("", "nap", 1, "w", "timer", 0, NOON + 3600))
     view, out = watched(stage)
     view.end(stage.now_row(), 7)
@@ -363,7 +363,7 @@ def test_a_run_that_sleeps_or_met_its_budget_says_until_when_or_what_to_raise() 
 
 def test_a_run_that_nobody_walked_here_is_told_from_its_row() -> None:
     """`run` on a run that waits or is done starts nothing, and still has to say how it stands."""
-    stage = Stage(graph(Ask(id="ask", question="q", next="end"), End(id="bad", failed=True)))
+    stage = ViewSetup(graph(Ask(id="ask", question="q", next="end"), End(id="bad", failed=True)))
     stage.happen(None, ev.WaitOpened("", "ask", 1, "w", "ask", body={"question": "Deploy it?", "choices": ["yes"]}))
     view, out = watched(stage)
     view.end(stage.now_row(), 3)
@@ -376,7 +376,7 @@ def test_a_run_that_nobody_walked_here_is_told_from_its_row() -> None:
 
 def test_notices_stand_before_everything_else() -> None:
     """What the person should know is no footnote."""
-    stage = Stage(graph(work("a", "end")))
+    stage = ViewSetup(graph(work("a", "end")))
     out = io.StringIO()
     PlainView(printer(out), stage.clock).begin(stage.row, ["the files differ", "warning[BW210]: old key\n  try: new"])
     assert lines(out) == [

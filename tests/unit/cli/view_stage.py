@@ -48,7 +48,7 @@ def row_of(uid: str = "u1", key: str = "default", **changes: Json) -> RunRow:
 
 
 @dataclass
-class Stage:
+class ViewSetup:
     """One run and its clock; `happen` moves on, applies the events and tells the view of them."""
 
     graph: Graph
@@ -114,6 +114,6 @@ def lines(out: io.StringIO) -> list[str]:
 
 
 __all__ = [
-    "NOON", "Ask", "Branch", "Call", "End", "Map", "Parallel", "Set", "Stage", "Wait", "graph", "lines", "printer",
+    "NOON", "Ask", "Branch", "Call", "End", "Map", "Parallel", "Set", "ViewSetup", "Wait", "graph", "lines", "printer",
     "row_of", "work",
 ]  # fmt: skip

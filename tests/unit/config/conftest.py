@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path) -> ConfigLayers:
     """An empty machine."""
-    return World(tmp_path)
+    return ConfigLayers(tmp_path)

@@ -13,7 +13,7 @@ from bailiwick.ids import Json
 
 
 @dataclass
-class World:
+class ConfigLayers:
     """Writes layers and loads what they make."""
 
     root: Path

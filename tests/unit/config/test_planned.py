@@ -7,7 +7,7 @@ import pytest
 from bailiwick.config.keys import KEYS
 from bailiwick.config.planned import PLANNED, PLANNED_VALUES, planned_name
 from bailiwick.errors import InputInvalid, NotFound, Problem
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 VARIABLES = {
     "BAILIWICK_DB": "postgresql://db/x",
@@ -19,7 +19,7 @@ VARIABLES = {
 }
 
 
-def problems(world: World) -> tuple[Problem, ...]:
+def problems(world: ConfigLayers) -> tuple[Problem, ...]:
     with pytest.raises(InputInvalid) as caught:
         world.load()
     return tuple(caught.value.problems())
@@ -32,7 +32,7 @@ def nested(name: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(PLANNED))
 @pytest.mark.parametrize("layer", ["person", "machine", "repository", "policy"])
-def test_a_planned_key_is_refused_with_its_place_in_every_file(world: World, name: str, layer: str) -> None:
+def test_a_planned_key_is_refused_with_its_place_in_every_file(world: ConfigLayers, name: str, layer: str) -> None:
     """`notify` that passes a check and then never notifies costs somebody a night."""
     file = getattr(world, f"write_{layer}")(nested(name))
     (problem,) = problems(world)
@@ -43,7 +43,7 @@ def test_a_planned_key_is_refused_with_its_place_in_every_file(world: World, nam
 
 
 @pytest.mark.parametrize("variable", sorted(VARIABLES))
-def test_a_planned_variable_is_refused_by_its_name(world: World, variable: str) -> None:
+def test_a_planned_variable_is_refused_by_its_name(world: ConfigLayers, variable: str) -> None:
     """PostgreSQL that was asked for and is silently SQLite is the worst of both."""
     world.variables[variable] = VARIABLES[variable]
     (problem,) = problems(world)
@@ -51,7 +51,7 @@ def test_a_planned_variable_is_refused_by_its_name(world: World, variable: str) 
 
 
 @pytest.mark.parametrize(("key", "value"), sorted(PLANNED_VALUES))
-def test_a_planned_value_is_refused_by_its_name(world: World, key: str, value: str) -> None:
+def test_a_planned_value_is_refused_by_its_name(world: ConfigLayers, key: str, value: str) -> None:
     """Vault is not the same as a misspelt provider."""
     *folders, leaf = key.replace("*", "mine").split(".")
     text = f"{leaf}: {value}"
@@ -64,7 +64,7 @@ def test_a_planned_value_is_refused_by_its_name(world: World, key: str, value: s
     assert str(problem.place).startswith(f"{file}:1:")
 
 
-def test_a_planned_flag_and_a_question_for_a_planned_key_say_the_same(world: World) -> None:
+def test_a_planned_flag_and_a_question_for_a_planned_key_say_the_same(world: ConfigLayers) -> None:
     """`serve --db URL` is a flag that sets `database`; `config get database` asks for it."""
     with pytest.raises(InputInvalid) as caught:
         world.load({"database": "postgresql://db/x"})

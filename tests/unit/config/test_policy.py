@@ -9,10 +9,10 @@ import pytest
 from bailiwick.config.keys import KEYS
 from bailiwick.config.policy import describe_policy, policy_digest, policy_problems
 from bailiwick.errors import InputInvalid
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 
-def test_the_digest_changes_with_every_layer_that_changes_a_limit(world: World) -> None:
+def test_the_digest_changes_with_every_layer_that_changes_a_limit(world: ConfigLayers) -> None:
     """What was approved under one set of limits can be told from what is asked under another."""
     seen = [policy_digest(world.load())]
     world.write_policy("budget: {run: {usd: 5}}")
@@ -26,7 +26,7 @@ def test_the_digest_changes_with_every_layer_that_changes_a_limit(world: World) 
     assert all(len(each) == 64 for each in seen)
 
 
-def test_the_digest_stays_where_only_preferences_change(world: World) -> None:
+def test_the_digest_stays_where_only_preferences_change(world: ConfigLayers) -> None:
     """Another model or another editor is not another policy."""
     world.write_policy("budget: {run: {usd: 5}}")
     before = policy_digest(world.load())
@@ -34,7 +34,7 @@ def test_the_digest_stays_where_only_preferences_change(world: World) -> None:
     assert policy_digest(world.load()) == before == policy_digest(world.load())
 
 
-def test_the_digest_is_over_the_files_bytes_too(world: World) -> None:
+def test_the_digest_is_over_the_files_bytes_too(world: ConfigLayers) -> None:
     """A policy may say more than this version reads; its text is what people signed."""
     world.write_policy("budget: {run: {usd: 5}}\n")
     before = policy_digest(world.load())
@@ -42,7 +42,7 @@ def test_the_digest_is_over_the_files_bytes_too(world: World) -> None:
     assert policy_digest(world.load()) != before
 
 
-def test_every_limit_is_described_with_where_it_comes_from(world: World) -> None:
+def test_every_limit_is_described_with_where_it_comes_from(world: ConfigLayers) -> None:
     """The question behind it is: who said that, and may I change it?"""
     file = world.write_policy("budget: {run: {usd: 5}}")
     world.write_person("credentials: {main: {budget: {usd: 2}}}")
@@ -63,12 +63,12 @@ def test_every_limit_is_described_with_where_it_comes_from(world: World) -> None
     } in (document["limits"])
 
 
-def test_without_a_policy_file_the_limits_alone_are_the_policy(world: World) -> None:
+def test_without_a_policy_file_the_limits_alone_are_the_policy(world: ConfigLayers) -> None:
     """Most machines have none."""
     assert describe_policy(world.load()).file is None
 
 
-def test_a_policy_that_everybody_can_write_is_refused(world: World) -> None:
+def test_a_policy_that_everybody_can_write_is_refused(world: ConfigLayers) -> None:
     """Its limits would be anybody's; the directory counts as much as the file."""
     file = world.write_policy("budget: {run: {usd: 5}}")
     config = world.load()
@@ -87,14 +87,14 @@ def test_a_policy_that_everybody_can_write_is_refused(world: World) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_policy_of_another_user_is_refused(world: World) -> None:
+def test_a_policy_of_another_user_is_refused(world: ConfigLayers) -> None:
     """Whoever owns it can change it, whatever its mode is."""
     file = world.write_policy("budget: {run: {usd: 5}}")
     os.chown(file, 4242, -1)
     assert [problem.hint for problem in policy_problems(file)] == [f"chown root {file}"]
 
 
-def test_a_policy_that_can_not_be_read_is_an_error_not_an_absent_one(world: World) -> None:
+def test_a_policy_that_can_not_be_read_is_an_error_not_an_absent_one(world: ConfigLayers) -> None:
     """A link to nowhere, or a directory, would otherwise lift every limit of the organisation."""
     config = world.load()
     world.machine.mkdir()

@@ -11,7 +11,7 @@ import pytest
 from bailiwick.config.keys import KEYS
 from bailiwick.errors import InputInvalid
 from bailiwick.ids import Json
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 from tests.unit.config.probes import ELSEWHERE, PROBES, Probe
 
 ROOT = Path(__file__).parents[3]
@@ -32,13 +32,13 @@ def _merged(one: Json, two: Json) -> Json:
     return {**one, **two, **both}
 
 
-def _seen(world: World, probe: Probe, settings: Json) -> object:
+def _seen(world: ConfigLayers, probe: Probe, settings: Json) -> object:
     world.write_person(json.dumps(settings))
     return probe.see(world.load())
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
-def test_every_key_changes_what_can_be_seen(world: World, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_key_changes_what_can_be_seen(world: ConfigLayers, probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
     """The part that acts on it makes something else of it."""
     monkeypatch.setenv("BAILIWICK_HOME", str(world.root / "home"))
     world.git("init", "-q")
@@ -68,7 +68,7 @@ def test_a_test_that_stands_for_a_probe_is_there_and_sets_the_key(name: str) -> 
     assert ELSEWHERE[name].word in (ast.get_source_segment(text, tests[test]) or "")
 
 
-def test_the_window_that_ollama_is_asked_for_is_a_setting(world: World) -> None:
+def test_the_window_that_ollama_is_asked_for_is_a_setting(world: ConfigLayers) -> None:
     """Other servers are not asked for one, so that it is refused there."""
     from bailiwick.agents.backends.ollama import OllamaBackend
     from bailiwick.agents.settings import read_settings
@@ -80,7 +80,7 @@ def test_the_window_that_ollama_is_asked_for_is_a_setting(world: World) -> None:
         world.load()
 
 
-def test_a_file_of_another_version_is_refused(world: World) -> None:
+def test_a_file_of_another_version_is_refused(world: ConfigLayers) -> None:
     """What a later language means by a key is not ours to guess."""
     world.write_person("version: 2\n")
     with pytest.raises(InputInvalid):

@@ -8,11 +8,11 @@ import pytest
 
 from bailiwick.config.repository import Remote, find_remote, parse_remote
 from bailiwick.errors import NotReady
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 
 @pytest.fixture
-def committed_world(world: World) -> World:
+def committed_world(world: ConfigLayers) -> ConfigLayers:
     """A git repository whose committed configuration allows one agent."""
     world.git("init", "-q")
     world.write_repository("night: {agents: 1}\n")
@@ -20,7 +20,7 @@ def committed_world(world: World) -> World:
     return world
 
 
-def test_an_uncommitted_edit_is_reported_and_not_used(committed_world: World) -> None:
+def test_an_uncommitted_edit_is_reported_and_not_used(committed_world: ConfigLayers) -> None:
     """An agent that edits the file in its tree changes nothing, and a person is told why theirs did nothing."""
     file = committed_world.write_repository("night: {agents: 2}\nmodel: huge\n")
     config = committed_world.load()
@@ -29,7 +29,7 @@ def test_an_uncommitted_edit_is_reported_and_not_used(committed_world: World) ->
     assert (notice.code, str(notice.place)) == ("BW221", str(file))
 
 
-def test_a_deleted_file_still_counts_until_its_deletion_is_committed(committed_world: World) -> None:
+def test_a_deleted_file_still_counts_until_its_deletion_is_committed(committed_world: ConfigLayers) -> None:
     """Taking a limit away is an edit like another."""
     (committed_world.repository / ".bailiwick" / "config.yaml").unlink()
     config = committed_world.load()
@@ -37,7 +37,7 @@ def test_a_deleted_file_still_counts_until_its_deletion_is_committed(committed_w
     assert len(config.notices) == 1
 
 
-def test_a_file_that_was_never_committed_is_not_used(world: World) -> None:
+def test_a_file_that_was_never_committed_is_not_used(world: ConfigLayers) -> None:
     """Also before the first commit, when HEAD points nowhere."""
     world.git("init", "-q")
     world.write_repository("night: {agents: 1}\n")
@@ -46,13 +46,13 @@ def test_a_file_that_was_never_committed_is_not_used(world: World) -> None:
     assert [notice.code for notice in config.notices] == ["BW221"]
 
 
-def test_the_committed_file_counts_from_a_directory_below(committed_world: World) -> None:
+def test_the_committed_file_counts_from_a_directory_below(committed_world: ConfigLayers) -> None:
     """Commands are given anywhere in a work tree; nothing is reported when nothing differs."""
     config = committed_world.load(cwd=committed_world.repository / "src" / "deep")
     assert (config.get("night.agents"), config.notices) == (1, ())
 
 
-def test_reading_the_repository_runs_nothing_that_it_configures(committed_world: World) -> None:
+def test_reading_the_repository_runs_nothing_that_it_configures(committed_world: ConfigLayers) -> None:
     """Hooks, a file system monitor and a pager of the repository are code of somebody else."""
     trap = committed_world.root / "trap"
     script = committed_world.write(committed_world.root / "evil", f"#!/bin/sh\ntouch '{trap}'\n")
@@ -63,7 +63,7 @@ def test_reading_the_repository_runs_nothing_that_it_configures(committed_world:
     assert not trap.exists()
 
 
-def test_where_git_can_not_tell_the_command_stops(committed_world: World) -> None:
+def test_where_git_can_not_tell_the_command_stops(committed_world: ConfigLayers) -> None:
     """Going on without the repository's limits would loosen them."""
     (committed_world.repository / ".git" / "HEAD").write_text("nonsense")
     with pytest.raises(NotReady) as caught:
@@ -71,13 +71,13 @@ def test_where_git_can_not_tell_the_command_stops(committed_world: World) -> Non
     assert caught.value.code == "BW214"
 
 
-def test_outside_git_the_file_itself_counts(world: World) -> None:
+def test_outside_git_the_file_itself_counts(world: ConfigLayers) -> None:
     """There is no commit to read from, so the file is taken as it is."""
     world.write_repository("night: {agents: 1}\n")
     assert world.load(cwd=world.repository / "sub").get("night.agents") == 1
 
 
-def test_an_empty_git_folder_is_no_work_tree(world: World) -> None:
+def test_an_empty_git_folder_is_no_work_tree(world: ConfigLayers) -> None:
     """Sandboxes leave them in shared directories; taking one for a repository would hide the configuration."""
     world.write_repository("night: {agents: 1}\n")
     (world.repository / ".git").mkdir()
@@ -106,7 +106,9 @@ def test_a_remote_is_read_in_its_usual_forms_and_never_leads_out_of_the_director
     assert parse_remote(url) == remote
 
 
-def test_the_remote_of_a_linked_worktree_is_that_of_its_repository(committed_world: World, tmp_path: Path) -> None:
+def test_the_remote_of_a_linked_worktree_is_that_of_its_repository(
+    committed_world: ConfigLayers, tmp_path: Path
+) -> None:
     """Agents work in linked worktrees, whose .git is a file that points elsewhere."""
     committed_world.git("remote", "add", "upstream", "https://forge.example/other/app")
     committed_world.git("remote", "add", "origin", "https://forge.example/team/app")

@@ -10,7 +10,7 @@ import pytest
 from bailiwick.config.environment import Environment
 from bailiwick.config.secrets import Secrets, problem_of, resolve_secret
 from bailiwick.errors import BailiwickError, NotReady, UsageError
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 SECRET = "s3cr3t-value"
 
@@ -126,7 +126,7 @@ def test_references_inside_a_text_are_filled_and_told() -> None:
     assert secrets.filled("nothing here") == "nothing here"
 
 
-def test_the_configuration_names_the_provider(world: World) -> None:
+def test_the_configuration_names_the_provider(world: ConfigLayers) -> None:
     """One key decides for every reference."""
     file = private(world.person / "secrets.yaml", f"agents: {{token: {SECRET}}}")
     world.write_person("secrets: {provider: file, file: secrets.yaml}")

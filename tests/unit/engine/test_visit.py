@@ -20,7 +20,7 @@ RENDERER = Templates(None)
 CLASSES = ("rate_limited", "overloaded", "crash", "bad_output", "cap", "empty", "timeout", "rejected", "overflow")
 
 
-class World:
+class FilesAndSettings:
     """Files and settings; with `moving` somebody edits all of them after each attempt."""
 
     def __init__(self, *, moving: bool) -> None:
@@ -43,7 +43,7 @@ class World:
         return replace(base, models=1 + self.edits % 3, max_invoke_retries=0, max_attempts=1, cap_default_wait=7.0)
 
 
-def _driver(world: World, results: list[str], graph: g.Graph) -> Driver:
+def _driver(world: FilesAndSettings, results: list[str], graph: g.Graph) -> Driver:
     def oracle(started: ev.EffectStarted) -> Answer:
         world.edit()
         index = started.attempt - 1
@@ -74,10 +74,10 @@ AGENT = g.Graph(
 @given(results=st.lists(st.sampled_from(CLASSES), max_size=8), cut=st.integers(1, 60))
 def test_no_file_or_setting_changes_a_begun_visit(results: list[str], cut: int) -> None:
     """Change everything between two attempts, crash in between too: the same attempts, pauses and end."""
-    still = _driver(World(moving=False), results, AGENT)
+    still = _driver(FilesAndSettings(moving=False), results, AGENT)
     still.create()
     still.run()
-    moving = _driver(World(moving=True), results, AGENT)
+    moving = _driver(FilesAndSettings(moving=True), results, AGENT)
     moving.create()
     moving.run(stop_after=min(cut, len(still.journal)))
     after = moving
@@ -90,7 +90,7 @@ def test_no_file_or_setting_changes_a_begun_visit(results: list[str], cut: int) 
 
 def test_the_journal_keeps_what_a_visit_asks_for_once() -> None:
     """The first attempt of a visit writes it; the next visit asks for something of its own."""
-    driver = _driver(World(moving=True), ["bad_output", "bad_output"], AGENT)
+    driver = _driver(FilesAndSettings(moving=True), ["bad_output", "bad_output"], AGENT)
     driver.create()
     driver.run()
     assert [event.request and event.request["edits"] for event in driver.started] == [0, None, None]

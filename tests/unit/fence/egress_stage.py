@@ -46,7 +46,7 @@ class Server:
 
 
 @dataclass(slots=True)
-class Stage:
+class ProxySetup:
     """The proxy with what it refused, and which names were asked for."""
 
     egress: EgressProxy
@@ -78,7 +78,7 @@ def tunnel(target: str) -> bytes:
 
 
 @dataclass(slots=True)
-class World:
+class FakeNetwork:
     """What names mean here, and what the proxy is told."""
 
     names: dict[str, list[str]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class World:
 
 
 @asynccontextmanager
-async def stage(world: World) -> AsyncIterator[Stage]:
+async def stage(world: FakeNetwork) -> AsyncIterator[ProxySetup]:
     """A proxy for a world; `PORT` in the list stands for the server's port."""
     server = Server()
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as running:
@@ -118,6 +118,6 @@ async def stage(world: World) -> AsyncIterator[Stage]:
         port = port_of(made)
         await egress.serve(made)
         try:
-            yield Stage(egress, port, server, refused, asked)
+            yield ProxySetup(egress, port, server, refused, asked)
         finally:
             await egress.close()

@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class RepositorySetup:
     """Where everything is."""
 
     top: Path
@@ -79,9 +79,9 @@ class Scene:
 _PERSON = {"NAME": "Op Erator", "EMAIL": "op@example.org", "DATE": "2024-01-01T00:00:00Z"}
 
 
-def make_scene(top: Path) -> Scene:
+def make_scene(top: Path) -> RepositorySetup:
     """A scene with one commit on `main`."""
-    scene = Scene(top)
+    scene = RepositorySetup(top)
     scene.repo.mkdir(parents=True)
     scene.home.mkdir()
     scene.git("init", "-q", "-b", "main")

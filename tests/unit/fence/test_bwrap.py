@@ -32,7 +32,8 @@ from bailiwick.runtime.proc import EFFECT_MARK, run_process
 
 async def main():
     tree, mark = sys.argv[1:]
-    async with BwrapBackend(ground=CgroupRoots()).enter(SandboxSpec("agent", (Bind(Path(tree), INNER, write=True),))) as room:
+    spec = SandboxSpec("agent", (Bind(Path(tree), INNER, write=True),))
+    async with BwrapBackend(ground=CgroupRoots()).enter(spec) as room:
         env = {"PATH": "/usr/bin:/bin", EFFECT_MARK: mark}
         await run_process(room.command(("sh", "-c", "touch here; setsid sleep 300"), env), cancel=asyncio.Event())
 

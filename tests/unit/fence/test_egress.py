@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bailiwick.fence.egress import EgressProxy, ProxyTimeouts, allow_list, resolve
-from tests.unit.fence.egress_stage import Stage, World, listener, port_of, stage, tunnel
+from tests.unit.fence.egress_stage import FakeNetwork, ProxySetup, listener, port_of, stage, tunnel
 
 HERE = {"ok.example": ["127.0.0.1"]}
-OPEN = World(HERE, ("ok.example:PORT",))
+OPEN = FakeNetwork(HERE, ("ok.example:PORT",))
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
@@ -21,7 +21,7 @@ def play(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 600))
 
 
-async def refusal(world: World, target: str) -> tuple[bytes, Stage]:
+async def refusal(world: FakeNetwork, target: str) -> tuple[bytes, ProxySetup]:
     """Ask for a tunnel that must not come about; the server must not have heard of it."""
     async with stage(world) as scene:
         answer = await scene.ask(tunnel(target.replace("PORT", str(scene.server.port))))
@@ -94,7 +94,7 @@ def test_a_pattern_or_a_public_registry_does_not_lead_into_the_private_network(a
 
     async def story() -> None:
         names = {"a.wide.example": [address], "reg.example": [address]}
-        world = World(names, ("*.wide.example:PORT",), ("reg.example:PORT",))
+        world = FakeNetwork(names, ("*.wide.example:PORT",), ("reg.example:PORT",))
         for target in ("a.wide.example:PORT", "reg.example:PORT"):
             answer, _ = await refusal(world, target)
             assert answer.startswith(b"HTTP/1.1 403 ")
@@ -107,7 +107,7 @@ def test_the_address_that_was_judged_is_the_one_that_is_dialled() -> None:
 
     async def story() -> None:
         async with stage(
-            World({"a.example": ["10.9.9.9", "127.0.0.1"]}, ("127.0.0.1:PORT", "*.example:PORT"))
+            FakeNetwork({"a.example": ["10.9.9.9", "127.0.0.1"]}, ("127.0.0.1:PORT", "*.example:PORT"))
         ) as scene:
             answer = await scene.ask(tunnel(f"a.example:{scene.server.port}") + b"x")
             assert answer.endswith(b"hello x"), "the private one was left out, the listed one taken"
@@ -120,7 +120,7 @@ def test_a_host_without_an_address_is_told_apart_from_a_forbidden_one() -> None:
     """A person who reads the log has to know whether to change the list or to look at the network."""
 
     async def story() -> None:
-        async with stage(World({}, ("gone.example",))) as scene:
+        async with stage(FakeNetwork({}, ("gone.example",))) as scene:
             answer = await scene.ask(tunnel("gone.example:443"))
             assert answer.startswith(b"HTTP/1.1 502 ")
             assert "can't be reached" in scene.refused[0][1]
@@ -154,7 +154,7 @@ def test_a_plain_request_needs_port_80_on_the_list() -> None:
     """What is listed without a port is meant with TLS."""
 
     async def story() -> None:
-        async with stage(World(HERE, ("ok.example",))) as scene:
+        async with stage(FakeNetwork(HERE, ("ok.example",))) as scene:
             answer = await scene.ask(b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n")
             assert answer.startswith(b"HTTP/1.1 403 ")
             assert scene.refused[0][0] == "ok.example:80"
@@ -187,7 +187,7 @@ def test_a_request_that_is_odd_is_refused(raw: bytes, status: int) -> None:
     """Where two programs could read a request differently, the stricter one ends it."""
 
     async def story() -> None:
-        async with stage(World(HERE, ("ok.example", "ok.example:80"))) as scene:
+        async with stage(FakeNetwork(HERE, ("ok.example", "ok.example:80"))) as scene:
             answer = await scene.ask(raw, end=False)
             assert answer.startswith(f"HTTP/1.1 {status} ".encode())
             assert (len(scene.refused), scene.egress.traffic.opened) == (1, 0)
@@ -247,7 +247,7 @@ def test_a_tunnel_too_many_is_turned_away() -> None:
     """A program inside can't use up the operator's descriptors."""
 
     async def story() -> None:
-        world = World(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(connections=1))
+        world = FakeNetwork(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(connections=1))
         async with stage(world) as scene:
             reader, writer = await scene.connect()
             writer.write(tunnel(f"ok.example:{scene.server.port}"))
@@ -264,7 +264,7 @@ def test_a_request_that_never_ends_is_let_go(raw: bytes) -> None:
     """A connection is held only as long as somebody is about to ask something."""
 
     async def story() -> None:
-        async with stage(World(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(head=0.05))) as scene:
+        async with stage(FakeNetwork(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(head=0.05))) as scene:
             assert await scene.ask(raw, end=False) == b""
 
     play(story())
@@ -274,7 +274,7 @@ def test_a_silent_tunnel_is_closed() -> None:
     """Neither side speaks: the connection is of no use to anybody."""
 
     async def story() -> None:
-        async with stage(World(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(idle=0.05))) as scene:
+        async with stage(FakeNetwork(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(idle=0.05))) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}"), end=False)
             assert answer == ESTABLISHED
             await asyncio.wait_for(scene.server.ended.wait(), 600)

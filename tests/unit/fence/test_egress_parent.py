@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.fence.egress_stage import Stage, World, port_of, stage, tunnel
+from tests.unit.fence.egress_stage import FakeNetwork, ProxySetup, port_of, stage, tunnel
 
 HERE = {"ok.example": ["127.0.0.1"]}
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -36,7 +36,7 @@ class Forwarder:
         writer.close()
 
 
-async def by_way_of(forwarder: Forwarder, world: World, raw: bytes) -> tuple[bytes, Stage]:
+async def by_way_of(forwarder: Forwarder, world: FakeNetwork, raw: bytes) -> tuple[bytes, ProxySetup]:
     """Ask with the operator's proxy in between; it is written as `proxy` in the world, user and all."""
     async with await asyncio.start_server(forwarder.serve, "127.0.0.1", 0) as running:
         world.proxy = world.proxy.replace("HERE", f"127.0.0.1:{port_of(running.sockets[0])}")
@@ -49,7 +49,7 @@ def test_with_a_proxy_of_the_operator_tunnels_are_chained() -> None:
 
     async def story() -> None:
         forwarder = Forwarder()
-        world = World({}, ("ok.example",), proxy="http://me:p%40ss@HERE")
+        world = FakeNetwork({}, ("ok.example",), proxy="http://me:p%40ss@HERE")
         answer, scene = await by_way_of(forwarder, world, tunnel("OK.example:443") + b"x")
         login = base64.b64encode(b"me:p@ss").decode()
         assert answer == ESTABLISHED + b"through x"
@@ -66,7 +66,7 @@ def test_with_a_proxy_of_the_operator_plain_requests_keep_their_whole_address() 
 
     async def story() -> None:
         forwarder = Forwarder()
-        world = World({}, ("ok.example:80",), proxy="HERE")
+        world = FakeNetwork({}, ("ok.example:80",), proxy="HERE")
         await by_way_of(forwarder, world, b"GET http://ok.example/x HTTP/1.1\r\nHost: ok.example\r\n\r\n")
         assert forwarder.heads[0].startswith("GET http://ok.example:80/x HTTP/1.1\r\nhost: ok.example\r\n")
 
@@ -81,7 +81,7 @@ def test_a_proxy_of_the_operator_widens_nothing(target: str, status: int) -> Non
 
     async def story() -> None:
         forwarder = Forwarder(407)
-        world = World({}, ("ok.example",), ("10.0.0.1",), proxy="HERE")
+        world = FakeNetwork({}, ("ok.example",), ("10.0.0.1",), proxy="HERE")
         answer, _ = await by_way_of(forwarder, world, tunnel(target))
         assert answer.startswith(f"HTTP/1.1 {status} ".encode())
         assert len(forwarder.heads) == (1 if status == 502 else 0)
@@ -94,7 +94,7 @@ def test_hosts_listed_in_no_proxy_are_reached_directly() -> None:
 
     async def story() -> None:
         forwarder = Forwarder()
-        world = World(HERE, ("ok.example:PORT",), proxy="HERE", no_proxy="example")
+        world = FakeNetwork(HERE, ("ok.example:PORT",), proxy="HERE", no_proxy="example")
         async with stage(world) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}") + b"x")
             assert answer.endswith(b"hello x")
@@ -108,7 +108,7 @@ def test_a_proxy_that_can_not_be_used_is_named(proxy: str) -> None:
     """A silent detour around it would break the operator's own rule."""
 
     async def story() -> None:
-        async with stage(World(HERE, ("ok.example:PORT",), proxy=proxy)) as scene:
+        async with stage(FakeNetwork(HERE, ("ok.example:PORT",), proxy=proxy)) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}"))
             assert answer.startswith(b"HTTP/1.1 502 ")
             assert b"network.proxy" in answer

@@ -13,13 +13,13 @@ from bailiwick.fence.git import GitFailed
 from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktrees
 from bailiwick.testing.git_server import GitServer
-from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
+from tests.unit.fence.git_scene import AUTHOR, WHEN, RepositorySetup, make_scene
 
 TOKEN = "token-that-may-write"
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path)
 
 
@@ -38,7 +38,7 @@ def left_of(folder: Path, name: str) -> list[Path]:
     return left
 
 
-def test_a_worktree_is_made_over_what_a_crash_left_of_it(scene: Scene) -> None:
+def test_a_worktree_is_made_over_what_a_crash_left_of_it(scene: RepositorySetup) -> None:
     """Each crash would leave a copy of the repository otherwise; another run's is not touched."""
     trees = Worktrees(scene.state, ManualClock())
 
@@ -57,7 +57,7 @@ def test_a_worktree_is_made_over_what_a_crash_left_of_it(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_clearing_a_run_leaves_nothing_of_its_worktree(scene: Scene, whole: bool) -> None:
+def test_clearing_a_run_leaves_nothing_of_its_worktree(scene: RepositorySetup, whole: bool) -> None:
     """Also where the process before was killed while it removed it, and there is no worktree any more."""
     trees = Worktrees(scene.state, ManualClock())
 
@@ -73,7 +73,7 @@ def test_clearing_a_run_leaves_nothing_of_its_worktree(scene: Scene, whole: bool
     assert [path.name for path in trees.folder.iterdir()] == [".locks"]
 
 
-def test_a_vault_that_was_half_made_is_made_anew(scene: Scene) -> None:
+def test_a_vault_that_was_half_made_is_made_anew(scene: RepositorySetup) -> None:
     """And nothing of the first attempt stays."""
     folder = scene.state / "git"
 
@@ -88,7 +88,7 @@ def test_a_vault_that_was_half_made_is_made_anew(scene: Scene) -> None:
     assert list(folder.glob("new-*")) == []
 
 
-def test_the_branch_that_keeps_the_work_of_a_run_is_found_again(scene: Scene) -> None:
+def test_the_branch_that_keeps_the_work_of_a_run_is_found_again(scene: RepositorySetup) -> None:
     """Its worktree is gone, and the process that knew the name too."""
 
     async def story(vault: GitStore) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
@@ -106,7 +106,7 @@ def test_the_branch_that_keeps_the_work_of_a_run_is_found_again(scene: Scene) ->
 
 @pytest.mark.parametrize(("arrives", "wins"), [("$3", True), ("$(git rev-parse refs/heads/main)", False)])
 def test_a_push_that_another_git_was_faster_with_is_done(
-    scene: Scene, server: GitServer, arrives: str, wins: bool
+    scene: RepositorySetup, server: GitServer, arrives: str, wins: bool
 ) -> None:
     """A git outlives the process that was killed: its push may end during ours. Only the same commit counts."""
     there = server.path_of("o/r")

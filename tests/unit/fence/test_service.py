@@ -40,10 +40,10 @@ class Pretended:
 
     @asynccontextmanager
     async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[Sandbox]:
-        yield Closed()
+        yield LockedSandbox()
 
 
-class Closed:
+class LockedSandbox:
     """A room that nobody gets into."""
 
     def command(

@@ -12,15 +12,15 @@ import pytest
 from bailiwick.errors import NotFound, NotReady, UsageError
 from bailiwick.fence.git import GitFailed
 from bailiwick.fence.vault import GitStore
-from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
+from tests.unit.fence.git_scene import AUTHOR, WHEN, RepositorySetup, make_scene
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path)
 
 
-def _refusal(scene: Scene, ref: str = "HEAD", repository: Path | None = None) -> NotReady:
+def _refusal(scene: RepositorySetup, ref: str = "HEAD", repository: Path | None = None) -> NotReady:
     async def story() -> None:
         await (await scene.open(repository)).resolve(ref)
 
@@ -29,7 +29,7 @@ def _refusal(scene: Scene, ref: str = "HEAD", repository: Path | None = None) ->
     return caught.value
 
 
-def test_a_commit_of_the_operator_is_found_and_brought_in(scene: Scene) -> None:
+def test_a_commit_of_the_operator_is_found_and_brought_in(scene: RepositorySetup) -> None:
     """From here on the operator may rewrite or clean up their repository: the run has what it needs."""
     head = scene.git("rev-parse", "HEAD")
 
@@ -41,7 +41,7 @@ def test_a_commit_of_the_operator_is_found_and_brought_in(scene: Scene) -> None:
     assert scene.run(story) == (head, b"x = 1\n")
 
 
-def test_the_operators_repository_is_the_same_afterwards(scene: Scene) -> None:
+def test_the_operators_repository_is_the_same_afterwards(scene: RepositorySetup) -> None:
     """Index, HEAD, refs and uncommitted files are the person's own."""
     scene.put({"README.md": "changed\n", "new.txt": "new\n"})
     scene.git("add", "new.txt")
@@ -63,7 +63,7 @@ def test_the_operators_repository_is_the_same_afterwards(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("ref", ["HEAD~1", "v1", "topic", "refs/heads/topic", "HEAD^{commit}~1"])
-def test_any_way_to_name_a_commit_works(scene: Scene, ref: str) -> None:
+def test_any_way_to_name_a_commit_works(scene: RepositorySetup, ref: str) -> None:
     """People say it as they are used to."""
     first = scene.git("rev-parse", "HEAD")
     scene.git("tag", "-a", "-m", "tag", "v1")
@@ -73,7 +73,7 @@ def test_any_way_to_name_a_commit_works(scene: Scene, ref: str) -> None:
 
 
 @pytest.mark.parametrize("ref", ["", "-x", "--all", "nope", "HEAD:README.md", "a\nb", "0" * 40])
-def test_what_names_no_commit_is_refused_with_the_name(scene: Scene, ref: str) -> None:
+def test_what_names_no_commit_is_refused_with_the_name(scene: RepositorySetup, ref: str) -> None:
     """A name is never an option, and a wrong one is said back."""
     with pytest.raises(NotFound) as caught:
         scene.run(lambda vault: vault.resolve(ref))
@@ -82,7 +82,7 @@ def test_what_names_no_commit_is_refused_with_the_name(scene: Scene, ref: str) -
 
 def test_a_directory_without_git_is_said(tmp_path: Path) -> None:
     """The commonest mistake: the wrong directory."""
-    scene = Scene(tmp_path)
+    scene = RepositorySetup(tmp_path)
     (tmp_path / "plain").mkdir()
     error = _refusal(scene, repository=tmp_path / "plain")
     assert (error.code, error.exit_code) == ("BW411", 8)
@@ -90,10 +90,10 @@ def test_a_directory_without_git_is_said(tmp_path: Path) -> None:
 
 def test_a_directory_that_does_not_exist_is_said(tmp_path: Path) -> None:
     """A typing error in a path."""
-    assert _refusal(Scene(tmp_path), repository=tmp_path / "nowhere").code == "BW411"
+    assert _refusal(RepositorySetup(tmp_path), repository=tmp_path / "nowhere").code == "BW411"
 
 
-def test_a_bare_repository_is_refused(scene: Scene) -> None:
+def test_a_bare_repository_is_refused(scene: RepositorySetup) -> None:
     """There is no work tree in it that a person could look at."""
     scene.git("clone", "-q", "--bare", str(scene.repo), str(scene.top / "bare.git"))
     assert _refusal(scene, repository=scene.top / "bare.git").code == "BW412"
@@ -101,7 +101,7 @@ def test_a_bare_repository_is_refused(scene: Scene) -> None:
 
 def test_a_repository_without_commits_is_said(tmp_path: Path) -> None:
     """There is nothing to start from."""
-    scene = Scene(tmp_path)
+    scene = RepositorySetup(tmp_path)
     scene.repo.mkdir()
     scene.home.mkdir()
     scene.git("init", "-q")
@@ -109,7 +109,7 @@ def test_a_repository_without_commits_is_said(tmp_path: Path) -> None:
     assert (error.code, error.hint) == ("BW413", "make the first commit")
 
 
-def test_a_damaged_repository_is_said(scene: Scene) -> None:
+def test_a_damaged_repository_is_said(scene: RepositorySetup) -> None:
     """A missing object must not come out as an empty or half history."""
     tree = scene.git("rev-parse", "HEAD^{tree}")
     (scene.repo / ".git/objects" / tree[:2] / tree[2:]).unlink()
@@ -117,7 +117,7 @@ def test_a_damaged_repository_is_said(scene: Scene) -> None:
     assert (error.code, error.hint) == ("BW415", "run `git fsck`")
 
 
-def test_a_damaged_history_leaves_nothing_half_in_the_vault(scene: Scene) -> None:
+def test_a_damaged_history_leaves_nothing_half_in_the_vault(scene: RepositorySetup) -> None:
     """Once the operator has repaired it, the same call works: no half-fetched commit is taken for a whole one."""
     tree = scene.git("rev-parse", "HEAD^{tree}")
     file = scene.repo / ".git/objects" / tree[:2] / tree[2:]
@@ -133,7 +133,7 @@ def test_a_damaged_history_leaves_nothing_half_in_the_vault(scene: Scene) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving a file to another user needs root")
-def test_a_repository_of_another_user_needs_the_operators_word(scene: Scene) -> None:
+def test_a_repository_of_another_user_needs_the_operators_word(scene: RepositorySetup) -> None:
     """Whoever owns its files decides what is in it; git's own list of trusted directories is asked."""
     os.chown(scene.repo / ".git", 4242, 4242)
     error = _refusal(scene)
@@ -142,7 +142,7 @@ def test_a_repository_of_another_user_needs_the_operators_word(scene: Scene) -> 
     assert scene.run(lambda vault: vault.resolve("HEAD")) == scene.git("rev-parse", "HEAD")
 
 
-def test_a_shallow_clone_works(scene: Scene) -> None:
+def test_a_shallow_clone_works(scene: RepositorySetup) -> None:
     """What build machines have."""
     scene.commit({"README.md": "two\n"})
     scene.git("clone", "-q", "--depth=1", f"file://{scene.repo}", str(scene.top / "shallow"))
@@ -158,7 +158,7 @@ def test_a_shallow_clone_works(scene: Scene) -> None:
     assert scene.git("log", "--format=%s", "agent/x", cwd=scene.top / "shallow") == "x\nmore"
 
 
-def test_a_detached_head_and_a_linked_work_tree_work(scene: Scene) -> None:
+def test_a_detached_head_and_a_linked_work_tree_work(scene: RepositorySetup) -> None:
     """Both have a HEAD of their own; the vault is shared by all trees of a repository."""
     first = scene.git("rev-parse", "HEAD")
     second = scene.commit({"README.md": "two\n"})
@@ -171,7 +171,7 @@ def test_a_detached_head_and_a_linked_work_tree_work(scene: Scene) -> None:
     assert asyncio.run(story()) == (second, first, True)
 
 
-def test_a_subdirectory_leads_to_its_repository(scene: Scene) -> None:
+def test_a_subdirectory_leads_to_its_repository(scene: RepositorySetup) -> None:
     """People start where they stand."""
 
     async def story() -> Path:
@@ -182,7 +182,7 @@ def test_a_subdirectory_leads_to_its_repository(scene: Scene) -> None:
 
 def test_a_repository_with_other_hashes_works(tmp_path: Path) -> None:
     """SHA-256 repositories have longer ids everywhere."""
-    scene = Scene(tmp_path)
+    scene = RepositorySetup(tmp_path)
     scene.repo.mkdir()
     scene.home.mkdir()
     scene.git("init", "-q", "--object-format=sha256")
@@ -203,7 +203,7 @@ def test_a_repository_with_other_hashes_works(tmp_path: Path) -> None:
     assert scene.git("ls-tree", "--name-only", "agent/x") == "b"
 
 
-def test_submodules_and_large_files_are_found_and_refused_unless_allowed(scene: Scene) -> None:
+def test_submodules_and_large_files_are_found_and_refused_unless_allowed(scene: RepositorySetup) -> None:
     """Their contents would be missing from the tree; a run that needs them would fail late and expensively."""
     scene.git("update-index", "--add", "--cacheinfo", f"160000,{scene.git('rev-parse', 'HEAD')},lib")
     scene.git("commit", "-q", "-m", "sub")
@@ -224,7 +224,7 @@ def test_submodules_and_large_files_are_found_and_refused_unless_allowed(scene: 
     assert scene.run(story) == ["BW416", "BW417"]
 
 
-def test_a_checkout_has_exact_bytes_modes_and_links(scene: Scene) -> None:
+def test_a_checkout_has_exact_bytes_modes_and_links(scene: RepositorySetup) -> None:
     """Attributes of a tree that convert line ends or expand words do not apply: bytes are what is committed."""
     (scene.repo / "link").symlink_to("/etc/passwd")
     (scene.repo / "tool.sh").write_text("#!/bin/sh\n")
@@ -243,7 +243,7 @@ def test_a_checkout_has_exact_bytes_modes_and_links(scene: Scene) -> None:
     assert not (out / ".git").exists()
 
 
-def test_a_checkout_goes_into_an_empty_directory_only(scene: Scene) -> None:
+def test_a_checkout_goes_into_an_empty_directory_only(scene: RepositorySetup) -> None:
     """A link that lies there already would be written through."""
     (scene.top / "elsewhere").mkdir()
     (scene.top / "full").mkdir()
@@ -261,7 +261,7 @@ def test_a_checkout_goes_into_an_empty_directory_only(scene: Scene) -> None:
     assert list((scene.top / "elsewhere").iterdir()) == []
 
 
-def test_a_commit_says_who_and_when(scene: Scene) -> None:
+def test_a_commit_says_who_and_when(scene: RepositorySetup) -> None:
     """Neither the machine's user nor its clock has a say: the same words give the same commit."""
 
     async def story(vault: GitStore) -> tuple[str, str]:
@@ -279,7 +279,7 @@ def test_a_commit_says_who_and_when(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("author", ["", "Ann", "<a@b>", "Ann <a@b", "Ann <a@b>\nx", "Ann\n <a@b>", "A <a b@c>"])
-def test_an_author_that_is_no_person_is_refused(scene: Scene, author: str) -> None:
+def test_an_author_that_is_no_person_is_refused(scene: RepositorySetup, author: str) -> None:
     """A line break in a name would write headers of the commit."""
 
     async def story(vault: GitStore) -> None:
@@ -290,7 +290,7 @@ def test_an_author_that_is_no_person_is_refused(scene: Scene, author: str) -> No
         scene.run(story)
 
 
-def test_a_commit_can_be_signed_with_the_operators_key(scene: Scene) -> None:
+def test_a_commit_can_be_signed_with_the_operators_key(scene: RepositorySetup) -> None:
     """Repositories that ask for signatures would refuse the proposal otherwise."""
     key = scene.top / "key"
     os.spawnvp(os.P_WAIT, "ssh-keygen", ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)])

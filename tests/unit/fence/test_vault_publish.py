@@ -12,14 +12,14 @@ from bailiwick.fence.git import GitFailed
 from bailiwick.fence.publish import branch_ref
 from bailiwick.fence.vault import GitStore
 from bailiwick.testing.git_server import GitServer
-from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
+from tests.unit.fence.git_scene import AUTHOR, WHEN, RepositorySetup, make_scene
 
 TOKEN = "token-that-may-write"
 READER = "token-that-may-read"
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path)
 
 
@@ -53,7 +53,7 @@ def test_ordinary_branches_of_ours_are_taken(name: str) -> None:
     assert branch_ref(name) == f"refs/heads/{name}"
 
 
-def test_a_branch_is_made_moved_and_deleted_where_it_is_expected(scene: Scene) -> None:
+def test_a_branch_is_made_moved_and_deleted_where_it_is_expected(scene: RepositorySetup) -> None:
     """Each step twice: a run that crashed in between comes by again."""
 
     async def story(vault: GitStore) -> list[str]:
@@ -74,7 +74,7 @@ def test_a_branch_is_made_moved_and_deleted_where_it_is_expected(scene: Scene) -
     assert scene.run(story) == ["one", "two", ""]
 
 
-def test_a_branch_that_somebody_changed_is_left_alone(scene: Scene) -> None:
+def test_a_branch_that_somebody_changed_is_left_alone(scene: RepositorySetup) -> None:
     """Their commits are theirs."""
 
     async def story(vault: GitStore) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def test_a_branch_that_somebody_changed_is_left_alone(scene: Scene) -> None:
     assert base == found
 
 
-def test_a_branch_that_is_checked_out_is_refused(scene: Scene) -> None:
+def test_a_branch_that_is_checked_out_is_refused(scene: RepositorySetup) -> None:
     """Moving it would make the person's work tree look full of changes."""
 
     async def story(vault: GitStore) -> None:
@@ -107,7 +107,7 @@ def test_a_branch_that_is_checked_out_is_refused(scene: Scene) -> None:
     assert scene.git("status", "--porcelain") == ""
 
 
-def test_of_many_who_make_one_branch_at_once_one_wins(scene: Scene) -> None:
+def test_of_many_who_make_one_branch_at_once_one_wins(scene: RepositorySetup) -> None:
     """Compare and swap: nobody's commit is lost without a word."""
 
     async def story(vault: GitStore) -> list[str]:
@@ -121,7 +121,7 @@ def test_of_many_who_make_one_branch_at_once_one_wins(scene: Scene) -> None:
     assert scene.run(story) == [scene.git("rev-parse", "agent/x")]
 
 
-def test_a_push_makes_the_branch_and_a_second_one_changes_nothing(scene: Scene, server: GitServer) -> None:
+def test_a_push_makes_the_branch_and_a_second_one_changes_nothing(scene: RepositorySetup, server: GitServer) -> None:
     """A crash after the push and before its record: the same push again succeeds."""
 
     async def story(vault: GitStore) -> tuple[str, str | None]:
@@ -135,7 +135,7 @@ def test_a_push_makes_the_branch_and_a_second_one_changes_nothing(scene: Scene, 
     assert scene.git("for-each-ref", "--format=%(refname)", cwd=server.path_of("o/r")) == "refs/heads/agent/x"
 
 
-def test_a_push_never_goes_over_commits_of_others(scene: Scene, server: GitServer) -> None:
+def test_a_push_never_goes_over_commits_of_others(scene: RepositorySetup, server: GitServer) -> None:
     """Commits people pushed to our branch are built upon, never rewritten."""
     url = server.url_of("o/r")
 
@@ -161,7 +161,7 @@ def test_a_push_never_goes_over_commits_of_others(scene: Scene, server: GitServe
     assert log == "upon\ntheirs\nours\none"
 
 
-def test_what_we_pushed_ourselves_can_be_replaced(scene: Scene, server: GitServer) -> None:
+def test_what_we_pushed_ourselves_can_be_replaced(scene: RepositorySetup, server: GitServer) -> None:
     """A new round may start from a newer base."""
 
     async def story(vault: GitStore) -> None:
@@ -175,7 +175,7 @@ def test_what_we_pushed_ourselves_can_be_replaced(scene: Scene, server: GitServe
 
 
 @pytest.mark.parametrize("branch", ["main", "refs/heads/main", "agent/x:refs/heads/main", "agent/../main"])
-def test_no_other_branch_can_be_pushed(scene: Scene, server: GitServer, branch: str) -> None:
+def test_no_other_branch_can_be_pushed(scene: RepositorySetup, server: GitServer, branch: str) -> None:
     """There is no merge in this program, and no way around that."""
 
     async def story(vault: GitStore) -> None:
@@ -203,7 +203,7 @@ def test_no_other_branch_can_be_pushed(scene: Scene, server: GitServer, branch: 
     ],
 )
 def test_refusals_of_a_server_have_their_kind(
-    scene: Scene, server: GitServer, token: str | None, status: int, kind: str
+    scene: RepositorySetup, server: GitServer, token: str | None, status: int, kind: str
 ) -> None:
     """A login needs a person, a 503 only time; and no message holds the token."""
     server.knobs.status = status
@@ -219,7 +219,9 @@ def test_refusals_of_a_server_have_their_kind(
     assert token is None or token not in caught.value.what
 
 
-def test_a_redirect_does_not_carry_the_token_elsewhere(scene: Scene, server: GitServer, tmp_path: Path) -> None:
+def test_a_redirect_does_not_carry_the_token_elsewhere(
+    scene: RepositorySetup, server: GitServer, tmp_path: Path
+) -> None:
     """A server that answers with another address would be given the login of the first."""
     with GitServer(tmp_path / "other", {TOKEN: "write"}) as other:
         other.make("o/r")
@@ -235,7 +237,7 @@ def test_a_redirect_does_not_carry_the_token_elsewhere(scene: Scene, server: Git
         assert other.seen == []
 
 
-def test_a_hook_of_the_other_side_may_decline(scene: Scene, server: GitServer) -> None:
+def test_a_hook_of_the_other_side_may_decline(scene: RepositorySetup, server: GitServer) -> None:
     """Its words are for the person; trying again can't help."""
     hook = server.path_of("o/r") / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
@@ -251,7 +253,7 @@ def test_a_hook_of_the_other_side_may_decline(scene: Scene, server: GitServer) -
     assert caught.value.kind == "declined"
 
 
-def test_a_server_that_is_not_there_is_the_line(scene: Scene, server: GitServer) -> None:
+def test_a_server_that_is_not_there_is_the_line(scene: RepositorySetup, server: GitServer) -> None:
     """Nobody listens on that port."""
 
     async def story(vault: GitStore) -> None:
@@ -264,7 +266,7 @@ def test_a_server_that_is_not_there_is_the_line(scene: Scene, server: GitServer)
 
 
 def test_a_server_that_never_answers_is_given_up(
-    scene: Scene, server: GitServer, monkeypatch: pytest.MonkeyPatch
+    scene: RepositorySetup, server: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run must not hang on a push."""
     monkeypatch.setattr("bailiwick.fence.publish.PUSH_TIMEOUT", 0.3)
@@ -282,7 +284,7 @@ def test_a_server_that_never_answers_is_given_up(
 @pytest.mark.parametrize(
     "url", ["file:///tmp/x", "ssh://git@host/x", "git@host:x.git", "ext::sh -c true", "/tmp/x", "https://u:p@host/x"]
 )
-def test_other_ways_to_a_remote_repository_are_refused(scene: Scene, url: str) -> None:
+def test_other_ways_to_a_remote_repository_are_refused(scene: RepositorySetup, url: str) -> None:
     """Some of them run a program, some have a password in an argument."""
 
     async def story(vault: GitStore) -> None:
@@ -293,7 +295,7 @@ def test_other_ways_to_a_remote_repository_are_refused(scene: Scene, url: str) -
     assert caught.value.kind == "refused"
 
 
-def test_a_branch_of_a_remote_repository_can_be_fetched(scene: Scene, server: GitServer) -> None:
+def test_a_branch_of_a_remote_repository_can_be_fetched(scene: RepositorySetup, server: GitServer) -> None:
     """The base of a run is the default branch as it is now; a person's commits on our branch are built upon."""
     scene.git("push", "-q", str(server.path_of("o/r")), "main")
     head = scene.git("rev-parse", "main")
@@ -306,14 +308,14 @@ def test_a_branch_of_a_remote_repository_can_be_fetched(scene: Scene, server: Gi
 
 
 @pytest.mark.parametrize("ref", ["nope", "-x", "a:b", "a b", "a..b"])
-def test_what_is_no_branch_there_is_an_error(scene: Scene, server: GitServer, ref: str) -> None:
+def test_what_is_no_branch_there_is_an_error(scene: RepositorySetup, server: GitServer, ref: str) -> None:
     """A name is never an option or a rule of two refs."""
     with pytest.raises(GitFailed) as caught:
         scene.run(lambda vault: vault.fetch_remote(server.url_of("o/r"), ref, token=READER))
     assert caught.value.kind in ("missing", "refused")
 
 
-def test_a_large_push_arrives(scene: Scene, server: GitServer) -> None:
+def test_a_large_push_arrives(scene: RepositorySetup, server: GitServer) -> None:
     """Beyond a megabyte git sends its request in pieces."""
     import random
 

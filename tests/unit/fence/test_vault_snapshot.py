@@ -14,16 +14,19 @@ from bailiwick.fence.git import GitFailed
 from bailiwick.fence.names import is_forbidden_link, is_git_name, shown
 from bailiwick.fence.snapshot import Snapshot, TreeBounds
 from bailiwick.fence.vault import GitStore
-from tests.unit.fence.git_scene import Scene, make_scene
+from tests.unit.fence.git_scene import RepositorySetup, make_scene
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path)
 
 
 def _take(
-    scene: Scene, change: Callable[[Path], object], bounds: TreeBounds | None = None, exclude: tuple[str, ...] = ()
+    scene: RepositorySetup,
+    change: Callable[[Path], object],
+    bounds: TreeBounds | None = None,
+    exclude: tuple[str, ...] = (),
 ) -> tuple[dict[str, str], Snapshot]:
     """What differs from the base (path: status) after a change to a checkout, and the snapshot."""
 
@@ -38,7 +41,7 @@ def _take(
     return scene.run(story)
 
 
-def test_an_untouched_checkout_is_the_tree_it_came_from(scene: Scene) -> None:
+def test_an_untouched_checkout_is_the_tree_it_came_from(scene: RepositorySetup) -> None:
     """No change must look like no change, also for files that ignore rules match, links and programs."""
     (scene.repo / "link").symlink_to("README.md")
     (scene.repo / "run.sh").write_text("#!/bin/sh\n")
@@ -47,7 +50,7 @@ def test_an_untouched_checkout_is_the_tree_it_came_from(scene: Scene) -> None:
     assert _take(scene, lambda _work: None)[0] == {}
 
 
-def test_new_changed_deleted_and_retyped_files_are_seen(scene: Scene) -> None:
+def test_new_changed_deleted_and_retyped_files_are_seen(scene: RepositorySetup) -> None:
     """The four things that can happen to a path."""
 
     def change(work: Path) -> None:
@@ -59,12 +62,12 @@ def test_new_changed_deleted_and_retyped_files_are_seen(scene: Scene) -> None:
     assert _take(scene, change)[0] == {"new.txt": "A", "README.md": "M", "src/a.py": "D", "src/b.py": "T"}
 
 
-def test_a_changed_mode_is_a_change(scene: Scene) -> None:
+def test_a_changed_mode_is_a_change(scene: RepositorySetup) -> None:
     """A file that became a program can be run by a tool that could not before."""
     assert _take(scene, lambda work: (work / "README.md").chmod(0o755))[0] == {"README.md": "M"}
 
 
-def test_the_clock_of_a_file_is_not_trusted(scene: Scene) -> None:
+def test_the_clock_of_a_file_is_not_trusted(scene: RepositorySetup) -> None:
     """The same size and times with other bytes: git's own cache would take it for unchanged."""
 
     def change(work: Path) -> None:
@@ -76,7 +79,7 @@ def test_the_clock_of_a_file_is_not_trusted(scene: Scene) -> None:
     assert _take(scene, change)[0] == {"src/a.py": "M"}
 
 
-def test_ignored_files_are_left_out(scene: Scene) -> None:
+def test_ignored_files_are_left_out(scene: RepositorySetup) -> None:
     """What tests and builds leave behind is no part of the work."""
 
     def change(work: Path) -> None:
@@ -85,7 +88,7 @@ def test_ignored_files_are_left_out(scene: Scene) -> None:
     assert _take(scene, change)[0] == {}
 
 
-def test_a_changed_ignore_file_counts_and_is_said(scene: Scene) -> None:
+def test_a_changed_ignore_file_counts_and_is_said(scene: RepositorySetup) -> None:
     """What it hides is neither tested nor proposed; people are told that it may hide something."""
     differs, taken = _take(
         scene, lambda work: scene.put({".gitignore": "*.secret\n", "a.secret": "x", "b.log": "y"}, work)
@@ -94,7 +97,7 @@ def test_a_changed_ignore_file_counts_and_is_said(scene: Scene) -> None:
     assert taken.notes == (".gitignore: it is not as in the base, so other files may be ignored",)
 
 
-def test_a_changed_ignore_file_hides_no_file_of_the_base(scene: Scene) -> None:
+def test_a_changed_ignore_file_hides_no_file_of_the_base(scene: RepositorySetup) -> None:
     """Else one line would delete the tests from the proposal, or hide changes to them."""
 
     def change(work: Path) -> None:
@@ -103,7 +106,7 @@ def test_a_changed_ignore_file_hides_no_file_of_the_base(scene: Scene) -> None:
     assert _take(scene, change)[0] == {".gitignore": "M", "src/a.py": "M"}
 
 
-def test_excluded_paths_are_not_looked_at(scene: Scene) -> None:
+def test_excluded_paths_are_not_looked_at(scene: RepositorySetup) -> None:
     """An environment is bound there; it is not the agent's work."""
     scene.commit({"README.md": "x\n"})
 
@@ -113,7 +116,7 @@ def test_excluded_paths_are_not_looked_at(scene: Scene) -> None:
     assert _take(scene, change, exclude=(".venv", "node_modules/"))[0] == {"venv.py": "A"}
 
 
-def test_links_are_kept_as_links_and_never_followed(scene: Scene) -> None:
+def test_links_are_kept_as_links_and_never_followed(scene: RepositorySetup) -> None:
     """A link out of the tree would bring the host's files into the proposal; a cycle would never end."""
 
     def change(work: Path) -> None:
@@ -124,7 +127,7 @@ def test_links_are_kept_as_links_and_never_followed(scene: Scene) -> None:
     assert _take(scene, change)[0] == {"out": "A", "loop": "A", "dangling": "A"}
 
 
-def test_a_directory_replaced_by_a_link_takes_its_files_out(scene: Scene) -> None:
+def test_a_directory_replaced_by_a_link_takes_its_files_out(scene: RepositorySetup) -> None:
     """The files behind the link are not those of the base, even if they have their names."""
 
     def change(work: Path) -> None:
@@ -134,7 +137,7 @@ def test_a_directory_replaced_by_a_link_takes_its_files_out(scene: Scene) -> Non
     assert _take(scene, change)[0] == {"src": "A", "src/a.py": "D", "src/b.py": "D"}
 
 
-def test_a_repository_within_the_tree_is_plain_files(scene: Scene) -> None:
+def test_a_repository_within_the_tree_is_plain_files(scene: RepositorySetup) -> None:
     """Its files count, its `.git` is never read: no submodule comes out of it, and none of its content hides."""
 
     def change(work: Path) -> None:
@@ -150,7 +153,7 @@ def test_a_repository_within_the_tree_is_plain_files(scene: Scene) -> None:
     ]
 
 
-def test_pipes_and_sockets_are_left_out(scene: Scene) -> None:
+def test_pipes_and_sockets_are_left_out(scene: RepositorySetup) -> None:
     """Reading a pipe would wait for ever."""
 
     def change(work: Path) -> None:
@@ -166,7 +169,7 @@ def test_pipes_and_sockets_are_left_out(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "huge"])
-def test_an_ignore_file_that_git_would_hang_on_is_refused(scene: Scene, kind: str) -> None:
+def test_an_ignore_file_that_git_would_hang_on_is_refused(scene: RepositorySetup, kind: str) -> None:
     """git opens every `.gitignore` it meets: a pipe blocks it, a huge one keeps it busy."""
 
     def change(work: Path) -> None:
@@ -183,7 +186,7 @@ def test_an_ignore_file_that_git_would_hang_on_is_refused(scene: Scene, kind: st
 @pytest.mark.parametrize(
     "name", ["new\nline", "-rf", "--help", ":(glob)**", "*", "a b", "tab\t", "ünï", "\\", '"', "con", "aux.txt", "x."]
 )
-def test_odd_names_are_kept_as_they_are(scene: Scene, name: str) -> None:
+def test_odd_names_are_kept_as_they_are(scene: RepositorySetup, name: str) -> None:
     """A name is never an option, a pattern or two lines."""
 
     def change(work: Path) -> None:
@@ -198,7 +201,7 @@ def test_odd_names_are_kept_as_they_are(scene: Scene, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [".GIT", ".Git ", "git~1", "GIT~1", ".git.", ".git::$INDEX_ALLOCATION", ".g\u200cit"])
-def test_names_that_some_file_system_takes_for_git_are_left_out(scene: Scene, name: str) -> None:
+def test_names_that_some_file_system_takes_for_git_are_left_out(scene: RepositorySetup, name: str) -> None:
     """On another machine the proposal would write into the repository itself."""
     differs, taken = _take(scene, lambda work: scene.put({f"{name}/hooks/post-checkout": "evil"}, work))
     assert differs == {}
@@ -206,14 +209,14 @@ def test_names_that_some_file_system_takes_for_git_are_left_out(scene: Scene, na
 
 
 @pytest.mark.parametrize("name", [".gitmodules", ".GITMODULES", "gitmod~1", "gi7eba~1"])
-def test_links_that_git_refuses_are_left_out(scene: Scene, name: str) -> None:
+def test_links_that_git_refuses_are_left_out(scene: RepositorySetup, name: str) -> None:
     """One such link must not make the whole tree impossible to take."""
     differs, taken = _take(scene, lambda work: (work / name).symlink_to("README.md"))
     assert differs == {}
     assert taken.notes == (f"{name}: git takes no link of this name",)
 
 
-def test_names_that_are_not_text_are_left_out(scene: Scene) -> None:
+def test_names_that_are_not_text_are_left_out(scene: RepositorySetup) -> None:
     """Nobody could write them into a report."""
     differs, taken = _take(scene, lambda work: (work / os.fsdecode(b"\xff\xfe")).write_text("x"))
     assert differs == {}
@@ -230,7 +233,7 @@ def test_names_that_are_not_text_are_left_out(scene: Scene) -> None:
         (TreeBounds(looked_at=3), "more than 3 entries"),
     ],
 )
-def test_a_tree_that_is_too_large_is_refused(scene: Scene, bounds: TreeBounds, words: str) -> None:
+def test_a_tree_that_is_too_large_is_refused(scene: RepositorySetup, bounds: TreeBounds, words: str) -> None:
     """An agent can fill its own disk quota, not our vault."""
 
     def change(work: Path) -> None:
@@ -241,7 +244,7 @@ def test_a_tree_that_is_too_large_is_refused(scene: Scene, bounds: TreeBounds, w
     assert caught.value.kind == "tree"
 
 
-def test_a_file_with_a_huge_hole_is_refused_without_being_read(scene: Scene) -> None:
+def test_a_file_with_a_huge_hole_is_refused_without_being_read(scene: RepositorySetup) -> None:
     """It costs the agent nothing and us everything."""
 
     def change(work: Path) -> None:
@@ -252,7 +255,7 @@ def test_a_file_with_a_huge_hole_is_refused_without_being_read(scene: Scene) -> 
         _take(scene, change)
 
 
-def test_a_very_deep_tree_is_refused(scene: Scene) -> None:
+def test_a_very_deep_tree_is_refused(scene: RepositorySetup) -> None:
     """Paths longer than the system takes can be made step by step."""
 
     def change(work: Path) -> None:
@@ -268,14 +271,14 @@ def test_a_very_deep_tree_is_refused(scene: Scene) -> None:
         _take(scene, change)
 
 
-def test_a_submodule_of_the_base_stays(scene: Scene) -> None:
+def test_a_submodule_of_the_base_stays(scene: RepositorySetup) -> None:
     """Its directory is empty in a checkout; that must not look like its removal."""
     scene.git("update-index", "--add", "--cacheinfo", f"160000,{scene.git('rev-parse', 'HEAD')},lib")
     scene.git("commit", "-q", "-m", "sub")
     assert _take(scene, lambda _work: None)[0] == {}
 
 
-def test_a_tree_without_a_known_base_follows_the_ignore_files(scene: Scene) -> None:
+def test_a_tree_without_a_known_base_follows_the_ignore_files(scene: RepositorySetup) -> None:
     """A directory that was made by somebody else has no other rules."""
     scene.put({"a.py": "1", "b.log": "2", ".gitignore": "*.log\n"}, scene.top / "plain")
 
@@ -285,7 +288,7 @@ def test_a_tree_without_a_known_base_follows_the_ignore_files(scene: Scene) -> N
     assert scene.run(story) == (".gitignore", "a.py")
 
 
-def test_the_operators_own_tree_is_as_they_see_it(scene: Scene) -> None:
+def test_the_operators_own_tree_is_as_they_see_it(scene: RepositorySetup) -> None:
     """Converted line ends, sparse files and their own ignore rules: `git status` and we must agree."""
     scene.commit({".gitattributes": "*.txt text eol=crlf\n", "w.txt": "a\n", "v.txt": "b\n", "away.py": "z\n"})
     (scene.repo / "w.txt").unlink()
@@ -306,7 +309,7 @@ def test_the_operators_own_tree_is_as_they_see_it(scene: Scene) -> None:
     assert scene.run(story) == {"staged.log": "A", "new.py": "A"}
 
 
-def test_a_directory_that_is_not_there_is_an_error_not_an_empty_tree(scene: Scene) -> None:
+def test_a_directory_that_is_not_there_is_an_error_not_an_empty_tree(scene: RepositorySetup) -> None:
     """An empty tree would be proposed as the deletion of everything."""
     with pytest.raises(GitFailed, match="can't be entered"):
         scene.run(lambda vault: vault.snapshot(scene.top / "nowhere"))

@@ -10,15 +10,15 @@ from bailiwick.fence.git import Git, GitFailed, GitOptions
 from bailiwick.fence.objects import TreeChange, TreeEntry
 from bailiwick.fence.vault import GitStore
 from bailiwick.runtime.kinds import Exit
-from tests.unit.fence.git_scene import AUTHOR, WHEN, Scene, make_scene
+from tests.unit.fence.git_scene import AUTHOR, WHEN, RepositorySetup, make_scene
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path)
 
 
-def test_paths_can_be_taken_from_another_tree(scene: Scene) -> None:
+def test_paths_can_be_taken_from_another_tree(scene: RepositorySetup) -> None:
     """Protected paths go back to how the base has them, whole directories too; new ones go."""
 
     async def story(vault: GitStore) -> tuple[TreeChange, ...]:
@@ -29,7 +29,7 @@ def test_paths_can_be_taken_from_another_tree(scene: Scene) -> None:
     assert scene.run(story) == (TreeChange("README.md", "M", "100644", "100644", 1, 1),)
 
 
-def test_a_path_is_removed_with_all_below_it(scene: Scene) -> None:
+def test_a_path_is_removed_with_all_below_it(scene: RepositorySetup) -> None:
     """None means that it is not there."""
 
     async def story(vault: GitStore) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def test_a_path_is_removed_with_all_below_it(scene: Scene) -> None:
     assert scene.run(story) == ("README.md",)
 
 
-def test_a_file_can_take_the_place_of_a_directory_and_back(scene: Scene) -> None:
+def test_a_file_can_take_the_place_of_a_directory_and_back(scene: RepositorySetup) -> None:
     """Both ways the other has to go."""
 
     async def story(vault: GitStore) -> list[tuple[str, ...]]:
@@ -54,7 +54,7 @@ def test_a_file_can_take_the_place_of_a_directory_and_back(scene: Scene) -> None
     ]
 
 
-def test_a_program_stays_a_program_when_written(scene: Scene) -> None:
+def test_a_program_stays_a_program_when_written(scene: RepositorySetup) -> None:
     """Only bytes were asked for."""
     (scene.repo / "run.sh").write_text("#!/bin/sh\n")
     (scene.repo / "run.sh").chmod(0o755)
@@ -67,7 +67,7 @@ def test_a_program_stays_a_program_when_written(scene: Scene) -> None:
     assert scene.run(story) == (TreeChange("run.sh", "M", "100755", "100755", 1, 0),)
 
 
-def test_very_many_paths_at_once_work(scene: Scene) -> None:
+def test_very_many_paths_at_once_work(scene: RepositorySetup) -> None:
     """There is a bound to what a command line takes."""
     many = {f"d{number % 7}/{'x' * 100}{number}": b"" for number in range(5000)}
 
@@ -82,7 +82,7 @@ def test_very_many_paths_at_once_work(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/abs", "a//b", "../x", "a/../b", "a/", "./a", "a\0b"])
-def test_what_is_no_path_within_a_tree_is_refused(scene: Scene, path: str) -> None:
+def test_what_is_no_path_within_a_tree_is_refused(scene: RepositorySetup, path: str) -> None:
     """A path that git would read differently could touch another file."""
 
     async def story(vault: GitStore) -> None:
@@ -95,7 +95,7 @@ def test_what_is_no_path_within_a_tree_is_refused(scene: Scene, path: str) -> No
     scene.run(story)
 
 
-def test_git_s_own_name_is_refused_in_a_tree(scene: Scene) -> None:
+def test_git_s_own_name_is_refused_in_a_tree(scene: RepositorySetup) -> None:
     """Such a proposal would write into somebody's repository; git itself only leaves the path out, without a word."""
 
     async def story(vault: GitStore) -> None:
@@ -109,7 +109,7 @@ def test_git_s_own_name_is_refused_in_a_tree(scene: Scene) -> None:
     scene.run(story)
 
 
-def test_counts_are_lines_and_none_for_binary_files(scene: Scene) -> None:
+def test_counts_are_lines_and_none_for_binary_files(scene: RepositorySetup) -> None:
     """A size limit counts lines; a binary file has none."""
 
     async def story(vault: GitStore) -> tuple[TreeChange, ...]:
@@ -124,7 +124,7 @@ def test_counts_are_lines_and_none_for_binary_files(scene: Scene) -> None:
     )
 
 
-def test_a_moved_file_is_one_that_went_and_one_that_came(scene: Scene) -> None:
+def test_a_moved_file_is_one_that_went_and_one_that_came(scene: RepositorySetup) -> None:
     """Rules about paths have to see both."""
 
     async def story(vault: GitStore) -> list[tuple[str, str]]:
@@ -135,7 +135,7 @@ def test_a_moved_file_is_one_that_went_and_one_that_came(scene: Scene) -> None:
     assert scene.run(story) == [("elsewhere.py", "A"), ("src/a.py", "D")]
 
 
-def test_attributes_of_the_tree_hide_nothing_from_the_difference(scene: Scene) -> None:
+def test_attributes_of_the_tree_hide_nothing_from_the_difference(scene: RepositorySetup) -> None:
     """`* -diff` would turn a change to code into the words `Binary files differ`."""
 
     async def story(vault: GitStore) -> tuple[str, list[int | None]]:
@@ -149,7 +149,7 @@ def test_attributes_of_the_tree_hide_nothing_from_the_difference(scene: Scene) -
     assert added == [2, 1]
 
 
-def test_a_difference_is_cut_at_the_limit_and_says_so(scene: Scene) -> None:
+def test_a_difference_is_cut_at_the_limit_and_says_so(scene: RepositorySetup) -> None:
     """A prompt or a page gets no megabytes."""
 
     async def story(vault: GitStore) -> str:
@@ -161,7 +161,7 @@ def test_a_difference_is_cut_at_the_limit_and_says_so(scene: Scene) -> None:
     assert text.endswith("the rest of the difference is left out\n")
 
 
-def test_a_difference_can_be_of_some_paths(scene: Scene) -> None:
+def test_a_difference_can_be_of_some_paths(scene: RepositorySetup) -> None:
     """A path is taken literally, never as a pattern."""
 
     async def story(vault: GitStore) -> tuple[str, str]:
@@ -175,7 +175,7 @@ def test_a_difference_can_be_of_some_paths(scene: Scene) -> None:
     assert none == ""
 
 
-def test_a_file_that_is_not_there_is_none_and_one_too_large_an_error(scene: Scene) -> None:
+def test_a_file_that_is_not_there_is_none_and_one_too_large_an_error(scene: RepositorySetup) -> None:
     """Half of a file must not be taken for the file."""
 
     async def story(vault: GitStore) -> list[bytes | None]:
@@ -188,7 +188,7 @@ def test_a_file_that_is_not_there_is_none_and_one_too_large_an_error(scene: Scen
     assert scene.run(story) == [None, None, None, None]
 
 
-def test_a_file_is_read_once_and_is_still_too_large_for_a_small_limit(scene: Scene) -> None:
+def test_a_file_is_read_once_and_is_still_too_large_for_a_small_limit(scene: RepositorySetup) -> None:
     """A gate asks for the same few files again and again; a change that writes a file is seen at once."""
 
     async def story(vault: GitStore) -> tuple[list[bytes | None], dict[str, bytes], int]:
@@ -215,7 +215,7 @@ def test_a_file_is_read_once_and_is_still_too_large_for_a_small_limit(scene: Sce
     assert scene.run(story) == ([b"new\n"], {}, 0)
 
 
-def test_what_a_run_keeps_survives_a_tidy_and_goes_when_released(scene: Scene) -> None:
+def test_what_a_run_keeps_survives_a_tidy_and_goes_when_released(scene: RepositorySetup) -> None:
     """Only what nothing refers to is cleaned away."""
 
     async def story(vault: GitStore) -> tuple[bool, str]:

@@ -17,15 +17,15 @@ from bailiwick.errors import NotReady
 from bailiwick.fence.sweep import sweep
 from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktree, Worktrees
-from tests.unit.fence.git_scene import Scene, make_scene
+from tests.unit.fence.git_scene import RepositorySetup, make_scene
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path)
 
 
-def _make(scene: Scene, run: str = "run-1", prepared: tuple[str, ...] = ()) -> Worktree:
+def _make(scene: RepositorySetup, run: str = "run-1", prepared: tuple[str, ...] = ()) -> Worktree:
     async def story(vault: GitStore) -> Worktree:
         base = await vault.resolve("HEAD")
         return await _trees(scene).make(vault, run, base, "agent/fix-1", prepared=prepared)
@@ -33,11 +33,11 @@ def _make(scene: Scene, run: str = "run-1", prepared: tuple[str, ...] = ()) -> W
     return scene.run(story)
 
 
-def _trees(scene: Scene) -> Worktrees:
+def _trees(scene: RepositorySetup) -> Worktrees:
     return Worktrees(scene.state, ManualClock())
 
 
-def test_an_agent_gets_files_history_and_a_clean_branch(scene: Scene) -> None:
+def test_an_agent_gets_files_history_and_a_clean_branch(scene: RepositorySetup) -> None:
     """Its git works as it is used to: status, log, diff, commit; and leads nowhere."""
     scene.commit({"README.md": "two\n", ".gitattributes": "*.md text eol=crlf\n", "kept.log": "ignored\n"}, "two")
     worktree = _make(scene, prepared=(".venv", "node modules"))
@@ -52,7 +52,7 @@ def test_an_agent_gets_files_history_and_a_clean_branch(scene: Scene) -> None:
     assert str(scene.repo) not in (worktree.tree / ".git/config").read_text()
 
 
-def test_only_a_part_of_a_long_history_is_given(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_part_of_a_long_history_is_given(scene: RepositorySetup, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worktree of a repository with a long past is made in time."""
     monkeypatch.setattr("bailiwick.fence.checkout.DEPTH", 2)
     for number in range(4):
@@ -61,7 +61,7 @@ def test_only_a_part_of_a_long_history_is_given(scene: Scene, monkeypatch: pytes
     assert scene.git("log", "--format=%s", cwd=worktree.tree) == "number 3\nnumber 2"
 
 
-def test_the_owner_record_is_out_of_the_agents_reach(scene: Scene) -> None:
+def test_the_owner_record_is_out_of_the_agents_reach(scene: RepositorySetup) -> None:
     """An agent sees `tree` only; who owns it and what it came from is beside it."""
     worktree = _make(scene)
     assert sorted(path.name for path in worktree.path.iterdir()) == ["owner.json", "tree"]
@@ -71,7 +71,7 @@ def test_the_owner_record_is_out_of_the_agents_reach(scene: Scene) -> None:
     assert (worktree.path.stat().st_mode & 0o777, worktree.path.parent.stat().st_mode & 0o777) == (0o700, 0o700)
 
 
-def test_made_again_it_is_the_same_with_the_work_in_it(scene: Scene) -> None:
+def test_made_again_it_is_the_same_with_the_work_in_it(scene: RepositorySetup) -> None:
     """A run that resumes goes on where it was."""
     first = _make(scene)
     scene.put({"work.py": "1\n"}, first.tree)
@@ -81,7 +81,7 @@ def test_made_again_it_is_the_same_with_the_work_in_it(scene: Scene) -> None:
     assert asyncio.run(_trees(scene).find("run-2")) is None
 
 
-def test_a_snapshot_of_it_knows_its_base(scene: Scene) -> None:
+def test_a_snapshot_of_it_knows_its_base(scene: RepositorySetup) -> None:
     """Also in another process: a tracked file that is ignored does not look deleted."""
     scene.commit({"kept.log": "ignored but tracked\n"})
     worktree = _make(scene)
@@ -92,7 +92,7 @@ def test_a_snapshot_of_it_knows_its_base(scene: Scene) -> None:
     assert scene.run(story)
 
 
-def test_thirty_two_at_once_from_several_processes_all_succeed(scene: Scene) -> None:
+def test_thirty_two_at_once_from_several_processes_all_succeed(scene: RepositorySetup) -> None:
     """git's own locks would refuse most of them."""
     code = textwrap.dedent(
         """
@@ -122,7 +122,7 @@ def test_thirty_two_at_once_from_several_processes_all_succeed(scene: Scene) -> 
     assert sorted(path.name for path in (scene.state / "worktrees").glob(".*")) == [".locks"]
 
 
-def test_of_two_who_make_the_same_one_both_get_it(scene: Scene) -> None:
+def test_of_two_who_make_the_same_one_both_get_it(scene: RepositorySetup) -> None:
     """A second process that resumes the same run must not break the first one's tree."""
 
     async def story(vault: GitStore) -> list[Worktree]:
@@ -132,7 +132,7 @@ def test_of_two_who_make_the_same_one_both_get_it(scene: Scene) -> None:
     assert len({worktree.path for worktree in scene.run(story)}) == 1
 
 
-def test_a_crash_in_the_middle_leaves_nothing_that_counts(scene: Scene) -> None:
+def test_a_crash_in_the_middle_leaves_nothing_that_counts(scene: RepositorySetup) -> None:
     """A half-filled directory is found as an orphan, never as a worktree; the next attempt makes a whole one."""
     folder = scene.state / "worktrees"
     half = folder / ".new-999999999-1-abc" / "tree"
@@ -147,7 +147,7 @@ def test_a_crash_in_the_middle_leaves_nothing_that_counts(scene: Scene) -> None:
     assert _make(scene).tree.is_dir()
 
 
-def test_only_worktrees_of_runs_that_are_over_are_orphans(scene: Scene) -> None:
+def test_only_worktrees_of_runs_that_are_over_are_orphans(scene: RepositorySetup) -> None:
     """A living run's work is not to be cleaned away."""
     _make(scene, "alive")
     dead = _make(scene, "dead")
@@ -157,7 +157,7 @@ def test_only_worktrees_of_runs_that_are_over_are_orphans(scene: Scene) -> None:
     assert {(orphan.path, orphan.run) for orphan in found} == {(dead.path, "dead"), (nobodys, "")}
 
 
-def test_a_failed_make_leaves_nothing(scene: Scene) -> None:
+def test_a_failed_make_leaves_nothing(scene: RepositorySetup) -> None:
     """A base that is not there: no directory, and the next attempt is free to go."""
 
     async def story(vault: GitStore) -> None:
@@ -168,7 +168,7 @@ def test_a_failed_make_leaves_nothing(scene: Scene) -> None:
     assert sorted(path.name for path in (scene.state / "worktrees").iterdir()) == [".locks"]
 
 
-def test_a_branch_that_is_not_ours_makes_no_worktree(scene: Scene) -> None:
+def test_a_branch_that_is_not_ours_makes_no_worktree(scene: RepositorySetup) -> None:
     """What can't be proposed later is refused before it costs anything."""
 
     async def story(vault: GitStore) -> None:
@@ -178,7 +178,7 @@ def test_a_branch_that_is_not_ours_makes_no_worktree(scene: Scene) -> None:
         scene.run(story)
 
 
-def test_it_is_removed_whatever_the_agent_left(scene: Scene) -> None:
+def test_it_is_removed_whatever_the_agent_left(scene: RepositorySetup) -> None:
     """Closed directories, odd names, links to our files: all gone, and nothing behind a link is touched."""
     worktree = _make(scene)
     outside = scene.top / "outside"
@@ -239,7 +239,7 @@ def test_a_tree_deeper_than_any_path_is_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_ours_is_never_removed(scene: Scene) -> None:
+def test_what_is_not_ours_is_never_removed(scene: RepositorySetup) -> None:
     """A record that was tampered with must not lead elsewhere."""
     worktree = _make(scene)
     with pytest.raises(NotReady) as caught:

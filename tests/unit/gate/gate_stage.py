@@ -22,16 +22,16 @@ from bailiwick.gate.model import GateReport
 from bailiwick.gate.service import GatePlaces, GateRequest, run_gate
 from bailiwick.gate.spec import FILE, GateSpec, read_gate
 from tests.needs import need
-from tests.unit.fence.git_scene import Scene, make_scene
+from tests.unit.fence.git_scene import RepositorySetup, make_scene
 
 _T = TypeVar("_T")
 
 
 @dataclass(slots=True)
-class Stage:
+class GateSetup:
     """Where a gate is tried."""
 
-    scene: Scene
+    scene: RepositorySetup
     sandbox: SandboxBackend
     shown: list[str] = field(default_factory=list)
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
@@ -94,11 +94,11 @@ def _tools(home: Path) -> Toolchains:
     return find_toolchains(os.environ["PATH"], home, hidden=(), variables=variables)
 
 
-def make_stage(top: Path, sandbox: SandboxBackend | None = None) -> Stage:
+def make_stage(top: Path, sandbox: SandboxBackend | None = None) -> GateSetup:
     """A stage with one commit in its repository."""
     scene = make_scene(top)
     (top / "scratch").mkdir()
-    return Stage(scene, sandbox or NoSandboxBackend(top / "scratch"))
+    return GateSetup(scene, sandbox or NoSandboxBackend(top / "scratch"))
 
 
 def spec_of(text: str) -> GateSpec:

@@ -63,7 +63,7 @@ class OpenFence:
 
 
 @dataclass(slots=True)
-class Stage:
+class PytestCheckSetup:
     """Two trees as files, and the checkouts that were made of them."""
 
     place: Path

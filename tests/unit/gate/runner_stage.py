@@ -17,7 +17,7 @@ from bailiwick.gate.backends import find_check
 from bailiwick.gate.model import CheckResult
 from bailiwick.gate.port import CheckContext, Which
 from bailiwick.gate.spec import CheckSpec
-from tests.unit.gate.pytest_stage import OpenFence, Stage
+from tests.unit.gate.pytest_stage import OpenFence, PytestCheckSetup
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "node-test": ("npm", "test"),
@@ -39,20 +39,20 @@ def rust_programs() -> Path:
 
 
 @dataclass(slots=True)
-class RunnerStage(Stage):
+class RunnerStage(PytestCheckSetup):
     """Two trees of another language. `modules` is a node_modules that every checkout gets."""
 
     kind: str = "node-test"
     modules: Path | None = None
 
     async def fresh(self, which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
-        top = await Stage.fresh(self, which, files)
+        top = await PytestCheckSetup.fresh(self, which, files)
         if self.modules is not None:
             (top / "node_modules").symlink_to(self.modules)
         return top
 
     def bench(self) -> CheckContext:
-        bench = Stage.bench(self)
+        bench = PytestCheckSetup.bench(self)
         if self.kind == "cargo-test":  # the home inside is another, in which rustup would find no toolchain
             fence = cast("OpenFence", bench.fence)
             fence.toolchains = replace(fence.toolchains, path=f"{rust_programs()}:{fence.toolchains.path}")

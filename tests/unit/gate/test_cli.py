@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from bailiwick.cli.root import run
 from bailiwick.gate.cli import EXITS, describe, gate
 from bailiwick.gate.model import CheckResult, Finding, GateReport, RevertedChange
-from tests.unit.fence.git_scene import Scene, make_scene
+from tests.unit.fence.git_scene import RepositorySetup, make_scene
 
 GATE = """
 checks:
@@ -22,7 +22,7 @@ NO_SANDBOX = "sandbox: {profile: none, unattended_none: true}\n"
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RepositorySetup:
     made = make_scene(tmp_path)
     made.commit({".bailiwick/gate.yaml": GATE, "app.txt": "good\n", "tests/t.txt": "x\n"})
     made.put({"config/config.yaml": NO_SANDBOX}, tmp_path / "bw")
@@ -35,7 +35,7 @@ def _gate(*args: str) -> Result:
     return CliRunner().invoke(gate, list(args), standalone_mode=False, catch_exceptions=False)
 
 
-def test_the_work_tree_is_checked_as_it_is(scene: Scene) -> None:
+def test_the_work_tree_is_checked_as_it_is(scene: RepositorySetup) -> None:
     """Uncommitted and untracked files included: what a person sees is what is checked."""
     result = _gate()
     assert (result.return_value, "gate: green" in result.output) == (0, True)
@@ -47,14 +47,14 @@ def test_the_work_tree_is_checked_as_it_is(scene: Scene) -> None:
     assert "    app.txt is not good" in result.output
 
 
-def test_an_older_base_can_be_named(scene: Scene) -> None:
+def test_an_older_base_can_be_named(scene: RepositorySetup) -> None:
     """A person on a branch asks about all of it, not only about what is uncommitted."""
     scene.commit({"app.txt": "good too\n", "new.txt": "x\n"})
     data = json.loads(_gate("--base", "HEAD~1", "--json").output)
     assert data["base"] == scene.git("rev-parse", "HEAD~1")
 
 
-def test_the_json_document_is_the_report_and_nothing_else(scene: Scene) -> None:
+def test_the_json_document_is_the_report_and_nothing_else(scene: RepositorySetup) -> None:
     """Scripts read standard output as one document."""
     result = _gate("--json")
     data = json.loads(result.stdout)
@@ -63,7 +63,7 @@ def test_the_json_document_is_the_report_and_nothing_else(scene: Scene) -> None:
     assert len(data["digest"]) == 64
 
 
-def test_protected_changes_are_reverted_for_people_too_with_the_way_to_allow_them(scene: Scene) -> None:
+def test_protected_changes_are_reverted_for_people_too_with_the_way_to_allow_them(scene: RepositorySetup) -> None:
     """The same rules for everybody, so that what a person sees is what an agent's proposal will meet."""
     scene.put({"tests/t.txt": "y\n", "app.txt": "bad\n"})
     result = _gate()
@@ -75,7 +75,7 @@ def test_protected_changes_are_reverted_for_people_too_with_the_way_to_allow_the
     assert "without what was allowed:" in result.output
 
 
-def test_an_edited_gate_file_is_said_not_to_count(scene: Scene) -> None:
+def test_an_edited_gate_file_is_said_not_to_count(scene: RepositorySetup) -> None:
     """Who edits the gate and runs it has to be told why nothing changed."""
     scene.put({".bailiwick/gate.yaml": "checks: [{name: other, run: ['true']}]\n"})
     result = _gate()
@@ -92,7 +92,7 @@ def test_an_edited_gate_file_is_said_not_to_count(scene: Scene) -> None:
     ],
 )
 def test_bad_input_is_told_in_one_line(
-    scene: Scene, capfd: pytest.CaptureFixture[str], args: list[str], code: int, words: str
+    scene: RepositorySetup, capfd: pytest.CaptureFixture[str], args: list[str], code: int, words: str
 ) -> None:
     """Exit 2 and what to do; nothing was run."""
     assert run(["gate", *args]) == code
@@ -115,7 +115,7 @@ def test_a_repository_without_commits_is_its_own_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Somebody who has just said `git init` wants to see the gate, and has nothing to compare with yet."""
-    made = Scene(tmp_path)
+    made = RepositorySetup(tmp_path)
     made.repo.mkdir()
     made.home.mkdir()
     made.git("init", "-q")
@@ -130,7 +130,7 @@ def test_a_repository_without_commits_is_its_own_base(
     assert "tests: red on base" in capfd.readouterr().out
 
 
-def test_progress_is_said_in_plain_lines_where_nobody_looks(scene: Scene) -> None:
+def test_progress_is_said_in_plain_lines_where_nobody_looks(scene: RepositorySetup) -> None:
     """A pipe that is silent for minutes looks like a program that hangs; a document must stay one."""
     told = _gate()
     assert "  … tests: passed" in told.stderr
@@ -138,7 +138,7 @@ def test_progress_is_said_in_plain_lines_where_nobody_looks(scene: Scene) -> Non
     assert _gate("--json").stderr == ""
 
 
-def test_an_environment_s_fault_has_its_own_exit_code(scene: Scene) -> None:
+def test_an_environment_s_fault_has_its_own_exit_code(scene: RepositorySetup) -> None:
     """A script that runs the gate must be able to tell "red" from "could not be run"."""
     scene.commit({".bailiwick/gate.yaml": "prepare: [[sh, -c, 'exit 3']]\n" + GATE})
     result = _gate()

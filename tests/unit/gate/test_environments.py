@@ -21,13 +21,13 @@ from bailiwick.fence.environments import (
     tool_variables,
 )
 from bailiwick.fence.vault import GitStore
-from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox, spec_of
+from tests.unit.gate.gate_stage import GateSetup, make_stage, real_sandbox, spec_of
 
 VENV = "mkdir -p .venv/bin && printf '#!/bin/sh\\necho tool' > .venv/bin/tool && chmod 4755 .venv/bin/tool"
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> GateSetup:
     made = make_stage(tmp_path, real_sandbox())
     made.scene.commit({"uv.lock": "one\n", "app.py": "x = 1\n", "pkg/a/package.json": "{}\n"})
     return made
@@ -37,14 +37,14 @@ def _recipe(*lines: str, copy: tuple[str, ...] = ()) -> Recipe:
     return Recipe(tuple(("sh", "-c", line) for line in lines), copy)
 
 
-def _prepared(stage: Stage, recipe: Recipe) -> PreparedEnvironment:
+def _prepared(stage: GateSetup, recipe: Recipe) -> PreparedEnvironment:
     async def story(vault: GitStore) -> PreparedEnvironment:
         return await prepare_environment(recipe, await vault.resolve("HEAD"), stage.shop(vault))
 
     return stage.run(story)
 
 
-def test_what_prepare_makes_is_mounted_read_only_in_the_gate(stage: Stage) -> None:
+def test_what_prepare_makes_is_mounted_read_only_in_the_gate(stage: GateSetup) -> None:
     """The gate needs no network, finds the tools of the environment, and can't change them for the next run.
 
     Files that were made beside them come along, at any depth.
@@ -64,7 +64,7 @@ checks:
     assert list(stage.scratch.iterdir()) == []
 
 
-def test_an_environment_is_made_once_for_the_same_lock_files(stage: Stage) -> None:
+def test_an_environment_is_made_once_for_the_same_lock_files(stage: GateSetup) -> None:
     """Minutes of downloads are paid once; a changed lock file makes another one, changed code does not."""
     first = _prepared(stage, _recipe(VENV))
     made = first.binds[0].source.stat().st_ctime_ns
@@ -76,7 +76,7 @@ def test_an_environment_is_made_once_for_the_same_lock_files(stage: Stage) -> No
     assert sum("preparing" in line for line in stage.shown) == 2
 
 
-def test_other_commands_or_a_copy_of_the_code_make_another_environment(stage: Stage) -> None:
+def test_other_commands_or_a_copy_of_the_code_make_another_environment(stage: GateSetup) -> None:
     """An environment that holds the code itself would test the code of another day."""
     plain = _prepared(stage, _recipe(VENV))
     assert _prepared(stage, _recipe(VENV, "true")).digest != plain.digest
@@ -86,7 +86,7 @@ def test_other_commands_or_a_copy_of_the_code_make_another_environment(stage: St
     assert _prepared(stage, copied).digest != before.digest
 
 
-def test_what_a_package_wrote_is_ours_and_harmless(stage: Stage) -> None:
+def test_what_a_package_wrote_is_ours_and_harmless(stage: GateSetup) -> None:
     """Packages run their own code while they are installed: no special bits and no special files come of it."""
     found = _prepared(stage, _recipe(VENV, "mkfifo .venv/pipe; ln -s /etc/passwd .venv/link; chmod 700 .venv"))
     folder = found.binds[0].source
@@ -97,7 +97,7 @@ def test_what_a_package_wrote_is_ours_and_harmless(stage: Stage) -> None:
     assert (folder / "link").is_symlink()
 
 
-def test_many_at_once_make_one(stage: Stage) -> None:
+def test_many_at_once_make_one(stage: GateSetup) -> None:
     """Five runs start at night in one repository: one prepares, the others wait for it."""
 
     async def story(vault: GitStore) -> list[PreparedEnvironment]:
@@ -109,7 +109,7 @@ def test_many_at_once_make_one(stage: Stage) -> None:
     assert sum("preparing" in line for line in stage.shown) == 1
 
 
-def test_a_failing_prepare_leaves_nothing_and_says_why(stage: Stage) -> None:
+def test_a_failing_prepare_leaves_nothing_and_says_why(stage: GateSetup) -> None:
     """Half an environment would be worse than none; a person needs the tool's own words."""
     with pytest.raises(EnvironmentFailed) as failed:
         _prepared(stage, _recipe(VENV, "echo 'no such package' >&2; exit 3"))
@@ -119,7 +119,7 @@ def test_a_failing_prepare_leaves_nothing_and_says_why(stage: Stage) -> None:
     assert left == []
 
 
-def test_a_missing_tool_is_named_with_the_way_to_get_it(stage: Stage) -> None:
+def test_a_missing_tool_is_named_with_the_way_to_get_it(stage: GateSetup) -> None:
     """`uv` may well not be installed where the gate runs."""
     with pytest.raises(EnvironmentFailed) as failed:
         _prepared(stage, Recipe((("nonesuch-installer", "sync"),)))
@@ -127,7 +127,7 @@ def test_a_missing_tool_is_named_with_the_way_to_get_it(stage: Stage) -> None:
     assert failed.value.hint
 
 
-def test_a_host_that_is_no_registry_is_refused_and_named(stage: Stage) -> None:
+def test_a_host_that_is_no_registry_is_refused_and_named(stage: GateSetup) -> None:
     """Preparing reaches registries and nothing else; who needs another one has to see its name."""
     dial = "import os,socket,sys;s=socket.create_connection(('127.0.0.1',8802));"
     dial += "s.sendall(b'CONNECT evil.example:443 HTTP/1.1\\r\\n\\r\\n');print(s.recv(99));sys.exit(9)"
@@ -137,7 +137,7 @@ def test_a_host_that_is_no_registry_is_refused_and_named(stage: Stage) -> None:
     assert "evil.example:443" in failed.value.hint
 
 
-def test_ignored_files_are_brought_and_a_missing_one_is_an_error(stage: Stage) -> None:
+def test_ignored_files_are_brought_and_a_missing_one_is_an_error(stage: GateSetup) -> None:
     """Tests may need a file that is not committed; only those that are listed leave the person's work tree."""
     stage.scene.put({".env.test": "A=1\n", ".env": "SECRET=1\n"})
     spec = spec_of("""
@@ -151,14 +151,14 @@ checks: [{name: a, run: [sh, -c, "grep -q A=1 .env.test && ! test -e .env"]}]
     assert ".env.test" in report.checks[0].findings[0].what
 
 
-def test_a_link_out_of_the_work_tree_is_not_brought(stage: Stage) -> None:
+def test_a_link_out_of_the_work_tree_is_not_brought(stage: GateSetup) -> None:
     """`copy` must not become a way to read the person's other files."""
     (stage.scene.repo / "link.txt").symlink_to("/etc/passwd")
     with pytest.raises(EnvironmentFailed):
         _prepared(stage, Recipe(copy=("link.txt",)))
 
 
-def test_what_nobody_uses_and_what_a_crash_left_is_swept(stage: Stage) -> None:
+def test_what_nobody_uses_and_what_a_crash_left_is_swept(stage: GateSetup) -> None:
     """Environments are large; half-made ones belong to nobody."""
     old = _prepared(stage, _recipe(VENV))
     stage.clock.advance(1000.0)
@@ -192,7 +192,7 @@ def test_only_read_only_mounts_count_as_tools() -> None:
     assert "VIRTUAL_ENV" not in tool_variables(())
 
 
-def test_what_a_crash_left_of_an_environment_is_gone_when_it_is_made(stage: Stage) -> None:
+def test_what_a_crash_left_of_an_environment_is_gone_when_it_is_made(stage: GateSetup) -> None:
     """Half of an environment may be gigabytes; only the one that is being made is known to be nobody's."""
     first = _prepared(stage, _recipe(VENV))
     folder = first.binds[0].source.parents[1].parent

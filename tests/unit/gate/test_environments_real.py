@@ -17,7 +17,7 @@ import pytest
 
 from tests.architecture.reading import ROOT
 from tests.needs import lack
-from tests.unit.fence.git_scene import Scene, make_scene
+from tests.unit.fence.git_scene import RepositorySetup, make_scene
 from tests.unit.gate.gate_stage import real_sandbox
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ HOSTS = ("pypi.org", "files.pythonhosted.org", "registry.npmjs.org")
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     real_sandbox()
     made = make_scene(tmp_path)
     listed = json.dumps(list(HOSTS))
@@ -46,7 +46,7 @@ def scene(tmp_path: Path) -> Scene:
     return made
 
 
-def _tool(scene: Scene, name: str, *places: Path) -> None:
+def _tool(scene: RepositorySetup, name: str, *places: Path) -> None:
     """Put a program where the sandbox may see it; without it there is nothing to try."""
     found = shutil.which(name) or next((str(place) for place in places if place.is_file()), None)
     if found is None:
@@ -55,20 +55,20 @@ def _tool(scene: Scene, name: str, *places: Path) -> None:
         shutil.copy2(found, scene.top / "bin" / "uv")
 
 
-def _run(scene: Scene, *argv: str) -> subprocess.CompletedProcess[str]:
+def _run(scene: RepositorySetup, *argv: str) -> subprocess.CompletedProcess[str]:
     path = f"{scene.top / 'bin'}:{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "BAILIWICK_HOME": str(scene.top / "bw")}
     return subprocess.run(argv, cwd=scene.repo, env=env, capture_output=True, text=True, check=False, timeout=600)
 
 
-def _gate(scene: Scene) -> dict[str, object]:
+def _gate(scene: RepositorySetup) -> dict[str, object]:
     done = _run(scene, sys.executable, "-m", "bailiwick", "gate", "--json")
     assert done.stdout, done.stderr
     data: dict[str, object] = json.loads(done.stdout)
     return {**data, "exit": done.returncode}
 
 
-def test_a_python_project_with_a_lock_file_is_prepared_and_checked(scene: Scene) -> None:
+def test_a_python_project_with_a_lock_file_is_prepared_and_checked(scene: RepositorySetup) -> None:
     """The most usual project there is: `uv.lock`, a pinned package, pytest from the environment."""
     _tool(scene, "uv", ROOT / ".venv-tools" / "bin" / "uv")
     scene.put({
@@ -92,7 +92,7 @@ def test_a_python_project_with_a_lock_file_is_prepared_and_checked(scene: Scene)
     assert (red["exit"], red["verdict"], red["environment"]) == (1, "red", green["environment"])
 
 
-def test_a_node_project_with_a_lock_file_is_prepared_and_checked(scene: Scene) -> None:
+def test_a_node_project_with_a_lock_file_is_prepared_and_checked(scene: RepositorySetup) -> None:
     """`npm ci` once with the registry, `npm test` without any network."""
     _tool(scene, "npm")
     package = {"name": "shop", "version": "1.0.0", "private": True, "scripts": {"test": "node --test"}}

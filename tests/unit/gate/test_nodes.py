@@ -18,7 +18,7 @@ from bailiwick.ids import Json
 from bailiwick.lang.delivery import GATE_FIELDS
 from bailiwick.lang.templates import Templates
 from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed
-from tests.unit.gate.gate_stage import Stage, make_stage
+from tests.unit.gate.gate_stage import GateSetup, make_stage
 
 GATE = """
 checks: [{name: tests, run: [sh, -c, "grep -q good app.txt || { echo app.txt is not good; exit 1; }"]}]
@@ -52,10 +52,10 @@ class Witness:
 
 
 @dataclass
-class Desk:
+class GateNodeSetup:
     """A repository with a gate, and a copy of it that an agent works in."""
 
-    stage: Stage
+    stage: GateSetup
     config: Config
     work: Path
     witness: Witness = field(default_factory=Witness)
@@ -85,14 +85,14 @@ def _request(node: Work, prepared: Json, here: Path) -> AttemptRequest:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> GateNodeSetup:
     stage = make_stage(tmp_path)
     stage.scene.commit({".bailiwick/gate.yaml": GATE, "app.txt": "good\n", "tests/t.txt": "x\n"})
     names = {"BAILIWICK_HOME": str(tmp_path / "bw"), "HOME": str(stage.scene.home)}
     config = load_config(stage.scene.repo, {}, environment=Environment(names), machine=tmp_path / "etc")
     work = tmp_path / "work"
     stage.scene.git("worktree", "add", "-q", "--detach", str(work))
-    return Desk(stage, config, work)
+    return GateNodeSetup(stage, config, work)
 
 
 def _done(result: Done | Failed) -> dict[str, Json]:
@@ -100,7 +100,7 @@ def _done(result: Done | Failed) -> dict[str, Json]:
     return result.outputs
 
 
-def test_a_green_tree_gives_a_verdict_and_its_report(desk: Desk) -> None:
+def test_a_green_tree_gives_a_verdict_and_its_report(desk: GateNodeSetup) -> None:
     """The graph decides by the verdict; the proposal needs the report's digest and the tree that was checked."""
     (desk.work / "app.txt").write_text("good, better\n")
     made = _done(desk.attempt())
@@ -112,7 +112,7 @@ def test_a_green_tree_gives_a_verdict_and_its_report(desk: Desk) -> None:
     assert desk.witness.seen == [{"verdict": "green", "report": made["digest"], "tree": made["tree_id"], **told}]
 
 
-def test_a_red_tree_is_no_failure_of_the_node(desk: Desk) -> None:
+def test_a_red_tree_is_no_failure_of_the_node(desk: GateNodeSetup) -> None:
     """Red is an answer: the next step is the graph's to choose, with the bounded output at hand."""
     (desk.work / "app.txt").write_text("bad\n")
     made = _done(desk.attempt(("verdict", "failing", "signature", "unknown")))
@@ -122,7 +122,7 @@ def test_a_red_tree_is_no_failure_of_the_node(desk: Desk) -> None:
     assert made["signature"] == _done(desk.attempt(("signature",)))["signature"]
 
 
-def test_files_that_git_does_not_know_yet_count_and_ignored_ones_do_not(desk: Desk) -> None:
+def test_files_that_git_does_not_know_yet_count_and_ignored_ones_do_not(desk: GateNodeSetup) -> None:
     """Only files count, not what the agent committed or says."""
     (desk.work / "new.txt").write_text("new\n")
     (desk.work / "noise.log").write_text("ignored\n")
@@ -131,7 +131,7 @@ def test_files_that_git_does_not_know_yet_count_and_ignored_ones_do_not(desk: De
     assert made["report"]["tree"] != _done(desk.attempt(("report",)))["report"]["tree"]
 
 
-def test_what_the_agent_wants_parks_the_run_with_its_reason(desk: Desk) -> None:
+def test_what_the_agent_wants_parks_the_run_with_its_reason(desk: GateNodeSetup) -> None:
     """A person decides on the hunk with the agent's reason beside it."""
     (desk.work / "tests/t.txt").write_text("y\n")
     made = _done(desk.attempt(want="tests/t.txt"))
@@ -148,7 +148,9 @@ def test_what_the_agent_wants_parks_the_run_with_its_reason(desk: Desk) -> None:
         ({"repository": "/proc"}, "git"),
     ],
 )
-def test_what_can_t_be_checked_is_a_failure_with_a_reason(desk: Desk, context: dict[str, Json], words: str) -> None:
+def test_what_can_t_be_checked_is_a_failure_with_a_reason(
+    desk: GateNodeSetup, context: dict[str, Json], words: str
+) -> None:
     """The engine tells people what is missing instead of calling the change red."""
     result = desk.attempt(**context)
     assert isinstance(result, Failed)
@@ -156,7 +158,7 @@ def test_what_can_t_be_checked_is_a_failure_with_a_reason(desk: Desk, context: d
     assert words in result.failure.message
 
 
-def test_a_bad_gate_file_is_a_failure_at_its_place(tmp_path: Path, desk: Desk) -> None:
+def test_a_bad_gate_file_is_a_failure_at_its_place(tmp_path: Path, desk: GateNodeSetup) -> None:
     """A gate that can't be read must never count as passed."""
     desk.stage.scene.commit({".bailiwick/gate.yaml": "checks: 3\n"})
     result = desk.attempt()
@@ -164,7 +166,7 @@ def test_a_bad_gate_file_is_a_failure_at_its_place(tmp_path: Path, desk: Desk) -
     assert "a list of checks" in result.failure.message
 
 
-def test_a_failing_environment_is_a_verdict_with_the_tool_s_own_words(desk: Desk) -> None:
+def test_a_failing_environment_is_a_verdict_with_the_tool_s_own_words(desk: GateNodeSetup) -> None:
     """The graph parks and asks a person; it is no failure of the node, and nothing for the agent."""
     desk.stage.scene.commit({".bailiwick/gate.yaml": "prepare: [[sh, -c, 'echo no registry >&2; exit 3']]\n" + GATE})
     made = _done(desk.attempt())

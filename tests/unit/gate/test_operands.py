@@ -90,7 +90,7 @@ class Euros(float):
 
 
 @dataclass
-class Line:
+class OrderLine:
     """One that leaves its total out."""
 
     name: str
@@ -117,14 +117,14 @@ class Anything:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Row(NamedTuple):
+class NamedRow(NamedTuple):
     """Compares its name only."""
 
     name: str
     total: float
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Row) and self.name == other.name
+        return isinstance(other, NamedRow) and self.name == other.name
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -163,7 +163,7 @@ def test_what_holds_only_because_of_its_own_methods_is_a_lie(left: Any, right: A
     [
         (Euros(180), 180, "=="), (Euros(179), 180, "<"), ([Euros(1)], [1.0], "=="), (Euros(1), [1.0, 2.0], "in"),
         (Counter(a=1, b=0), Counter(a=1), "=="), (Exact("a", Euros(1)), Exact("a", 1.0), "=="),
-        ("tea", Heading("tea and milk"), "in"), (Line("a", 1.0), Line("a", 1.0), "=="),
+        ("tea", Heading("tea and milk"), "in"), (OrderLine("a", 1.0), OrderLine("a", 1.0), "=="),
     ],
 )  # fmt: skip
 def test_an_honest_class_says_what_the_plain_value_says(left: Any, right: Any, name: str) -> None:
@@ -176,7 +176,7 @@ def test_an_honest_class_says_what_the_plain_value_says(left: Any, right: Any, n
 class Shelf:
     """Its methods need its rows as they are."""
 
-    def __init__(self, *rows: Row) -> None:
+    def __init__(self, *rows: NamedRow) -> None:
         self.rows = list(rows)
 
     def __contains__(self, name: str) -> bool:
@@ -186,7 +186,7 @@ class Shelf:
 def test_objects_keep_the_parts_that_their_methods_need() -> None:
     """A named tuple without its names would be something else."""
     asked = _asked()
-    assert asked.c(0, "in", True, "tea", Shelf(Row("tea", 1)))
+    assert asked.c(0, "in", True, "tea", Shelf(NamedRow("tea", 1)))
     assert _told(asked) == (False, False, 0)
 
 
@@ -205,7 +205,9 @@ def test_an_own_meaning_that_tells_values_apart_asks_a_person() -> None:
         assert _told(asked) == (False, changed, 0)
 
 
-@pytest.mark.parametrize(("made", "pairs"), [(Line("a", 1.5), Line("a", 4.5)), (Row("a", 1.5), Row("a", 4.5))])
+@pytest.mark.parametrize(
+    ("made", "pairs"), [(OrderLine("a", 1.5), OrderLine("a", 4.5)), (NamedRow("a", 1.5), NamedRow("a", 4.5))]
+)
 def test_equal_objects_that_differ_are_written_down(made: Any, pairs: Any) -> None:
     """Alone and in containers; the base is asked about them."""
     for left, right in ((made, pairs), ([1, made], [1, pairs]), ({"x": (made,)}, {"x": (pairs,)})):
@@ -216,7 +218,7 @@ def test_equal_objects_that_differ_are_written_down(made: Any, pairs: Any) -> No
 
 def test_the_base_tells_apart_what_it_compares() -> None:
     """Where a copy is not even equal to its original, or the class is not there, nothing is said."""
-    document = pair_document(Line("a", 1.5), Line("a", 4.5))
+    document = pair_document(OrderLine("a", 1.5), OrderLine("a", 4.5))
     assert not told_apart(document)
     module = document[0]
     assert told_apart([module, "Exact", *document[2:]])

@@ -9,7 +9,7 @@ import pytest
 
 from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
-from tests.unit.gate.pytest_stage import Files, Stage
+from tests.unit.gate.pytest_stage import Files, PytestCheckSetup
 
 pytestmark = pytest.mark.nightly
 """Each takes seconds; tests/security/test_cheats.py tries the same in every run, through the whole gate."""
@@ -210,7 +210,7 @@ def known() -> dict[str, Json]:
 
 def _check(place: Path, known: dict[str, Json] | None, **files: str) -> CheckResult:
     changed = {name.replace("__", "/") + ".py": text for name, text in files.items()}
-    return Stage(place, BASE, {**BASE, **changed}, known=known).check()
+    return PytestCheckSetup(place, BASE, {**BASE, **changed}, known=known).check()
 
 
 def _codes(result: CheckResult) -> set[str]:
@@ -251,7 +251,7 @@ def test_a_wrong_change_is_red_by_its_tests(known: dict[str, Json], tmp_path: Pa
 def test_a_file_that_python_starts_by_itself_is_refused(tmp_path: Path) -> None:
     """It would run before anything that watches."""
     for path in ("sitecustomize.py", "src/usercustomize/__init__.py", "sitecustomize.cpython-311-x86_64-linux-gnu.so"):
-        result = Stage(tmp_path, BASE, {**BASE, path: ""}).check()
+        result = PytestCheckSetup(tmp_path, BASE, {**BASE, path: ""}).check()
         assert _codes(result) == {"loads-itself"}
 
 
@@ -263,7 +263,7 @@ def test_a_package_directory_in_the_tree_brings_no_plugin(tmp_path: Path) -> Non
         "cheat.egg-info/PKG-INFO": "Metadata-Version: 2.1\nName: cheat\nVersion: 1\n",
         "cheat.egg-info/entry_points.txt": "[pytest11]\ncheat = cheat\n",
     }
-    stage = Stage(tmp_path, BASE, {**BASE, **announced}, autoload=True)
+    stage = PytestCheckSetup(tmp_path, BASE, {**BASE, **announced}, autoload=True)
     result = stage.check("python", "-m", "pytest", "-q", "-p", "no:randomly")
     assert (result.outcome, result.findings) == ("passed", ())
 
@@ -272,14 +272,14 @@ def test_a_test_that_the_change_softens_is_held_to_its_old_form(tmp_path: Path) 
     """Where a test file is not protected, its id is there and green; what it said before is what counts."""
     soft = BASE["tests/test_shop.py"].replace("== 180", "is not None")
     files = {"shop.py": "def discount(p, q):\n    return p - 20 * (q == 50) * 5\n", "tests/test_shop.py": soft}
-    result = Stage(tmp_path, BASE, {**BASE, **files}).check()
+    result = PytestCheckSetup(tmp_path, BASE, {**BASE, **files}).check()
     assert (result.outcome, result.failing) == ("failed", ("tests/test_shop.py::test_ten",))
 
 
 def test_a_change_that_a_person_allowed_blocks_nothing(tmp_path: Path) -> None:
     """Who allowed a test to go has decided; it is listed all the same."""
     fewer = BASE["tests/test_shop.py"].replace("test_ten", "other_ten")
-    stage = Stage(tmp_path, BASE, {**BASE, "tests/test_shop.py": fewer}, allowed=("tests/test_shop.py",))
+    stage = PytestCheckSetup(tmp_path, BASE, {**BASE, "tests/test_shop.py": fewer}, allowed=("tests/test_shop.py",))
     result = stage.check()
     assert result.outcome == "passed"
     assert [(f.code, f.blocks) for f in result.findings] == [("test-missing", False)]
@@ -291,7 +291,9 @@ def test_a_test_that_is_gone_or_skipped_is_run_as_the_base_has_it(tmp_path: Path
     edited = edited.replace("def test_ten", "@pytest.mark.xfail\n        def test_ten").replace(
         "test_refused", "refused"
     )
-    result = Stage(tmp_path, BASE, {**BASE, "tests/test_shop.py": edited, "shop.py": "discount = max"}).check()
+    result = PytestCheckSetup(
+        tmp_path, BASE, {**BASE, "tests/test_shop.py": edited, "shop.py": "discount = max"}
+    ).check()
     assert result.outcome == "failed"
     assert "tests/test_shop.py::test_ten" in result.failing
 
@@ -303,5 +305,5 @@ def test_deselected_tests_are_named(tmp_path: Path) -> None:
             config.hook.pytest_deselected(items=items[1:])
             del items[1:]
     """
-    result = Stage(tmp_path, BASE, {**BASE, "conftest.py": hook}).check()
+    result = PytestCheckSetup(tmp_path, BASE, {**BASE, "conftest.py": hook}).check()
     assert _codes(result) == {"test-deselected", "hook-added"}

@@ -19,7 +19,7 @@ from bailiwick.gate.backends.pytest_study import Study
 from bailiwick.gate.judging import WatchedRun
 from bailiwick.gate.spec import CheckSpec
 from bailiwick.ids import Json
-from tests.unit.gate.pytest_stage import Files, Stage
+from tests.unit.gate.pytest_stage import Files, PytestCheckSetup
 
 WRONG = "def discount(price, percent):\n    return price - percent\n"
 RIGHT = "def discount(price, percent):\n    return price - price * percent // 100\n"
@@ -100,13 +100,13 @@ MANY_KINDS = """
 def test_every_kind_of_test_is_watched_without_a_word_about_an_honest_project(tmp_path: Path) -> None:
     """Asking again changes nothing about what tests do, and each of them is seen to fail when it must."""
     files = {"test_many.py": MANY_KINDS}
-    stage = Stage(tmp_path, files, files)
+    stage = PytestCheckSetup(tmp_path, files, files)
     result = stage.check()
     assert (result.outcome, result.code, result.failing, result.findings) == ("passed", 0, (), ())
     assert dict(result.counts) == {"passed": 14, "skipped": 3, "xfailed": 2}
 
     async def watched() -> WatchedRun:
-        bench = Stage(tmp_path, files, files).bench()
+        bench = PytestCheckSetup(tmp_path, files, files).bench()
         study = Study(
             CheckSpec("tests", "pytest", ("pytest",)), bench, Runner(PytestCommand("pytest", ()), bench, None)
         )
@@ -121,7 +121,7 @@ def test_every_kind_of_test_is_watched_without_a_word_about_an_honest_project(tm
 
 def test_a_new_test_that_fails_on_the_base_is_the_proof(tmp_path: Path) -> None:
     """That is what shows that the change does what was asked."""
-    result = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT, "tests/test_new.py": NEW_TEST}).check()
+    result = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT, "tests/test_new.py": NEW_TEST}).check()
     assert (result.outcome, result.proof, result.unproven) == ("passed", ("tests/test_new.py::test_ten",), "")
 
 
@@ -132,13 +132,13 @@ def test_a_new_test_of_something_new_is_a_proof_though_the_base_can_t_import_it(
         "shop.py": WRONG + "def tax(p): return p // 5\n",
         "tests/test_tax.py": "import shop\nfrom shop import tax\ndef test_tax(): assert tax(10) == 2\n",
     }
-    result = Stage(tmp_path, BASE, {**BASE, **new}).check()
+    result = PytestCheckSetup(tmp_path, BASE, {**BASE, **new}).check()
     assert (result.outcome, result.proof) == ("passed", ("tests/test_tax.py::test_tax",))
 
 
 def test_a_new_test_that_passes_on_the_base_proves_nothing(tmp_path: Path) -> None:
     """It is let through, and said."""
-    result = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT, "tests/test_new.py": OLD_TEST}).check()
+    result = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT, "tests/test_new.py": OLD_TEST}).check()
     assert (result.outcome, result.proof) == ("passed", ())
     assert result.unproven.startswith("no test shows this fix: 1 new tests pass on the base too")
 
@@ -155,14 +155,14 @@ def test_a_new_test_that_passes_whatever_happens_proves_nothing(tmp_path: Path) 
                 return
     """
     new = {"shop.py": WRONG + "def tax(p): return 0\n", "tests/test_tax.py": empty}
-    result = Stage(tmp_path, BASE, {**BASE, **new}).check()
+    result = PytestCheckSetup(tmp_path, BASE, {**BASE, **new}).check()
     assert (result.outcome, result.proof) == ("passed", ())
 
 
 def test_a_test_that_was_red_and_is_green_is_healed_and_not_new(tmp_path: Path) -> None:
     """A red build that is healed needs no new test."""
     base = {**BASE, "tests/test_ten.py": NEW_TEST}
-    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": RIGHT}).check()
     assert (result.outcome, result.proof, result.healed) == ("passed", (), ("tests/test_ten.py::test_ten",))
     assert result.unproven == ""
 
@@ -171,7 +171,7 @@ def test_a_test_that_was_red_and_is_green_is_healed_and_not_new(tmp_path: Path) 
 def test_what_is_red_on_the_base_too_is_told_apart(tmp_path: Path) -> None:
     """The change did not break it; whether it may stay red is for others to say."""
     base = {**BASE, "tests/test_ten.py": NEW_TEST}
-    result = Stage(tmp_path, base, {**base, "readme.txt": "changed"}).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "readme.txt": "changed"}).check()
     assert (result.outcome, result.failing) == ("red_on_base", ("tests/test_ten.py::test_ten",))
 
 
@@ -179,7 +179,7 @@ def test_what_is_red_on_the_base_too_is_told_apart(tmp_path: Path) -> None:
 def test_a_second_red_test_is_not_excused_by_a_first(tmp_path: Path) -> None:
     """Exactly those that are red on the base are excused."""
     base = {**BASE, "tests/test_ten.py": NEW_TEST}
-    result = Stage(tmp_path, base, {**base, "shop.py": "def discount(p, q): return 7\n"}).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": "def discount(p, q): return 7\n"}).check()
     assert result.outcome == "failed"
     assert set(result.failing) == {"tests/test_ten.py::test_ten", "tests/test_old.py::test_none"}
 
@@ -198,9 +198,9 @@ def test_a_test_that_wavers_on_the_base_is_not_the_change_s_fault(tmp_path: Path
     """
     base = {**BASE, "tests/test_waver.py": waver}
     known: dict[str, Json] = {}
-    assert Stage(tmp_path, base, base, known=known).check().outcome in ("passed", "red_on_base", "failed")
+    assert PytestCheckSetup(tmp_path, base, base, known=known).check().outcome in ("passed", "red_on_base", "failed")
     known["tests"]["session"]["outcomes"]["tests/test_waver.py::test_waver"] = "passed"
-    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}, known=known).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": RIGHT}, known=known).check()
     assert (result.outcome, result.failing) == ("red_on_base", ("tests/test_waver.py::test_waver",))
 
 
@@ -209,7 +209,7 @@ def test_ids_that_change_from_run_to_run_are_not_missed(tmp_path: Path) -> None:
     """A case named by an address or a random number has another id each time, on the base as well."""
     named = "import os, pytest\n@pytest.mark.parametrize('x', [os.urandom(4).hex()])\ndef test_x(x): assert x == x\n"
     base = {**BASE, "tests/test_random.py": named}
-    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": RIGHT}).check()
     assert (result.outcome, [f.code for f in result.findings if f.blocks]) == ("passed", [])
 
 
@@ -217,9 +217,9 @@ def test_ids_that_change_from_run_to_run_are_not_missed(tmp_path: Path) -> None:
 def test_what_is_known_of_the_base_is_not_run_again(tmp_path: Path) -> None:
     """Of the runs of one gate after another, those of the base are made once."""
     known: dict[str, Json] = {}
-    first = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT}, known=known)
+    first = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT}, known=known)
     assert first.check().outcome == "passed"
-    second = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT}, known=known)
+    second = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT}, known=known)
     assert second.check().outcome == "passed"
     assert (first.made, second.made) == (6, 5)
 
@@ -227,7 +227,7 @@ def test_what_is_known_of_the_base_is_not_run_again(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_test_that_never_ends_is_ended(tmp_path: Path) -> None:
     """The time of the check is the time of each run; it says so and names nothing as missing."""
-    stage = Stage(
+    stage = PytestCheckSetup(
         tmp_path, BASE, {**BASE, "shop.py": "import threading\ndef discount(p, q): threading.Event().wait()\n"}
     )
     result = stage.check(timeout=20.0)
@@ -253,7 +253,7 @@ def test_a_test_that_hangs_without_the_changed_function_is_ended(
                 go.set()
     """
     base = {**BASE, "tests/test_a.py": hangs}
-    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": RIGHT}).check()
     assert result.outcome == "passed"
     assert dict(result.counts)["watched"] == 2
 
@@ -264,7 +264,7 @@ def test_options_that_hide_tests_are_overruled(tmp_path: Path) -> None:
     ini = "[pytest]\naddopts = -x -n 2 --lf\n"
     more = "def test_a(): assert 1 == 1\ndef test_b(): assert 2 == 2\n"
     base = {**BASE, "pytest.ini": ini, "tests/test_more.py": more}
-    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}, autoload=True).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": RIGHT}, autoload=True).check()
     assert result.outcome == "passed", result.findings
     assert dict(result.counts) == {"passed": 3, "expected": 3, "watched": 1, "new": 0}
 
@@ -279,7 +279,7 @@ def test_a_property_is_watched_too(tmp_path: Path) -> None:
         def test_free(price): assert shop.discount(price, 0) == price
     """
     base = {**BASE, "tests/test_property.py": prop}
-    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT}, autoload=True).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": RIGHT}, autoload=True).check()
     assert result.outcome == "passed"
     assert [f.code for f in result.findings if f.blocks or f.parks] == ["changed-beside-tests"], "no test shows the fix"
     assert dict(result.counts)["watched"] == 2
@@ -289,20 +289,20 @@ def test_a_property_is_watched_too(tmp_path: Path) -> None:
 def test_a_run_without_any_test_is_no_failure_where_the_base_has_none(tmp_path: Path) -> None:
     """A first test can only be added to a project that has none."""
     base = {"conftest.py": "", "shop.py": WRONG}
-    result = Stage(tmp_path, base, {**base, "shop.py": RIGHT, "tests/test_new.py": NEW_TEST}).check()
+    result = PytestCheckSetup(tmp_path, base, {**base, "shop.py": RIGHT, "tests/test_new.py": NEW_TEST}).check()
     assert (result.outcome, result.proof) == ("passed", ("tests/test_new.py::test_ten",))
 
 
 def test_a_command_that_is_not_pytest_is_not_the_agent_s_fault(tmp_path: Path) -> None:
     """It is said how the command has to look."""
-    result = Stage(tmp_path, BASE, BASE).check("tox", "-e", "py311")
+    result = PytestCheckSetup(tmp_path, BASE, BASE).check("tox", "-e", "py311")
     assert result.outcome == "environment"
     assert "[pytest" in result.hint
 
 
 def test_a_missing_pytest_is_a_failed_check_with_the_remedy(tmp_path: Path) -> None:
     """The interpreter is there, its pytest is not."""
-    bench = Stage(tmp_path, BASE, BASE).bench()
+    bench = PytestCheckSetup(tmp_path, BASE, BASE).bench()
     empty = tmp_path / "bin"
     empty.mkdir()
     (empty / "python3").symlink_to(Path(shutil.which("python3", path="/usr/bin:/bin") or os.devnull))
@@ -315,7 +315,7 @@ def test_a_missing_pytest_is_a_failed_check_with_the_remedy(tmp_path: Path) -> N
 
 def test_an_interpreter_that_can_t_start_is_not_the_change_s_fault(tmp_path: Path) -> None:
     """Nothing comes from it on either tree, so nothing was found out."""
-    bench = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT}).bench()
+    bench = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT}).bench()
     broken = tmp_path / "bin"
     broken.mkdir()
     (broken / "python3").symlink_to(Path(shutil.which("false") or os.devnull))
@@ -326,7 +326,7 @@ def test_an_interpreter_that_can_t_start_is_not_the_change_s_fault(tmp_path: Pat
 
 def test_a_cancelled_check_ends_soon(tmp_path: Path) -> None:
     """Whoever cancels waits for no second run."""
-    stage = Stage(tmp_path, BASE, {**BASE, "shop.py": RIGHT})
+    stage = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT})
     bench = stage.bench()
     bench.cancel.set()
     result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), replace(bench, base_results={})))

@@ -13,7 +13,7 @@ from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest_command import PytestCommand, PytestPython, find_interpreter, read_call
 from bailiwick.gate.port import CheckContext
-from tests.unit.gate.pytest_stage import OpenFence, OpenSandbox, Stage
+from tests.unit.gate.pytest_stage import OpenFence, OpenSandbox, PytestCheckSetup
 
 UNDERSTOOD = {
     "pytest -q": PytestCommand("pytest", ("-q",)),
@@ -53,7 +53,7 @@ def _program(path: Path, text: str = "") -> Path:
 
 def _bench(place: Path, *, sandbox: str = "bwrap", environment: tuple[Bind, ...] = ()) -> CheckContext:
     fence = OpenFence(place, OpenSandbox(sandbox), Toolchains(path=str(place / "tools")))
-    return replace(Stage(place, {}, {}).bench(), fence=cast("Any", fence), environment=environment)
+    return replace(PytestCheckSetup(place, {}, {}).bench(), fence=cast("Any", fence), environment=environment)
 
 
 def _find(command: str, bench: CheckContext, tree: Path, tracked: tuple[str, ...] = ()) -> PytestPython | None:

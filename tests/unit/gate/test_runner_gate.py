@@ -9,7 +9,7 @@ import pytest
 from bailiwick.gate.detection import detect, wanted_files
 from bailiwick.gate.spec import GateSpec
 from tests.needs import need
-from tests.unit.gate.gate_stage import Stage, make_stage, real_sandbox
+from tests.unit.gate.gate_stage import GateSetup, make_stage, real_sandbox
 
 FILES = {
     "package.json": '{"name": "shop", "scripts": {"test": "node --test"}}\n',
@@ -23,7 +23,7 @@ FILES = {
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> GateSetup:
     """A repository with tests for Node, in the sandbox of this machine."""
     need("node")
     made = make_stage(tmp_path, real_sandbox())
@@ -36,7 +36,7 @@ def _spec() -> GateSpec:
     return detect(tuple(texts), {path: texts[path] for path in wanted_files(tuple(texts))}, lambda _: False)
 
 
-def test_a_detected_gate_hears_every_test_by_its_id(stage: Stage) -> None:
+def test_a_detected_gate_hears_every_test_by_its_id(stage: GateSetup) -> None:
     """A fix with a test of its own is green, and the test is its proof."""
     fixed = FILES["src/shop.js"].replace("price - (price", "price < 0 ? 0 : price - (price")
     new = FILES["test/shop.test.js"].replace("'ten'", "'below'").replace("200, 10), 180", "-1, 10), 0")
@@ -46,7 +46,7 @@ def test_a_detected_gate_hears_every_test_by_its_id(stage: Stage) -> None:
     assert report.proof == ("test/below.test.js::below",)
 
 
-def test_a_change_that_ends_the_run_is_red_with_the_tests_it_hides(stage: Stage) -> None:
+def test_a_change_that_ends_the_run_is_red_with_the_tests_it_hides(stage: GateSetup) -> None:
     """Its change to the script and to the old test is reverted before anything runs."""
     cheat = {
         "src/shop.js": "process.exit(0);\n",

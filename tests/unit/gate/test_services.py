@@ -24,7 +24,7 @@ DB = Service("db", "postgres:16")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSandbox:
     """A sandbox that is known by its name alone: nothing is run in it."""
 
     name: str
@@ -32,7 +32,7 @@ class Named:
 
 def fence(sandbox: str, place: Path) -> Sandboxes:
     """A fence with such a sandbox."""
-    return Sandboxes(cast("Any", Named(sandbox)), Toolchains(path="/usr/bin:/bin"), place)
+    return Sandboxes(cast("Any", NamedSandbox(sandbox)), Toolchains(path="/usr/bin:/bin"), place)
 
 
 def opened(sandbox: str, place: Path, services: tuple[Service, ...]) -> tuple[Sandboxes, EnvironmentFailed | None]:
@@ -147,7 +147,7 @@ def test_a_gate_without_services_asks_no_engine(tmp_path: Path) -> None:
 def test_only_cages_of_the_gate_get_the_doors(tmp_path: Path) -> None:
     """A database of the tests is none of the agent's business, nor of `prepare`'s."""
     relay = Relay({"service-5432": Address(1, None)})
-    reaching = Sandboxes(cast("Any", Named("bwrap")), Toolchains(path=""), tmp_path, relay=relay)
+    reaching = Sandboxes(cast("Any", NamedSandbox("bwrap")), Toolchains(path=""), tmp_path, relay=relay)
     assert reaching.cage("gate", tmp_path).doors == ("service-5432",)
     assert reaching.cage("agent", tmp_path).doors == ()
     assert reaching.cage("prepare", tmp_path, doors=("egress",)).doors == ("egress",)

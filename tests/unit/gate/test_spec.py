@@ -21,7 +21,7 @@ from bailiwick.gate.spec import (
     read_gate,
 )
 from bailiwick.gate.whereabouts import SpecLookup, find_spec
-from tests.unit.fence.git_scene import Scene, make_scene
+from tests.unit.fence.git_scene import RepositorySetup, make_scene
 
 WHOLE = b"""\
 prepare: [[uv, sync, --frozen]]
@@ -106,11 +106,11 @@ def test_the_schema_accepts_what_the_reader_accepts() -> None:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     return make_scene(tmp_path)
 
 
-def _found(scene: Scene, protected: tuple[str, ...] = (), tools: tuple[str, ...] = ()) -> GateSpec:
+def _found(scene: RepositorySetup, protected: tuple[str, ...] = (), tools: tuple[str, ...] = ()) -> GateSpec:
     paths = Paths(scene.top / "config", scene.state, scene.top / "cache", scene.top / "run", scene.top / "etc")
 
     async def story(vault: GitStore) -> GateSpec:
@@ -120,7 +120,7 @@ def _found(scene: Scene, protected: tuple[str, ...] = (), tools: tuple[str, ...]
     return scene.run(story)
 
 
-def test_the_file_of_the_base_commit_counts_and_an_edit_is_pointed_out(scene: Scene) -> None:
+def test_the_file_of_the_base_commit_counts_and_an_edit_is_pointed_out(scene: RepositorySetup) -> None:
     """An agent that can edit the work tree must not thereby edit the gate."""
     scene.commit({FILE: SMALL})
     assert _found(scene).notes == ()
@@ -132,7 +132,7 @@ def test_the_file_of_the_base_commit_counts_and_an_edit_is_pointed_out(scene: Sc
     assert str(spec.notes[0].place) == str(scene.repo / FILE)
 
 
-def test_the_operators_file_wins_the_one_for_the_repository_first(scene: Scene) -> None:
+def test_the_operators_file_wins_the_one_for_the_repository_first(scene: RepositorySetup) -> None:
     """The operator decides on their machine, whatever a repository says."""
     scene.commit({FILE: SMALL})
     scene.git("remote", "add", "origin", "https://example.org/team/project.git")
@@ -142,14 +142,14 @@ def test_the_operators_file_wins_the_one_for_the_repository_first(scene: Scene) 
     assert _found(scene).checks[0].name == "one"
 
 
-def test_a_bad_committed_file_is_an_error_and_not_a_detected_gate(scene: Scene) -> None:
+def test_a_bad_committed_file_is_an_error_and_not_a_detected_gate(scene: RepositorySetup) -> None:
     """Falling back to a detected gate would make breaking the file a way around it."""
     scene.commit({FILE: "checks: 3\n"})
     with pytest.raises(InputInvalid):
         _found(scene)
 
 
-def test_without_a_file_a_gate_is_detected_and_the_configuration_protects_more(scene: Scene) -> None:
+def test_without_a_file_a_gate_is_detected_and_the_configuration_protects_more(scene: RepositorySetup) -> None:
     """The first run in a repository needs no set-up, and the operator's paths hold there too."""
     scene.commit({"tests/test_a.py": "def test_a(): pass\n", "pyproject.toml": "[tool.ruff]\n"})
     spec = _found(scene, protected=("infra/**",), tools=("ruff", "pytest"))

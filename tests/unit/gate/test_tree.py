@@ -11,7 +11,7 @@ from bailiwick.errors import InputInvalid
 from bailiwick.fence.vault import GitStore
 from bailiwick.gate.spec import ALWAYS_PROTECTED, PROTECTED
 from bailiwick.gate.tree import ProposedTree, TreePolicy, sift
-from tests.unit.fence.git_scene import Scene, make_scene
+from tests.unit.fence.git_scene import RepositorySetup, make_scene
 
 BASE: dict[str, str | bytes] = {
     ".bailiwick/gate.yaml": "checks: [{name: a, run: ['true']}]\n",
@@ -28,7 +28,7 @@ POLICY = (*ALWAYS_PROTECTED, *PROTECTED)
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> RepositorySetup:
     made = make_scene(tmp_path)
     made.commit(BASE)
     return made
@@ -45,7 +45,9 @@ class Left:
         self.allowed = [t.path for t in sifted.taken if t.allowed]
 
 
-def _sift(scene: Scene, edit: Callable[[Path], None], *allow: str, installed: frozenset[str] = frozenset()) -> Left:
+def _sift(
+    scene: RepositorySetup, edit: Callable[[Path], None], *allow: str, installed: frozenset[str] = frozenset()
+) -> Left:
     """Check the base out, let somebody edit it, and sift what they left."""
 
     async def story(vault: GitStore) -> Left:
@@ -71,7 +73,7 @@ def _write(**files: str) -> Callable[[Path], None]:
     return edit
 
 
-def test_an_ordinary_change_stays_as_it_is(scene: Scene) -> None:
+def test_an_ordinary_change_stays_as_it_is(scene: RepositorySetup) -> None:
     """The gate is for what matters; product code is the agent's to change."""
     left = _sift(scene, _write(**{"src/app.py": "x = 2\n", "src/new.py": "y\n", "docs/guide.md": "better\n"}))
     assert left.sifted.tree == left.sifted.asked
@@ -107,7 +109,7 @@ def test_an_ordinary_change_stays_as_it_is(scene: Scene) -> None:
         ("tests/test_helper/__init__.py", "tests/**"),
     ],
 )
-def test_a_change_to_a_protected_path_is_taken_out(scene: Scene, path: str, rule: str) -> None:
+def test_a_change_to_a_protected_path_is_taken_out(scene: RepositorySetup, path: str, rule: str) -> None:
     """Each of these could decide how the tests come out; what is tested is what is proposed."""
     left = _sift(scene, _write(**{path: "evil = 1\n", "src/app.py": "x = 2\n"}))
     assert left.out == {path: rule}
@@ -120,21 +122,21 @@ def test_a_change_to_a_protected_path_is_taken_out(scene: Scene, path: str, rule
 @pytest.mark.parametrize(
     "path", ["tests/test_new.py", "tests/unit/test_more.py", "src/app.test.ts", "pkg/util_test.go", "tests/more.rs"]
 )
-def test_a_new_test_is_let_in(scene: Scene, path: str) -> None:
+def test_a_new_test_is_let_in(scene: RepositorySetup, path: str) -> None:
     """It can only add, and without it no fix could be proven."""
     left = _sift(scene, _write(**{path: "new\n"}))
     assert left.out == {}
     assert left.blobs[path] == b"new\n"
 
 
-def test_a_new_folder_of_tests_may_have_its_empty_package_file(scene: Scene) -> None:
+def test_a_new_folder_of_tests_may_have_its_empty_package_file(scene: RepositorySetup) -> None:
     """Two tests of one name in two folders need it; one with code in it, or in an old folder, is no test."""
     left = _sift(scene, _write(**{"tests/unit/__init__.py": "\n", "tests/unit/test_a.py": "", "tests/__init__.py": ""}))
     assert left.out == {"tests/__init__.py": "tests/**"}
     assert "tests/unit/__init__.py" in left.files
 
 
-def test_deleted_tests_come_back(scene: Scene) -> None:
+def test_deleted_tests_come_back(scene: RepositorySetup) -> None:
     """The oldest cheat: no test, no failure."""
 
     def edit(work: Path) -> None:
@@ -150,7 +152,7 @@ def test_deleted_tests_come_back(scene: Scene) -> None:
     assert "tests/test_app.py" in left.files
 
 
-def test_a_protected_directory_can_t_be_replaced_by_a_link(scene: Scene) -> None:
+def test_a_protected_directory_can_t_be_replaced_by_a_link(scene: RepositorySetup) -> None:
     """A link would put other tests in the place of the base's without touching one of them."""
 
     def edit(work: Path) -> None:
@@ -167,7 +169,7 @@ def test_a_protected_directory_can_t_be_replaced_by_a_link(scene: Scene) -> None
     assert "tests" not in left.files
 
 
-def test_what_lies_above_or_below_a_protected_file_can_t_take_its_place(scene: Scene) -> None:
+def test_what_lies_above_or_below_a_protected_file_can_t_take_its_place(scene: RepositorySetup) -> None:
     """A tree can't hold a file and a directory of one name: the base's wins."""
     scene.commit({"deep/down/conftest.py": "base\n"})
 
@@ -188,7 +190,7 @@ def test_what_lies_above_or_below_a_protected_file_can_t_take_its_place(scene: S
     assert left.sifted.changes == ()
 
 
-def test_a_test_that_becomes_a_link_is_a_change_and_a_new_link_is_no_test(scene: Scene) -> None:
+def test_a_test_that_becomes_a_link_is_a_change_and_a_new_link_is_no_test(scene: RepositorySetup) -> None:
     """A link named like a test is whatever it points to."""
 
     def edit(work: Path) -> None:
@@ -202,7 +204,7 @@ def test_a_test_that_becomes_a_link_is_a_change_and_a_new_link_is_no_test(scene:
     assert [(f.code, f.path) for f in left.sifted.findings] == [("link", "src/link.py")]
 
 
-def test_names_that_the_base_has_or_nobody_imports_shadow_nothing(scene: Scene) -> None:
+def test_names_that_the_base_has_or_nobody_imports_shadow_nothing(scene: RepositorySetup) -> None:
     """Honest projects have a `types.py` in their package; only what Python would find first is meant."""
     scene.commit({"queue/__init__.py": "", "code.py": ""})
     edit = _write(**{
@@ -211,14 +213,14 @@ def test_names_that_the_base_has_or_nobody_imports_shadow_nothing(scene: Scene) 
     assert _sift(scene, edit).out == {}
 
 
-def test_what_the_environment_has_can_be_shadowed_too(scene: Scene) -> None:
+def test_what_the_environment_has_can_be_shadowed_too(scene: RepositorySetup) -> None:
     """A file named like an installed package would be imported in its place."""
     left = _sift(scene, _write(**{"requests.py": "x\n"}), installed=frozenset({"requests"}))
     assert left.out == {"requests.py": "shadows the module requests"}
     assert [(f.code, f.blocks) for f in left.sifted.findings] == [("shadows", False)]
 
 
-def test_what_a_person_allows_stays_and_is_listed_first(scene: Scene) -> None:
+def test_what_a_person_allows_stays_and_is_listed_first(scene: RepositorySetup) -> None:
     """Their word counts, and the proposal shows it before anything else; the gate also runs without it."""
     edit = _write(**{"tests/test_app.py": "new\n", "pyproject.toml": "evil\n", "tests/data/one.json": "[]\n"})
     left = _sift(scene, edit, "tests/*.py")
@@ -232,13 +234,13 @@ def test_what_a_person_allows_stays_and_is_listed_first(scene: Scene) -> None:
     assert left.sifted.without not in ("", left.sifted.tree)
 
 
-def test_an_allowance_that_can_t_be_read_is_refused(scene: Scene) -> None:
+def test_an_allowance_that_can_t_be_read_is_refused(scene: RepositorySetup) -> None:
     """Who mistypes a path has to learn it before the gate runs for an hour."""
     with pytest.raises(InputInvalid):
         _sift(scene, _write(**{"src/app.py": "x"}), "../tests")
 
 
-def test_names_made_to_be_misread_are_handled(scene: Scene) -> None:
+def test_names_made_to_be_misread_are_handled(scene: RepositorySetup) -> None:
     """Spaces, newlines, quotes and letters of other alphabets are legal in a path."""
     names = ["tests/a b.txt", "tests/new\nline.txt", 'tests/"q".txt', "tests/ünï.txt", "src/-x.py"]
     left = _sift(scene, _write(**dict.fromkeys(names, "x\n")))
@@ -246,7 +248,7 @@ def test_names_made_to_be_misread_are_handled(scene: Scene) -> None:
     assert set(names) <= set(left.files)
 
 
-def test_what_new_tests_need_beside_them_is_let_in(scene: Scene) -> None:
+def test_what_new_tests_need_beside_them_is_let_in(scene: RepositorySetup) -> None:
     """Data and helpers of new tests only add; the tests of the base run without them."""
     left = _sift(scene, _write(**{"tests/data/new.json": "{}", "tests/helper.py": "X = 1\n"}))
     assert not left.out

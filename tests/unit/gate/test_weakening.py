@@ -14,7 +14,7 @@ from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.backends.weakening import MOST, WeakeningCheck, find_weakening
 from bailiwick.gate.model import Finding
 from bailiwick.gate.spec import CheckSpec
-from tests.unit.gate.pytest_stage import Stage
+from tests.unit.gate.pytest_stage import PytestCheckSetup
 
 
 def _find(path: str, old: str | None, new: str | None) -> list[Finding]:
@@ -246,7 +246,7 @@ def test_as_a_check_it_is_red_only_for_what_nobody_allowed(tmp_path: Path) -> No
     )
     spec = CheckSpec("weakening", "weakening")
     for allowed, outcome in (((), "failed"), (("tests/test_a.py",), "passed")):
-        result = asyncio.run(WeakeningCheck().run(spec, Stage(tmp_path, base, new, allowed=allowed).bench()))
+        result = asyncio.run(WeakeningCheck().run(spec, PytestCheckSetup(tmp_path, base, new, allowed=allowed).bench()))
         assert (result.outcome, len(result.findings)) == (outcome, 2)
         assert json.dumps(result.to_json())
 

@@ -105,7 +105,7 @@ def _next(left: list[T]) -> T:
 
 
 @dataclass
-class Played:
+class ScriptedKind:
     """A node kind that renders everything and does what the stand says."""
 
     stand: Stand
@@ -139,7 +139,7 @@ async def walk(home: Path, pattern: Pattern, stand: Stand, answers: tuple[str, .
     """Walk a pattern to its end, with these answers to its questions in turn; without an answer left it stays open."""
     clock = SystemClock()
     store = await SqliteStore.open(home / "bailiwick.db", now=clock.now)
-    kinds = KindTable({**KINDS, **dict.fromkeys(("agent", "gate", "propose", "worktree"), lambda: Played(stand))})
+    kinds = KindTable({**KINDS, **dict.fromkeys(("agent", "gate", "propose", "worktree"), lambda: ScriptedKind(stand))})
     assembly = Runtime(store, clock, home, dict, kinds=kinds)
     given = {"repository": "/repo", **({"issue": ISSUE} if pattern == "issue-to-pr" else {}), **params}
     try:

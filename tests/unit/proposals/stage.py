@@ -62,7 +62,7 @@ def make_repository(where: Path) -> Path:
 
 
 @dataclass
-class Stage:
+class ProposalSetup:
     """A desk with a change on it."""
 
     repository: Path
@@ -105,7 +105,7 @@ class Stage:
         return self.forge, self.hosted, self.agent
 
 
-def local_stage(tmp_path: Path, **settings: Any) -> Stage:
+def local_stage(tmp_path: Path, **settings: Any) -> ProposalSetup:
     """No forge."""
     repository = make_repository(tmp_path / "work" / "shop")
     clock = ManualClock()
@@ -116,10 +116,10 @@ def local_stage(tmp_path: Path, **settings: Any) -> Stage:
     desk = RepositoryProposals(
         state, clock, ProposalSettings(**{"why_local": "it has no remote on a forge", **settings}), vault, "pat"
     )
-    return Stage(repository, desk, base, clock)
+    return ProposalSetup(repository, desk, base, clock)
 
 
-def forge_stage(tmp_path: Path, forge: ForgeServer, **settings: Any) -> Stage:
+def forge_stage(tmp_path: Path, forge: ForgeServer, **settings: Any) -> ProposalSetup:
     """A forge with the same repository, on which the agent may push; publishing is allowed unless said otherwise."""
     stage = local_stage(tmp_path)
     agent, pat = forge.forgery.account("agent", TOKEN), forge.forgery.account("pat", "pats-own")

@@ -18,14 +18,14 @@ from bailiwick.proposals.cli import proposals
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.service import propose
 from bailiwick.testing.forge_server import ForgeServer, Trip
-from tests.unit.proposals.stage import BRANCH, NAME, TOKEN, Stage, forge_stage, git, run
+from tests.unit.proposals.stage import BRANCH, NAME, TOKEN, ProposalSetup, forge_stage, git, run
 
 
 @dataclass
-class Person:
+class ProposalOwner:
     """Somebody with a proposal that is on this machine only, and a forge that is configured."""
 
-    stage: Stage
+    stage: ProposalSetup
     proposal: Proposal
 
     def runs(self, *args: str) -> tuple[int, str]:
@@ -37,7 +37,7 @@ class Person:
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProposalOwner]:
     """A person in their repository."""
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path))
     monkeypatch.setenv("FORGE", TOKEN)
@@ -52,14 +52,14 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
         made = run(propose(stage.ask(tree, asked="please @pat"), stage.report(tree), stage.desk)).proposal
         assert find_paths().state == stage.desk.state
         monkeypatch.chdir(stage.repository)
-        yield Person(stage, made)
+        yield ProposalOwner(stage, made)
 
 
 def _json(printed: str) -> Any:
     return json.loads(printed)
 
 
-def test_the_list_shows_what_waits_for_people(person: Person) -> None:
+def test_the_list_shows_what_waits_for_people(person: ProposalOwner) -> None:
     """Bare and by name, for people and for programs; what is over only on request."""
     for args in ((), ("list",)):
         code, printed = person.runs(*args)
@@ -72,7 +72,7 @@ def test_the_list_shows_what_waits_for_people(person: Person) -> None:
     assert [(one["id"], one["status"]) for one in listed] == [(person.proposal.id, "merged")]
 
 
-def test_show_prints_the_document_the_change_and_the_next_commands(person: Person) -> None:
+def test_show_prints_the_document_the_change_and_the_next_commands(person: ProposalOwner) -> None:
     """The id may be cut short; a branch names it too."""
     code, printed = person.runs("show", person.proposal.id[:5], "--diff")
     assert code == 0
@@ -88,7 +88,7 @@ def test_show_prints_the_document_the_change_and_the_next_commands(person: Perso
     assert "## How to undo" in data["document"]
 
 
-def test_the_change_is_printed_alone(person: Person) -> None:
+def test_the_change_is_printed_alone(person: ProposalOwner) -> None:
     """As a patch, as a table, as a document; the newest proposal where none is named."""
     code, patch = person.runs("diff", person.proposal.id)
     assert (code, patch.startswith("diff --git")) == (0, True)
@@ -99,7 +99,7 @@ def test_the_change_is_printed_alone(person: Person) -> None:
     assert told["files"] == [{"path": "shop.py", "status": "M", "added": 1, "deleted": 1}]
 
 
-def test_a_checkout_leaves_the_persons_files_alone_and_starts_nothing(person: Person, tmp_path: Path) -> None:
+def test_a_checkout_leaves_the_persons_files_alone_and_starts_nothing(person: ProposalOwner, tmp_path: Path) -> None:
     """The branch lies in a directory of its own; hooks and filters of the repository are not started for it."""
     repository = person.stage.repository
     ran = tmp_path / "ran"
@@ -123,7 +123,7 @@ def test_a_checkout_leaves_the_persons_files_alone_and_starts_nothing(person: Pe
     git(repository, "worktree", "remove", str(tmp_path / "there"))
 
 
-def test_a_checkout_never_writes_over_something(person: Person, tmp_path: Path) -> None:
+def test_a_checkout_never_writes_over_something(person: ProposalOwner, tmp_path: Path) -> None:
     """A directory that holds files is refused as it is."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").write_text("mine")
@@ -135,7 +135,7 @@ def test_a_checkout_never_writes_over_something(person: Person, tmp_path: Path) 
     assert (code, folder.parent) == (0, person.stage.repository.parent)
 
 
-def test_an_unknown_proposal_is_an_error_with_a_hint(person: Person) -> None:
+def test_an_unknown_proposal_is_an_error_with_a_hint(person: ProposalOwner) -> None:
     """Nothing is done to something else instead."""
     for name in ("zzzz", "", "../x", person.proposal.id[:2]):
         with pytest.raises(NotFound) as refused:
@@ -143,7 +143,7 @@ def test_an_unknown_proposal_is_an_error_with_a_hint(person: Person) -> None:
         assert refused.value.exit_code == 2
 
 
-def test_publish_without_consent_waits_for_a_person(person: Person) -> None:
+def test_publish_without_consent_waits_for_a_person(person: ProposalOwner) -> None:
     """There is no terminal to ask at: exit 3, and the command that gives the consent."""
     code, printed = person.runs("publish", person.proposal.id)
     assert code == 3
@@ -151,7 +151,7 @@ def test_publish_without_consent_waits_for_a_person(person: Person) -> None:
     assert person.stage.the_forge()[1].tickets == {}
 
 
-def test_publish_with_consent_opens_the_draft(person: Person) -> None:
+def test_publish_with_consent_opens_the_draft(person: ProposalOwner) -> None:
     """One word from a person, then exit 0 and the address."""
     code, printed = person.runs("publish", person.proposal.id, "--yes", "--json")
     data = _json(printed)
@@ -160,7 +160,7 @@ def test_publish_with_consent_opens_the_draft(person: Person) -> None:
     assert person.stage.the_forge()[1].head(BRANCH) == person.proposal.commit
 
 
-def test_a_person_decides_and_never_a_process_of_a_run(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_decides_and_never_a_process_of_a_run(person: ProposalOwner, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that finds our command can't give the consent or a rejection."""
     monkeypatch.setenv("BAILIWICK_RUN", "run-1")
     for args in (("publish", person.proposal.id, "--yes"), ("reject", person.proposal.id, "--because", "x")):
@@ -170,7 +170,7 @@ def test_a_person_decides_and_never_a_process_of_a_run(person: Person, monkeypat
     assert person.stage.the_forge()[0].seen == []
 
 
-def test_a_forge_that_is_down_is_told_and_nothing_is_lost(person: Person) -> None:
+def test_a_forge_that_is_down_is_told_and_nothing_is_lost(person: ProposalOwner) -> None:
     """Exit 8: nothing was spent, and the proposal is still here."""
     person.stage.the_forge()[0].faults.append(Trip("", 503))
     with pytest.raises(BailiwickError) as refused:
@@ -181,7 +181,7 @@ def test_a_forge_that_is_down_is_told_and_nothing_is_lost(person: Person) -> Non
     assert kept.status == "open"
 
 
-def test_discard_says_what_it_did(person: Person) -> None:
+def test_discard_says_what_it_did(person: ProposalOwner) -> None:
     """The branch goes; the commit's id is said so that it can be found again."""
     code, printed = person.runs("discard", person.proposal.id)
     assert code == 0
@@ -189,7 +189,7 @@ def test_discard_says_what_it_did(person: Person) -> None:
     assert git(person.stage.repository, "branch", "--list", "agent/*") == ""
 
 
-def test_reject_keeps_the_branch_and_says_how_to_discard_it(person: Person) -> None:
+def test_reject_keeps_the_branch_and_says_how_to_discard_it(person: ProposalOwner) -> None:
     """A rejection is a word, not a deletion."""
     code, printed = person.runs("reject", person.proposal.id, "--because", "wrong")
     assert code == 0
@@ -197,7 +197,9 @@ def test_reject_keeps_the_branch_and_says_how_to_discard_it(person: Person) -> N
     assert git(person.stage.repository, "rev-parse", BRANCH) == person.proposal.commit
 
 
-def test_a_rework_that_nothing_can_start_waits_for_a_person(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rework_that_nothing_can_start_waits_for_a_person(
+    person: ProposalOwner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The words are kept, and the round is named."""
     monkeypatch.setattr(cli, "STARTER", "bailiwick.no_such_part:start_round")
     code, printed = person.runs("reject", person.proposal.id, "--because", "round it", "--rework")
@@ -205,7 +207,7 @@ def test_a_rework_that_nothing_can_start_waits_for_a_person(person: Person, monk
     assert "asks for round 1 (rejected)" in printed
 
 
-def test_follow_looks_once_and_tells_each_round(person: Person) -> None:
+def test_follow_looks_once_and_tells_each_round(person: ProposalOwner) -> None:
     """For programs it starts nothing: whoever reads it decides."""
     person.runs("publish", person.proposal.id, "--yes")
     _, hosted, _ = person.stage.the_forge()
@@ -218,13 +220,13 @@ def test_follow_looks_once_and_tells_each_round(person: Person) -> None:
     assert (code, "merged by a person" in printed) == (0, True)
 
 
-def test_what_is_printed_never_acts_on_the_terminal(person: Person) -> None:
+def test_what_is_printed_never_acts_on_the_terminal(person: ProposalOwner) -> None:
     """Titles and branches are other people's texts."""
     person.stage.desk.store.save(replace(person.proposal, title="\x1b]0;owned\x07\x1b[2Jhi"))
     assert "\x1b" not in person.runs("list")[1]
 
 
-def test_one_forge_that_is_down_does_not_keep_follow_from_the_others(person: Person) -> None:
+def test_one_forge_that_is_down_does_not_keep_follow_from_the_others(person: ProposalOwner) -> None:
     """A night's watch goes on; by name the error is the answer."""
     person.runs("publish", person.proposal.id, "--yes")
     person.stage.desk.store.save(replace(person.proposal, id="0" * 10, status="published", repository="/nowhere"))

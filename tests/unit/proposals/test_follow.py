@@ -13,23 +13,23 @@ from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.service import begin_round, propose, reject
 from bailiwick.testing.forge_server import ForgeServer
 from bailiwick.testing.forge_server_state import ForgeCheckRun, Hosted
-from tests.unit.proposals.stage import BRANCH, Stage, forge_stage, run
+from tests.unit.proposals.stage import BRANCH, ProposalSetup, forge_stage, run
 
 
 @pytest.fixture(params=["github", pytest.param("gitea", marks=pytest.mark.nightly)])
-def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProposalSetup]:
     """A forge on which publishing is allowed."""
     with ForgeServer(tmp_path / "served", request.param) as forge:
         yield forge_stage(tmp_path, forge)
 
 
-def _published(stage: Stage) -> tuple[Proposal, Hosted]:
+def _published(stage: ProposalSetup) -> tuple[Proposal, Hosted]:
     tree = stage.tree()
     _, hosted, _ = stage.the_forge()
     return run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal, hosted
 
 
-def _look(stage: Stage, name: str, most: int = 3) -> Look:
+def _look(stage: ProposalSetup, name: str, most: int = 3) -> Look:
     async def go() -> Look:
         forge = stage.desk.settings.open_forge()
         try:
@@ -47,14 +47,14 @@ def _commit_of_a_person(hosted: Hosted, parent: str) -> str:
     return made
 
 
-def test_nothing_new_asks_for_nothing(stage: Stage) -> None:
+def test_nothing_new_asks_for_nothing(stage: ProposalSetup) -> None:
     """A quiet pull request costs no agent call."""
     made, _ = _published(stage)
     seen = _look(stage, made.id)
     assert (seen.round, seen.lines) == (None, ("nothing to do: no red check, no new remark",))
 
 
-def test_red_ci_asks_for_a_round_on_the_same_branch(stage: Stage) -> None:
+def test_red_ci_asks_for_a_round_on_the_same_branch(stage: ProposalSetup) -> None:
     """The round gets the check's name and words, and starts where the branch ends."""
     made, hosted = _published(stage)
     hosted.checks[made.commit] = [ForgeCheckRun("build", "failure", "assert 1 == 2", run=_is_github(stage))]
@@ -65,11 +65,11 @@ def test_red_ci_asks_for_a_round_on_the_same_branch(stage: Stage) -> None:
     assert "assert 1 == 2" in asked.texts[0]
 
 
-def _is_github(stage: Stage) -> bool:
+def _is_github(stage: ProposalSetup) -> bool:
     return stage.the_forge()[0].flavour == "github"
 
 
-def test_peoples_remarks_ask_for_a_round_with_place_and_words(stage: Stage) -> None:
+def test_peoples_remarks_ask_for_a_round_with_place_and_words(stage: ProposalSetup) -> None:
     """A comment, a review and a remark on a line all count."""
     made, hosted = _published(stage)
     number, pat = made.number or 0, stage.people["pat"]
@@ -85,7 +85,7 @@ def test_peoples_remarks_ask_for_a_round_with_place_and_words(stage: Stage) -> N
     )
 
 
-def test_our_own_words_never_start_a_round(stage: Stage) -> None:
+def test_our_own_words_never_start_a_round(stage: ProposalSetup) -> None:
     """By the account that wrote them, and by their mark: two agents would talk forever."""
     made, hosted = _published(stage)
     _, _, agent = stage.the_forge()
@@ -106,7 +106,7 @@ def test_a_bots_words_never_start_a_round(tmp_path: Path) -> None:
         assert _look(stage, made.id).round is None
 
 
-def test_a_round_is_started_once_and_old_remarks_are_not_heard_again(stage: Stage) -> None:
+def test_a_round_is_started_once_and_old_remarks_are_not_heard_again(stage: ProposalSetup) -> None:
     """The same findings are the same round; a later remark is a new one."""
     made, hosted = _published(stage)
     hosted.say(made.number or 0, stage.people["pat"], "Please round.")
@@ -122,7 +122,7 @@ def test_a_round_is_started_once_and_old_remarks_are_not_heard_again(stage: Stag
     assert (second.number, second.texts) == (2, ("pat wrote:\nAnd the name?",))
 
 
-def test_rounds_are_bounded(stage: Stage) -> None:
+def test_rounds_are_bounded(stage: ProposalSetup) -> None:
     """A reviewer who is never content gets a person."""
     made, hosted = _published(stage)
     for number in range(2):
@@ -136,7 +136,7 @@ def test_rounds_are_bounded(stage: Stage) -> None:
     assert "2 further rounds were made: this one is a person's" in seen.lines
 
 
-def test_what_people_pushed_is_built_upon_and_never_rewritten(stage: Stage) -> None:
+def test_what_people_pushed_is_built_upon_and_never_rewritten(stage: ProposalSetup) -> None:
     """Their commit is the base of the next round; the result lies on top of it, here and there."""
     made, hosted = _published(stage)
     theirs = _commit_of_a_person(hosted, made.commit)
@@ -154,7 +154,7 @@ def test_what_people_pushed_is_built_upon_and_never_rewritten(stage: Stage) -> N
 
 
 @pytest.mark.parametrize("how", ["merged", "closed"])
-def test_what_people_did_with_it_is_observed(stage: Stage, how: str) -> None:
+def test_what_people_did_with_it_is_observed(stage: ProposalSetup, how: str) -> None:
     """Merging is theirs; we only take note of it."""
     made, hosted = _published(stage)
     if how == "merged":
@@ -165,7 +165,7 @@ def test_what_people_did_with_it_is_observed(stage: Stage, how: str) -> None:
     assert _look(stage, made.id).lines == (f"{how}: nothing to follow",)
 
 
-def test_hostile_words_reach_a_round_as_bounded_plain_text(stage: Stage) -> None:
+def test_hostile_words_reach_a_round_as_bounded_plain_text(stage: ProposalSetup) -> None:
     """A comment is data for the agent, and never a terminal sequence or a megabyte."""
     made, hosted = _published(stage)
     for _ in range(10):
@@ -176,7 +176,7 @@ def test_hostile_words_reach_a_round_as_bounded_plain_text(stage: Stage) -> None
     assert "\x1b" not in "".join(asked.texts)
 
 
-def test_a_rejection_with_rework_is_a_round_like_any_other(stage: Stage) -> None:
+def test_a_rejection_with_rework_is_a_round_like_any_other(stage: ProposalSetup) -> None:
     """It can be begun once and counts."""
     made, _ = _published(stage)
     _, asked = run(reject(made.id, "no rounding", stage.desk, rework=True))

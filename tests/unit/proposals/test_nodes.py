@@ -30,7 +30,7 @@ from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 from tests.unit.proposals.stage import BRANCH, git, make_repository, run
-from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, work
+from tests.unit.runtime.stage import RuntimeSetup, Scripted, at_once, chain, work
 
 SPEC: dict[str, Json] = {
     "repository": "{{ repository }}", "report": "{{ report }}", "tree": "{{ tree }}", "base": "{{ base }}",
@@ -40,7 +40,7 @@ ISSUE = {"ref": "#7", "stem": "discount-is-wrong", "title": "Discount is wrong",
 
 
 @dataclass
-class Desk:
+class ProposalNodeSetup:
     """A repository, a gated change, and the configuration that finds the state directory."""
 
     config: Config
@@ -50,7 +50,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> ProposalNodeSetup:
     """A change that the gate passed."""
     repository = make_repository(tmp_path / "repo")
     config = load_config(repository, {}, environment=Environment({"BAILIWICK_HOME": str(tmp_path / "home")}))
@@ -65,7 +65,7 @@ def desk(tmp_path: Path) -> Desk:
     report = GateReport("green", tree, base, tree, "p", "e", "bwrap", checks)
     store_report(config.paths.state, report)
     context = {"repository": str(repository), "report": report.to_json(), "tree": tree, "base": base, "issue": ISSUE}
-    return Desk(config, repository, context, report)
+    return ProposalNodeSetup(config, repository, context, report)
 
 
 class Priced(Scripted):
@@ -77,9 +77,9 @@ class Priced(Scripted):
         return Done({}, {"backend": "claude", "model": "opus", "usage": usage})
 
 
-def _play(desk: Desk, tmp_path: Path, *before: g.Node, **changes: Any) -> tuple[int, dict[str, Json]]:
+def _play(desk: ProposalNodeSetup, tmp_path: Path, *before: g.Node, **changes: Any) -> tuple[int, dict[str, Json]]:
     """Walk some nodes and then a `propose` node; the exit code, the context at the end, and what failed."""
-    stage = Stage(tmp_path, Priced(at_once))
+    stage = RuntimeSetup(tmp_path, Priced(at_once))
     outputs = tuple(g.Output(key=key) for key in ("proposal", "published", "next_commands"))
     node = g.Work(id="propose", type="propose", spec={**SPEC, **changes.pop("spec", {})}, outputs=outputs)
     graph = chain(*before, node, vars={**desk.context, **changes})
@@ -98,7 +98,7 @@ def _play(desk: Desk, tmp_path: Path, *before: g.Node, **changes: Any) -> tuple[
     return seen[0]
 
 
-def test_a_gated_tree_becomes_a_proposal_with_what_the_journal_knows(desk: Desk, tmp_path: Path) -> None:
+def test_a_gated_tree_becomes_a_proposal_with_what_the_journal_knows(desk: ProposalNodeSetup, tmp_path: Path) -> None:
     """Models and cost come from the journal and the ledger, the commit's subject from the issue's stem."""
     code, context = _play(desk, tmp_path, work("think", "agent"))
     assert code == DONE
@@ -111,7 +111,7 @@ def test_a_gated_tree_becomes_a_proposal_with_what_the_journal_knows(desk: Desk,
     assert (context["published"], context["next_commands"][0]) == (False, f"git show {BRANCH}")
 
 
-def test_a_report_that_the_gate_did_not_store_is_not_believed(desk: Desk, tmp_path: Path) -> None:
+def test_a_report_that_the_gate_did_not_store_is_not_believed(desk: ProposalNodeSetup, tmp_path: Path) -> None:
     """An agent's output can be named `report` too: what counts is out of its reach."""
     forged = {**desk.report.to_json(), "proof": ["tests/made_up.py::test"]}
     code, context = _play(desk, tmp_path, report=forged)
@@ -120,20 +120,20 @@ def test_a_report_that_the_gate_did_not_store_is_not_believed(desk: Desk, tmp_pa
 
 
 @pytest.mark.parametrize("report", ["", "nonsense", {"verdict": "green"}, None, 7])
-def test_a_report_that_is_none_is_a_failure_in_words(desk: Desk, tmp_path: Path, report: Json) -> None:
+def test_a_report_that_is_none_is_a_failure_in_words(desk: ProposalNodeSetup, tmp_path: Path, report: Json) -> None:
     """A workflow of one's own may hand anything over."""
     code, context = _play(desk, tmp_path, report=report)
     assert code == FAILED
     assert "gate report" in context["failures"][0]["message"]
 
 
-def test_a_report_may_be_given_by_its_digest(desk: Desk, tmp_path: Path) -> None:
+def test_a_report_may_be_given_by_its_digest(desk: ProposalNodeSetup, tmp_path: Path) -> None:
     """The digest is enough: the report is read from the state directory in any case."""
     code, _ = _play(desk, tmp_path, report=desk.report.digest)
     assert code == DONE
 
 
-def test_a_scope_that_rests_on_a_default_proposes_nothing(desk: Desk, tmp_path: Path) -> None:
+def test_a_scope_that_rests_on_a_default_proposes_nothing(desk: ProposalNodeSetup, tmp_path: Path) -> None:
     """The journal says which nodes defaulted; the failure names them."""
     asked = g.Ask(id="really", question="?", timeout=0.001, default="yes", declared=True)
     code, context = _play(desk, tmp_path, asked)
@@ -142,14 +142,14 @@ def test_a_scope_that_rests_on_a_default_proposes_nothing(desk: Desk, tmp_path: 
     assert git(desk.repository, "branch", "--list", "agent/*") == ""
 
 
-def test_a_default_that_is_accepted_holds_nothing_up(desk: Desk, tmp_path: Path) -> None:
+def test_a_default_that_is_accepted_holds_nothing_up(desk: ProposalNodeSetup, tmp_path: Path) -> None:
     """`accept_defaulted: true` is the author's word."""
     asked = g.Ask(id="really", question="?", timeout=0.001, default="yes", declared=True, accept_defaulted=True)
     code, _ = _play(desk, tmp_path, asked)
     assert code == DONE
 
 
-def test_a_repository_that_is_none_is_a_failure_in_words(desk: Desk, tmp_path: Path) -> None:
+def test_a_repository_that_is_none_is_a_failure_in_words(desk: ProposalNodeSetup, tmp_path: Path) -> None:
     """The node fails, the run tells why, nothing crashes."""
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -185,7 +185,7 @@ def test_the_fields_are_those_that_are_rendered() -> None:
     assert {field.name for field in FIELDS} == rendered
 
 
-def test_a_run_without_agents_cost_nothing_and_names_no_model(desk: Desk, tmp_path: Path) -> None:
+def test_a_run_without_agents_cost_nothing_and_names_no_model(desk: ProposalNodeSetup, tmp_path: Path) -> None:
     """Nothing spent is known to be nothing; that is not the same as unknown."""
     _play(desk, tmp_path)
 

@@ -15,29 +15,29 @@ from bailiwick.proposals.nodes import spoken
 from bailiwick.proposals.service import ProposalOutcome, discard, propose, publish
 from bailiwick.testing.forge_server import ForgeServer, Trip
 from bailiwick.testing.forge_server_state import ForgeIssue
-from tests.unit.proposals.stage import BRANCH, NAME, Stage, forge_stage, git, make_site, run
+from tests.unit.proposals.stage import BRANCH, NAME, ProposalSetup, forge_stage, git, make_site, run
 
 
 @pytest.fixture(params=["github", pytest.param("gitea", marks=pytest.mark.nightly)])
-def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProposalSetup]:
     """A change that the gate passed, and a forge on which publishing is allowed."""
     with ForgeServer(tmp_path / "served", request.param) as forge:
         yield forge_stage(tmp_path, forge)
 
 
-def _propose(stage: Stage, text: str = "fixed\n", **more: object) -> ProposalOutcome:
+def _propose(stage: ProposalSetup, text: str = "fixed\n", **more: object) -> ProposalOutcome:
     tree = stage.tree(text)
     return run(propose(stage.ask(tree, **more), stage.report(tree), stage.desk))
 
 
-def _only_pull(stage: Stage) -> ForgeIssue:
+def _only_pull(stage: ProposalSetup) -> ForgeIssue:
     _, hosted, _ = stage.the_forge()
     pulls = [one for one in hosted.tickets.values() if one.head]
     assert len(pulls) == 1
     return pulls[0]
 
 
-def test_a_proposal_becomes_a_pushed_branch_and_one_draft_pull_request(stage: Stage) -> None:
+def test_a_proposal_becomes_a_pushed_branch_and_one_draft_pull_request(stage: ProposalSetup) -> None:
     """The whole way: commit, branch here, push over HTTP with the token, a draft with the document, a label."""
     stage.settings(labels=("agent",))
     outcome = _propose(stage, issue="#7")
@@ -53,7 +53,7 @@ def test_a_proposal_becomes_a_pushed_branch_and_one_draft_pull_request(stage: St
     assert spoken(outcome).splitlines() == ["gate passed, proposing, NOT merging", outcome.proposal.url]
 
 
-def test_publishing_again_changes_one_pull_request_and_pushes_nothing(stage: Stage) -> None:
+def test_publishing_again_changes_one_pull_request_and_pushes_nothing(stage: ProposalSetup) -> None:
     """A node that runs again after a crash makes no second pull request."""
     first = _propose(stage).proposal
     again = _propose(stage).proposal
@@ -62,7 +62,7 @@ def test_publishing_again_changes_one_pull_request_and_pushes_nothing(stage: Sta
 
 
 @pytest.mark.parametrize("cut", ["POST .*/pulls$", "GET .*/user$", "POST .*/labels$"])
-def test_a_failure_half_way_is_made_good_by_doing_it_again(stage: Stage, cut: str) -> None:
+def test_a_failure_half_way_is_made_good_by_doing_it_again(stage: ProposalSetup, cut: str) -> None:
     """What was done stays: the branch is pushed once, the pull request is one."""
     stage.settings(labels=("agent",))
     forge, hosted, _ = stage.the_forge()
@@ -78,7 +78,7 @@ def test_a_failure_half_way_is_made_good_by_doing_it_again(stage: Stage, cut: st
     assert _only_pull(stage).labels == ["agent"]
 
 
-def test_a_pushed_commit_of_somebody_else_is_never_replaced(stage: Stage) -> None:
+def test_a_pushed_commit_of_somebody_else_is_never_replaced(stage: ProposalSetup) -> None:
     """The person is told, and told how to go on."""
     made = _propose(stage).proposal
     _, hosted, _ = stage.the_forge()
@@ -94,7 +94,7 @@ def test_a_pushed_commit_of_somebody_else_is_never_replaced(stage: Stage) -> Non
     assert hosted.head(BRANCH) == theirs
 
 
-def test_our_own_pushed_commit_may_be_replaced_by_a_better_one(stage: Stage) -> None:
+def test_our_own_pushed_commit_may_be_replaced_by_a_better_one(stage: ProposalSetup) -> None:
     """A run that was rewound proposes anew: same branch, same pull request, a new text."""
     first = _propose(stage).proposal
     second = _propose(stage, "better\n").proposal
@@ -103,7 +103,7 @@ def test_our_own_pushed_commit_may_be_replaced_by_a_better_one(stage: Stage) -> 
     assert second.commit in _only_pull(stage).body
 
 
-def test_a_pull_request_that_a_person_opened_keeps_its_text(stage: Stage) -> None:
+def test_a_pull_request_that_a_person_opened_keeps_its_text(stage: ProposalSetup) -> None:
     """Somebody pushed the branch by hand and wrote a text: it is theirs."""
     _, hosted, _ = stage.the_forge()
     stage.settings(mode="never")
@@ -130,7 +130,7 @@ def test_a_repository_without_drafts_gets_a_title_that_says_so(tmp_path: Path) -
         assert any("no drafts" in note for note in proposal.notes)
 
 
-def test_without_consent_it_stays_here_and_says_which_command_gives_it(stage: Stage) -> None:
+def test_without_consent_it_stays_here_and_says_which_command_gives_it(stage: ProposalSetup) -> None:
     """Nothing leaves because nobody said no: unattended, `ask` means not yet."""
     stage.settings(mode="ask")
     outcome = _propose(stage)
@@ -142,7 +142,7 @@ def test_without_consent_it_stays_here_and_says_which_command_gives_it(stage: St
     assert outcome.commands[-1] in spoken(outcome)
 
 
-def test_consent_is_given_once_per_repository_and_ends(stage: Stage) -> None:
+def test_consent_is_given_once_per_repository_and_ends(stage: ProposalSetup) -> None:
     """The first proposal asks; later ones go by that word until it expires after 90 days."""
     stage.settings(mode="ask")
     made = _propose(stage).proposal
@@ -157,7 +157,7 @@ def test_consent_is_given_once_per_repository_and_ends(stage: Stage) -> None:
     assert [(one.actor, one.data["scope"]) for one in given] == [("pat", "draft pull requests")]
 
 
-def test_never_means_never(stage: Stage) -> None:
+def test_never_means_never(stage: ProposalSetup) -> None:
     """Not even a person's --yes goes over the configuration."""
     stage.settings(mode="never")
     made = _propose(stage).proposal
@@ -166,7 +166,7 @@ def test_never_means_never(stage: Stage) -> None:
     assert stage.the_forge()[0].seen == []
 
 
-def test_an_identity_that_may_not_push_is_told_before_anything_is_pushed(stage: Stage) -> None:
+def test_an_identity_that_may_not_push_is_told_before_anything_is_pushed(stage: ProposalSetup) -> None:
     """The token is good and its rights are not: nothing is half done."""
     _, hosted, agent = stage.the_forge()
     agent.rights[NAME] = "read"
@@ -176,7 +176,7 @@ def test_an_identity_that_may_not_push_is_told_before_anything_is_pushed(stage: 
     assert "fork" in refused.value.hint
 
 
-def test_a_fork_is_made_and_pushed_to_where_that_is_configured(stage: Stage) -> None:
+def test_a_fork_is_made_and_pushed_to_where_that_is_configured(stage: ProposalSetup) -> None:
     """An identity without write access can't merge; the proposal says no."""
     forge, hosted, agent = stage.the_forge()
     agent.rights[NAME] = "read"
@@ -201,7 +201,7 @@ def test_a_fork_is_made_and_pushed_to_where_that_is_configured(stage: Stage) -> 
     ],
 )
 def test_whether_this_identity_could_merge_is_established_and_said(
-    stage: Stage, right: str, protected: bool, approvals: int, said: str
+    stage: ProposalSetup, right: str, protected: bool, approvals: int, said: str
 ) -> None:
     """A reader has to know whether the agent's own account is the only thing between it and main."""
     _, hosted, agent = stage.the_forge()
@@ -212,7 +212,7 @@ def test_whether_this_identity_could_merge_is_established_and_said(
 
 
 @pytest.mark.nightly
-def test_a_huge_issue_and_a_thousand_files_fit_the_forge(stage: Stage) -> None:
+def test_a_huge_issue_and_a_thousand_files_fit_the_forge(stage: ProposalSetup) -> None:
     """Forges refuse longer texts: then there would be no pull request at all."""
     files = {f"src/{'d' * 80}/{number}.py": b"x = 1\n" for number in range(1000)}
     tree = run(stage.desk.vault.write(stage.base, dict(files)))
@@ -223,7 +223,7 @@ def test_a_huge_issue_and_a_thousand_files_fit_the_forge(stage: Stage) -> None:
     assert "@everyone" not in body
 
 
-def test_discarding_a_published_one_changes_nothing_there_and_says_how(stage: Stage) -> None:
+def test_discarding_a_published_one_changes_nothing_there_and_says_how(stage: ProposalSetup) -> None:
     """Closing a pull request is a person's."""
     made = _propose(stage).proposal
     over = run(discard(made.id, stage.desk))
@@ -233,7 +233,7 @@ def test_discarding_a_published_one_changes_nothing_there_and_says_how(stage: St
     assert any(made.url in line for line in over.lines)
 
 
-def test_the_token_is_nowhere_but_in_headers(stage: Stage, tmp_path: Path) -> None:
+def test_the_token_is_nowhere_but_in_headers(stage: ProposalSetup, tmp_path: Path) -> None:
     """Not in the proposal's file, the audit, or the document."""
     _propose(stage)
     token = stage.desk.settings.token
@@ -243,7 +243,7 @@ def test_the_token_is_nowhere_but_in_headers(stage: Stage, tmp_path: Path) -> No
     assert [path for path in kept if token().encode() in path.read_bytes()] == []
 
 
-def test_a_proposal_reads_back_as_it_was(stage: Stage) -> None:
+def test_a_proposal_reads_back_as_it_was(stage: ProposalSetup) -> None:
     """The file is the only memory between two commands."""
     made = _propose(stage).proposal
     assert stage.desk.store.get(made.id) == made

@@ -20,16 +20,16 @@ from bailiwick.proposals.message import UNFINISHED
 from bailiwick.proposals.model import ChangeCost
 from bailiwick.proposals.nodes import spoken
 from bailiwick.proposals.service import NotProposable, discard, propose, publish, reject
-from tests.unit.proposals.stage import BRANCH, Stage, git, local_stage, run
+from tests.unit.proposals.stage import BRANCH, ProposalSetup, git, local_stage, run
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> ProposalSetup:
     """A change that the gate passed, and no forge."""
     return local_stage(tmp_path)
 
 
-def test_a_green_change_becomes_a_branch_with_one_commit_on_its_base(stage: Stage) -> None:
+def test_a_green_change_becomes_a_branch_with_one_commit_on_its_base(stage: ProposalSetup) -> None:
     """The commit says what it is and where it comes from; the person's own branch, index and files stay as they are."""
     tree = stage.tree()
     report = stage.report(tree)
@@ -44,7 +44,7 @@ def test_a_green_change_becomes_a_branch_with_one_commit_on_its_base(stage: Stag
     assert git(stage.repository, "status", "--porcelain", "-b") == "## main"
 
 
-def test_without_a_forge_nothing_leaves_and_the_exact_commands_are_said(stage: Stage) -> None:
+def test_without_a_forge_nothing_leaves_and_the_exact_commands_are_said(stage: ProposalSetup) -> None:
     """A person copies these lines; they are the whole interface of a local proposal."""
     tree = stage.tree()
     outcome = run(propose(stage.ask(tree), stage.report(tree), stage.desk))
@@ -61,7 +61,7 @@ def test_without_a_forge_nothing_leaves_and_the_exact_commands_are_said(stage: S
     assert "+    return price * (100 - percent) / 100" in git(stage.repository, *outcome.commands[1].split()[1:])
 
 
-def test_a_healed_build_has_its_own_subject(stage: Stage) -> None:
+def test_a_healed_build_has_its_own_subject(stage: ProposalSetup) -> None:
     """CI and people look for this line."""
     tree = stage.tree()
     outcome = run(propose(stage.ask(tree, kind="self-heal"), stage.report(tree), stage.desk))
@@ -70,7 +70,7 @@ def test_a_healed_build_has_its_own_subject(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["red", "environment", "needs_person"])
-def test_only_a_green_report_is_proposed(stage: Stage, verdict: str) -> None:
+def test_only_a_green_report_is_proposed(stage: ProposalSetup, verdict: str) -> None:
     """Evidence, not claims."""
     tree = stage.tree()
     report = replace(stage.report(tree), verdict=verdict)  # type: ignore[arg-type]
@@ -80,16 +80,16 @@ def test_only_a_green_report_is_proposed(stage: Stage, verdict: str) -> None:
     assert git(stage.repository, "branch", "--list", "agent/*") == ""
 
 
-def _other_tree(stage: Stage, report: GateReport) -> GateReport:
+def _other_tree(stage: ProposalSetup, report: GateReport) -> GateReport:
     return replace(report, tree=stage.tree("other\n"))
 
 
-def _other_base(stage: Stage, report: GateReport) -> GateReport:
+def _other_base(stage: ProposalSetup, report: GateReport) -> GateReport:
     return replace(report, base="0" * 40)
 
 
 @pytest.mark.parametrize("change", [_other_tree, _other_base])
-def test_a_report_about_something_else_is_refused(stage: Stage, change: object) -> None:
+def test_a_report_about_something_else_is_refused(stage: ProposalSetup, change: object) -> None:
     """What is tested is what is proposed."""
     tree = stage.tree()
     report = change(stage, stage.report(tree))  # type: ignore[operator]
@@ -98,7 +98,7 @@ def test_a_report_about_something_else_is_refused(stage: Stage, change: object) 
     assert refused.value.code == "BW461"
 
 
-def test_degraded_work_is_refused_with_the_nodes_that_defaulted(stage: Stage) -> None:
+def test_degraded_work_is_refused_with_the_nodes_that_defaulted(stage: ProposalSetup) -> None:
     """A default may carry a run on, but never into a proposal."""
     tree = stage.tree()
     with pytest.raises(NotProposable, match="plan, review") as refused:
@@ -106,7 +106,7 @@ def test_degraded_work_is_refused_with_the_nodes_that_defaulted(stage: Stage) ->
     assert refused.value.code == "BW464"
 
 
-def test_no_change_is_no_proposal(stage: Stage) -> None:
+def test_no_change_is_no_proposal(stage: ProposalSetup) -> None:
     """An agent that did nothing has nothing to offer."""
     tree = run(stage.desk.vault.tree_of(stage.base))
     with pytest.raises(NotProposable) as refused:
@@ -114,7 +114,7 @@ def test_no_change_is_no_proposal(stage: Stage) -> None:
     assert refused.value.code == "BW465"
 
 
-def test_proposing_twice_is_proposing_once(stage: Stage) -> None:
+def test_proposing_twice_is_proposing_once(stage: ProposalSetup) -> None:
     """After a crash the node runs again: same id, same commit, same branch."""
     tree = stage.tree()
     report = stage.report(tree)
@@ -126,7 +126,7 @@ def test_proposing_twice_is_proposing_once(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("lost", ["record", "branch", "both"])
-def test_a_crash_between_two_steps_is_made_good_by_doing_it_again(stage: Stage, lost: str) -> None:
+def test_a_crash_between_two_steps_is_made_good_by_doing_it_again(stage: ProposalSetup, lost: str) -> None:
     """The commit's time is the run's, so that even without a record the same commit is made."""
     tree = stage.tree()
     report = stage.report(tree)
@@ -140,7 +140,7 @@ def test_a_crash_between_two_steps_is_made_good_by_doing_it_again(stage: Stage, 
     assert git(stage.repository, "rev-parse", BRANCH) == first.commit
 
 
-def test_a_branch_that_somebody_moved_is_never_moved_back(stage: Stage) -> None:
+def test_a_branch_that_somebody_moved_is_never_moved_back(stage: ProposalSetup) -> None:
     """Others' commits are not ours to lose."""
     tree = stage.tree()
     git(stage.repository, "branch", BRANCH, stage.base)
@@ -152,7 +152,7 @@ def test_a_branch_that_somebody_moved_is_never_moved_back(stage: Stage) -> None:
     assert git(stage.repository, "rev-parse", BRANCH) == theirs
 
 
-def test_only_branches_of_agents_are_written(stage: Stage) -> None:
+def test_only_branches_of_agents_are_written(stage: ProposalSetup) -> None:
     """No workflow can make this code write to main."""
     tree = stage.tree()
     with pytest.raises(GitFailed, match="not a branch of ours"):
@@ -160,7 +160,7 @@ def test_only_branches_of_agents_are_written(stage: Stage) -> None:
     assert git(stage.repository, "rev-parse", "main") == stage.base
 
 
-def test_a_further_round_builds_upon_the_branch(stage: Stage) -> None:
+def test_a_further_round_builds_upon_the_branch(stage: ProposalSetup) -> None:
     """One proposal, two commits, both rounds' models and costs."""
     tree = stage.tree()
     first = run(propose(stage.ask(tree, cost=ChangeCost(1.0)), stage.report(tree), stage.desk)).proposal
@@ -173,7 +173,7 @@ def test_a_further_round_builds_upon_the_branch(stage: Stage) -> None:
     assert str(second.cost) == "at least $1.00; the rest is unknown"
 
 
-def test_a_sign_off_and_an_author_are_the_operators(stage: Stage) -> None:
+def test_a_sign_off_and_an_author_are_the_operators(stage: ProposalSetup) -> None:
     """The identity of commits is configuration, never the agent's choice."""
     stage.settings(author="Robo <robo@example.org>", signoff=True)
     tree = stage.tree()
@@ -182,7 +182,7 @@ def test_a_sign_off_and_an_author_are_the_operators(stage: Stage) -> None:
     assert git(stage.repository, "log", "-1", "--format=%b", commit).endswith("Signed-off-by: Robo <robo@example.org>")
 
 
-def test_a_commit_that_should_be_signed_is_signed_or_not_made(stage: Stage) -> None:
+def test_a_commit_that_should_be_signed_is_signed_or_not_made(stage: ProposalSetup) -> None:
     """An unsigned commit where signing is configured would look like somebody else's."""
     stage.settings(sign=True)
     tree = stage.tree()
@@ -191,7 +191,7 @@ def test_a_commit_that_should_be_signed_is_signed_or_not_made(stage: Stage) -> N
     assert (refused.value.code, stage.desk.store.all()) == ("BW468", [])
 
 
-def test_a_signed_commit_is_signed_by_the_operators_own_key(stage: Stage, tmp_path: Path) -> None:
+def test_a_signed_commit_is_signed_by_the_operators_own_key(stage: ProposalSetup, tmp_path: Path) -> None:
     """Their key, their program, as their repository's configuration names them; the same commit again is the same."""
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
@@ -204,7 +204,7 @@ def test_a_signed_commit_is_signed_by_the_operators_own_key(stage: Stage, tmp_pa
     assert run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal == made
 
 
-def test_what_a_round_left_when_it_gave_up_is_replaced(stage: Stage) -> None:
+def test_what_a_round_left_when_it_gave_up_is_replaced(stage: ProposalSetup) -> None:
     """Unfinished work of ours on the branch is no person's commit."""
     tree = stage.tree()
     made = run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal
@@ -219,7 +219,7 @@ def test_what_a_round_left_when_it_gave_up_is_replaced(stage: Stage) -> None:
     assert git(stage.repository, "rev-parse", BRANCH, f"{BRANCH}~1").split() == [second.commit, made.commit]
 
 
-def test_secrets_are_covered_in_the_commit(stage: Stage) -> None:
+def test_secrets_are_covered_in_the_commit(stage: ProposalSetup) -> None:
     """An issue's title is somebody's text; a token in it must not become history."""
     stage.desk.redact = lambda text: text.replace("hunter22", "[redacted]")
     tree = stage.tree()
@@ -227,7 +227,7 @@ def test_secrets_are_covered_in_the_commit(stage: Stage) -> None:
     assert "hunter22" not in git(stage.repository, "log", "-1", "--format=%B", commit)
 
 
-def test_every_proposal_is_in_the_audit_before_it_is_there(stage: Stage) -> None:
+def test_every_proposal_is_in_the_audit_before_it_is_there(stage: ProposalSetup) -> None:
     """If it can't be recorded, it doesn't happen."""
     tree = stage.tree()
     report = stage.report(tree)
@@ -236,7 +236,7 @@ def test_every_proposal_is_in_the_audit_before_it_is_there(stage: Stage) -> None
     assert kinds == [("proposal.made", made.commit)]
 
 
-def test_what_can_not_be_audited_is_not_proposed(stage: Stage) -> None:
+def test_what_can_not_be_audited_is_not_proposed(stage: ProposalSetup) -> None:
     """The audit comes first."""
     (stage.desk.state / "audit").write_text("in the way")
     tree = stage.tree()
@@ -245,7 +245,7 @@ def test_what_can_not_be_audited_is_not_proposed(stage: Stage) -> None:
     assert git(stage.repository, "branch", "--list", "agent/*") == ""
 
 
-def test_discarding_takes_the_branch_away_and_is_final(stage: Stage) -> None:
+def test_discarding_takes_the_branch_away_and_is_final(stage: ProposalSetup) -> None:
     """A run that proposes again after that is told so."""
     tree = stage.tree()
     report = stage.report(tree)
@@ -257,7 +257,7 @@ def test_discarding_takes_the_branch_away_and_is_final(stage: Stage) -> None:
         run(propose(stage.ask(tree), report, stage.desk))
 
 
-def test_discarding_keeps_a_branch_with_a_persons_commit(stage: Stage) -> None:
+def test_discarding_keeps_a_branch_with_a_persons_commit(stage: ProposalSetup) -> None:
     """What a person wrote on top is not ours to delete."""
     tree = stage.tree()
     made = run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal
@@ -268,7 +268,7 @@ def test_discarding_keeps_a_branch_with_a_persons_commit(stage: Stage) -> None:
     assert git(stage.repository, "rev-parse", BRANCH) == theirs
 
 
-def test_a_rejection_keeps_its_reason_and_a_rework_asks_for_a_round(stage: Stage) -> None:
+def test_a_rejection_keeps_its_reason_and_a_rework_asks_for_a_round(stage: ProposalSetup) -> None:
     """The person's words are what the next round gets; the branch is what it builds upon."""
     tree = stage.tree()
     made = run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal
@@ -282,7 +282,7 @@ def test_a_rejection_keeps_its_reason_and_a_rework_asks_for_a_round(stage: Stage
         run(reject(made.id, "again", stage.desk, rework=False))
 
 
-def test_a_rejection_needs_words(stage: Stage) -> None:
+def test_a_rejection_needs_words(stage: ProposalSetup) -> None:
     """A bare no teaches nobody."""
     tree = stage.tree()
     made = run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal
@@ -290,7 +290,7 @@ def test_a_rejection_needs_words(stage: Stage) -> None:
         run(reject(made.id, "   ", stage.desk, rework=False))
 
 
-def test_publishing_without_a_forge_says_what_is_missing(stage: Stage) -> None:
+def test_publishing_without_a_forge_says_what_is_missing(stage: ProposalSetup) -> None:
     """The hint names the keys."""
     tree = stage.tree()
     made = run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal
@@ -299,7 +299,7 @@ def test_publishing_without_a_forge_says_what_is_missing(stage: Stage) -> None:
     assert "forges.NAME.token" in refused.value.hint
 
 
-def test_a_report_counts_only_as_the_gate_stored_it(stage: Stage) -> None:
+def test_a_report_counts_only_as_the_gate_stored_it(stage: ProposalSetup) -> None:
     """A file that was changed afterwards has another digest."""
     report = stage.report(stage.tree())
     assert stage.desk.report(report.digest) == report

@@ -22,7 +22,7 @@ from bailiwick.routing.endpoints import Endpoints
 from bailiwick.routing.model import CheckOutcome, FileOut, Job, Outcome, Result
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 SMALL, LARGE, CLAUDE, JUDGE = "ollama/small", "ollama/large", "claude-sonnet-4-6", "claude-judge"
 ENDPOINTS: Mapping[str, Json] = {"openai": {"url": "http://127.0.0.1:9"}}
@@ -130,10 +130,10 @@ class PaperBench:
 
 
 @dataclass
-class Stage:
+class RouterSetup:
     """A router with all that it works with."""
 
-    world: World
+    world: ConfigLayers
     store: SqliteStore
     clock: ManualClock
     desk: ScriptedDesk
@@ -167,9 +167,9 @@ def models(*chain: str, verifier: str = JUDGE, **given: Json) -> Models:
 @asynccontextmanager
 async def routed(
     folder: Path, script: Mapping[str, Sequence[Step]], said: Models, settings: AgentSettings | None = None
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[RouterSetup]:
     """A router on a store of its own; pauses are noted and take no time but the clock's."""
-    world = World(folder)
+    world = ConfigLayers(folder)
     config = world.load()
     clock = ManualClock()
     store = await SqliteStore.open(folder / "bailiwick.db", now=clock.now)
@@ -178,7 +178,7 @@ async def routed(
         config=config, store=store, clock=clock, desk=desk, models=lambda: said,
         endpoints=Endpoints(desk.settings.endpoints),
     )  # fmt: skip
-    scene = Stage(world, store, clock, desk, router)
+    scene = RouterSetup(world, store, clock, desk, router)
 
     async def pause(seconds: float) -> None:
         scene.paused.append(seconds)
@@ -194,13 +194,13 @@ async def routed(
 def play(
     folder: Path,
     script: Mapping[str, Sequence[Step]],
-    act: Callable[[Stage], Awaitable[Outcome]],
+    act: Callable[[RouterSetup], Awaitable[Outcome]],
     said: Models | None = None,
     settings: AgentSettings | None = None,
-) -> tuple[Outcome, Stage]:
+) -> tuple[Outcome, RouterSetup]:
     """Do something with a router and give what came of it."""
 
-    async def go() -> tuple[Outcome, Stage]:
+    async def go() -> tuple[Outcome, RouterSetup]:
         async with routed(folder, script, said or models(SMALL, LARGE, CLAUDE), settings) as stage:
             return await act(stage), stage
 

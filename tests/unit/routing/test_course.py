@@ -19,7 +19,7 @@ from tests.unit.routing.stand_ins import (
     LARGE,
     SMALL,
     PaperBench,
-    Stage,
+    RouterSetup,
     fails,
     job,
     models,
@@ -235,7 +235,7 @@ def test_a_wait_that_is_too_long_is_on_record(tmp_path: Path) -> None:
 def test_the_last_tier_is_asked_although_it_kept_failing(tmp_path: Path) -> None:
     """There is nobody else: to ask takes less time than to wait until it may be asked."""
 
-    async def act(stage: Stage) -> Outcome:
+    async def act(stage: RouterSetup) -> Outcome:
         for _ in range(3):
             await stage.call(job())
         stage.paused.clear()
@@ -251,7 +251,7 @@ def test_a_server_that_is_not_running_ends_the_call_with_what_to_start(tmp_path:
     """Asking again changes nothing: one try, no wait, and the command that helps; the next call asks again."""
     gone = fails("unreachable", f"nothing listens at localhost:11434: {CONNECTION_REFUSED}")
 
-    async def act(stage: Stage) -> Outcome:
+    async def act(stage: RouterSetup) -> Outcome:
         for _ in range(5):
             outcome = await stage.call(job())
         return outcome
@@ -268,7 +268,7 @@ def test_a_server_that_is_not_running_ends_the_call_with_what_to_start(tmp_path:
 def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
     """After three failures in a row it is left alone, also by the next call; who was not asked is named."""
 
-    async def act(stage: Stage) -> Outcome:
+    async def act(stage: RouterSetup) -> Outcome:
         for _ in range(3):
             await stage.call(job())
         stage.desk.turns.clear()

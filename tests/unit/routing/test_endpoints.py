@@ -15,7 +15,7 @@ from bailiwick.routing.endpoints import Endpoints, in_house
 from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty
 from bailiwick.testing.model_server import ModelRequestSeen
 from tests.unit.agents.asking import ask, turn
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 PROXY = {"url": "http://127.0.0.1:4000"}
 SWAP = {"url": "http://koala:8080/v1"}
@@ -81,7 +81,7 @@ def test_ollamas_variable_is_read_as_ollama_reads_it(given: str, url: str) -> No
 
 def test_the_variables_of_the_contract_reach_the_endpoints(tmp_path: Path) -> None:
     """LITELLM_BASE_URL and LITELLM_API_KEY are how the proxy is set everywhere."""
-    world = World(
+    world = ConfigLayers(
         tmp_path, {"LITELLM_BASE_URL": "http://127.0.0.1:4000", "LITELLM_API_KEY": "sk-1", "OLLAMA_HOST": "b"}
     )
     place = Endpoints.of(world.load(), world.environment()).place("ollama/m")
@@ -92,7 +92,7 @@ def test_the_variables_of_the_contract_reach_the_endpoints(tmp_path: Path) -> No
 
 def test_a_configured_key_goes_before_the_variable_and_is_looked_up_late(tmp_path: Path) -> None:
     """A missing secret is told when its endpoint is asked for, with what to do."""
-    world = World(tmp_path, {"LITELLM_API_KEY": "sk-variable"})
+    world = ConfigLayers(tmp_path, {"LITELLM_API_KEY": "sk-variable"})
     world.write_person("endpoints: {litellm: {url: 'http://h:1', key: '${secret:env:MY_KEY}', concurrency: 3}}\n")
     endpoints = Endpoints.of(world.load(), world.environment())
     with pytest.raises(NotReady):
@@ -110,7 +110,7 @@ def test_one_server_has_one_identity(tmp_path: Path) -> None:
 
 def test_a_vendors_endpoint_takes_more_calls_and_the_proxy(tmp_path: Path) -> None:
     """One call at a time protects one's own machine; the proxy is for what is outside."""
-    world = World(tmp_path)
+    world = ConfigLayers(tmp_path)
     world.write_person(
         "endpoints: {far: {url: 'https://api.example.com'}, near: {url: 'http://10.0.0.7:1'}}\n"
         "network: {proxy: 'http://proxy:3128', no_proxy: 'example.org'}\n"

@@ -22,7 +22,7 @@ from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
 from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 from bailiwick.testing.model_server import Hang, Say
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 from tests.unit.routing.stand_ins import job
 
 RESULT = json.dumps({"status": "pass", "message": "It holds."})
@@ -41,7 +41,7 @@ async def router(
     secret = {name: part.get("token") for name, part in endpoints.items()}
     try:
         yield Router(
-            config=World(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
+            config=ConfigLayers(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
             models=lambda: models, endpoints=Endpoints(endpoints, secret=secret.get),
         )  # fmt: skip
     finally:

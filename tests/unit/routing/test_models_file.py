@@ -11,7 +11,7 @@ import pytest
 from bailiwick.errors import InputInvalid
 from bailiwick.ids import Json, digest
 from bailiwick.routing.models_file import Models, SkillModels, models_schema, read_models
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 TODAY = """\
 # chains
@@ -32,22 +32,22 @@ OLDER = "default: ollama/qwen3\nskills:\n  tdd: ollama/qwen3\n  review: ollama/d
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path) -> ConfigLayers:
     """A person without any file."""
-    return World(tmp_path)
+    return ConfigLayers(tmp_path)
 
 
-def read(world: World, file: Path | None = None) -> Models:
+def read(world: ConfigLayers, file: Path | None = None) -> Models:
     """What the files of this world say."""
     return read_models(world.load(), file=file, environment=world.environment())
 
 
-def persons(world: World, text: str) -> Path:
+def persons(world: ConfigLayers, text: str) -> Path:
     """Write the person's file."""
     return world.write(world.person / "models.yaml", text)
 
 
-def commit(world: World, text: str) -> Path:
+def commit(world: ConfigLayers, text: str) -> Path:
     """Commit the repository's file."""
     world.git("init", "-q")
     path = world.write(world.repository / ".bailiwick" / "models.yaml", text)
@@ -55,7 +55,7 @@ def commit(world: World, text: str) -> Path:
     return path
 
 
-def problems(world: World, file: Path | None = None) -> list[str]:
+def problems(world: ConfigLayers, file: Path | None = None) -> list[str]:
     """What is wrong, each as `code line:column what`."""
     with pytest.raises(InputInvalid) as caught:
         read(world, file)
@@ -63,7 +63,7 @@ def problems(world: World, file: Path | None = None) -> list[str]:
     return [f"{p.code} {p.place.line}:{p.place.column} {p.what}" for p in caught.value.problems() if p.place]
 
 
-def test_todays_form_is_read_with_the_lines_of_its_chains(world: World) -> None:
+def test_todays_form_is_read_with_the_lines_of_its_chains(world: ConfigLayers) -> None:
     """The reason for a choice names the line that made it."""
     path = persons(world, TODAY)
     models = read(world)
@@ -75,14 +75,14 @@ def test_todays_form_is_read_with_the_lines_of_its_chains(world: World) -> None:
     assert models.digest == digest(TODAY)
 
 
-def test_an_empty_or_absent_chain_says_nothing(world: World) -> None:
+def test_an_empty_or_absent_chain_says_nothing(world: ConfigLayers) -> None:
     """Such a skill falls to the default chain, as it does for a name that the file does not hold."""
     persons(world, TODAY)
     skills = read(world).skills
     assert [skills[name].chain for name in ("debug", "spec", "answer")] == [(), (), ()]
 
 
-def test_the_older_form_is_read_as_chains_of_one(world: World) -> None:
+def test_the_older_form_is_read_as_chains_of_one(world: ConfigLayers) -> None:
     """Files of the supervisor load as they are."""
     persons(world, OLDER)
     models = read(world)
@@ -95,7 +95,7 @@ def test_the_older_form_is_read_as_chains_of_one(world: World) -> None:
     assert models.verifier == ""
 
 
-def test_a_default_chain_goes_before_the_older_default(world: World) -> None:
+def test_a_default_chain_goes_before_the_older_default(world: ConfigLayers) -> None:
     """A file in the middle of its change holds both."""
     persons(world, "default: old\ndefault_chain: [new, newer]\n")
     models = read(world)
@@ -103,21 +103,21 @@ def test_a_default_chain_goes_before_the_older_default(world: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "default_chain: []\n", "skills:\n"])
-def test_a_file_that_names_no_models_is_no_mistake_in_itself(world: World, text: str) -> None:
+def test_a_file_that_names_no_models_is_no_mistake_in_itself(world: ConfigLayers, text: str) -> None:
     """Whether anything is missing is known only when a skill asks."""
     path = persons(world, text)
     models = read(world)
     assert (models.path, models.default_chain, dict(models.skills)) == (path, (), {})
 
 
-def test_without_a_file_the_places_are_told_where_one_could_be(world: World) -> None:
+def test_without_a_file_the_places_are_told_where_one_could_be(world: ConfigLayers) -> None:
     """The message that asks for a chain has to say where to write it."""
     models = read(world)
     assert models.path is None
     assert models.looked == (str(world.person / "models.yaml"),)
 
 
-def test_every_mistake_is_told_at_once_with_its_place_and_the_nearest_name(world: World) -> None:
+def test_every_mistake_is_told_at_once_with_its_place_and_the_nearest_name(world: ConfigLayers) -> None:
     """A person corrects a file once, not once per mistake."""
     file = world.write(
         world.root / "m.yaml",
@@ -142,7 +142,9 @@ def test_every_mistake_is_told_at_once_with_its_place_and_the_nearest_name(world
     assert (hints["BW1121"], hints["BW1103"], hints["BW1126"]) == ("'verifier'", "'learned'", "'chain'")
 
 
-def test_the_named_file_goes_before_the_configured_before_the_repositorys_before_the_persons(world: World) -> None:
+def test_the_named_file_goes_before_the_configured_before_the_repositorys_before_the_persons(
+    world: ConfigLayers,
+) -> None:
     """The most specific file decides; the others' chains are not mixed in."""
     persons(world, "default: persons\n")
     assert read(world).default_chain == ("persons",)
@@ -154,21 +156,21 @@ def test_the_named_file_goes_before_the_configured_before_the_repositorys_before
     assert read(world, named).default_chain == ("named",)
 
 
-def test_our_own_variable_goes_before_the_supervisors(world: World) -> None:
+def test_our_own_variable_goes_before_the_supervisors(world: ConfigLayers) -> None:
     """Who sets our name means us."""
     for name in ("SUPERVISOR_MODELS_FILE", "BAILIWICK_MODELS"):
         world.variables[name] = str(world.write(world.root / f"{name}.yaml", f"default: {name}\n"))
     assert read(world).default_chain == ("BAILIWICK_MODELS",)
 
 
-def test_the_supervisors_directory_may_hold_the_persons_file(world: World) -> None:
+def test_the_supervisors_directory_may_hold_the_persons_file(world: ConfigLayers) -> None:
     """SUPERVISOR_CONFIG_DIR is where its models.yaml always was."""
     world.variables["SUPERVISOR_CONFIG_DIR"] = str(world.root / "supervisor")
     world.write(world.root / "supervisor" / "models.yaml", "default: theirs\n")
     assert read(world).default_chain == ("theirs",)
 
 
-def test_a_named_file_that_is_not_there_is_told(world: World) -> None:
+def test_a_named_file_that_is_not_there_is_told(world: ConfigLayers) -> None:
     """Falling back to another file in silence would ask models that nobody meant."""
     persons(world, OLDER)
     with pytest.raises(InputInvalid) as caught:
@@ -178,7 +180,7 @@ def test_a_named_file_that_is_not_there_is_told(world: World) -> None:
     assert caught.value.place.file.endswith("gone.yaml")
 
 
-def test_the_repositorys_file_counts_as_of_its_commit(world: World) -> None:
+def test_the_repositorys_file_counts_as_of_its_commit(world: ConfigLayers) -> None:
     """An agent that edits the file in its tree must not choose its own judge."""
     path = commit(world, "default: committed\nverifier: strict\n")
     path.write_text("default: edited\nverifier: lenient\n", "utf-8")
@@ -187,7 +189,7 @@ def test_the_repositorys_file_counts_as_of_its_commit(world: World) -> None:
     assert [note.code for note in models.notes] == ["BW288"]
 
 
-def test_a_file_that_was_never_committed_is_not_used(world: World) -> None:
+def test_a_file_that_was_never_committed_is_not_used(world: ConfigLayers) -> None:
     """The same, for a file that an agent adds."""
     commit(world, "default: committed\n").rename(world.repository / ".bailiwick" / "other.yaml")
     world.commit()
@@ -196,20 +198,20 @@ def test_a_file_that_was_never_committed_is_not_used(world: World) -> None:
     assert (models.path, [note.code for note in models.notes]) == (None, ["BW288"])
 
 
-def test_outside_git_the_folders_own_file_counts(world: World) -> None:
+def test_outside_git_the_folders_own_file_counts(world: ConfigLayers) -> None:
     """A directory without history has no base commit to ask."""
     world.write(world.repository / ".bailiwick" / "models.yaml", "default: plain\n")
     assert read(world).default_chain == ("plain",)
 
 
-def test_a_repository_cannot_say_where_to_connect(world: World) -> None:
+def test_a_repository_cannot_say_where_to_connect(world: ConfigLayers) -> None:
     """A repository that sets endpoints could make the person's machine talk to anybody."""
     commit(world, "default: m\nllama_swap_url: http://evil.example\n")
     found = problems(world)
     assert found == ["BW281 2:1 a repository can't set endpoints, and llama_swap_url is one"]
 
 
-def test_the_variable_goes_over_the_files_llama_swap(world: World) -> None:
+def test_the_variable_goes_over_the_files_llama_swap(world: ConfigLayers) -> None:
     """The machine knows better than a file that moves between machines."""
     persons(world, TODAY)
     world.variables["LLAMA_SWAP_URL"] = "http://127.0.0.1:9"
@@ -217,7 +219,7 @@ def test_the_variable_goes_over_the_files_llama_swap(world: World) -> None:
 
 
 @pytest.mark.parametrize("closed", ["person", "repository"])
-def test_no_file_lifts_the_local_only_of_another(world: World, closed: str) -> None:
+def test_no_file_lifts_the_local_only_of_another(world: ConfigLayers, closed: str) -> None:
     """It is a limit: a repository can't send the person's code away, nor a flag a repository's."""
     persons(world, "local_only: true\n" if closed == "person" else "default: p\n")
     commit(world, "default: r\n" + ("local_only: true\n" if closed == "repository" else ""))
@@ -226,7 +228,7 @@ def test_no_file_lifts_the_local_only_of_another(world: World, closed: str) -> N
     assert read(world).local_only
 
 
-def test_a_skill_that_any_file_keeps_local_stays_local(world: World) -> None:
+def test_a_skill_that_any_file_keeps_local_stays_local(world: ConfigLayers) -> None:
     """The same limit, for one skill; also for one that the deciding file does not name."""
     persons(world, "skills:\n  review: {local_only: true}\n  spec: {local_only: true}\n")
     commit(world, "default: r\nskills:\n  review: {chain: [claude-opus-4-6], local_only: false}\n  tdd: m\n")
@@ -250,7 +252,7 @@ def test_a_skill_that_any_file_keeps_local_stays_local(world: World) -> None:
         ({"verifer": "v"}, False),
     ],
 )
-def test_the_schema_says_the_same_as_the_reader(world: World, data: Json, fits: bool) -> None:
+def test_the_schema_says_the_same_as_the_reader(world: ConfigLayers, data: Json, fits: bool) -> None:
     """An editor that marks what we take, or takes what we refuse, is worse than none."""
     assert jsonschema_rs.is_valid(models_schema(), data) is fits
     file = world.write(world.root / "m.yaml", json.dumps(data))

@@ -24,7 +24,7 @@ from tests.unit.routing.stand_ins import (
     LARGE,
     SMALL,
     PaperBench,
-    Stage,
+    RouterSetup,
     fails,
     hangs,
     job,
@@ -255,7 +255,7 @@ def test_a_call_that_can_not_be_made_is_refused_before_it_is_one(tmp_path: Path,
 def test_what_is_recorded_holds_no_secret(tmp_path: Path) -> None:
     """Models and test runners repeat what they see."""
 
-    async def act(stage: Stage) -> Outcome:
+    async def act(stage: RouterSetup) -> Outcome:
         stage.router.clean = lambda value: value.replace("hunter2", "***") if isinstance(value, str) else value
         return await stage.call(job(), PaperBench(checks=[CheckOutcome(True, output="token hunter2")]))
 
@@ -267,7 +267,7 @@ def test_what_is_recorded_holds_no_secret(tmp_path: Path) -> None:
 def test_learned_routing_may_enter_the_chain_later(tmp_path: Path) -> None:
     """Only where the file asks for it, and never where the caller named a model."""
 
-    async def act(stage: Stage) -> Outcome:
+    async def act(stage: RouterSetup) -> Outcome:
         async def start(given: object, chain: object, call: str) -> object:
             assert call.startswith("c-")
             return replace(chain, candidates=chain.candidates[1:], why="learned")  # type: ignore[attr-defined,type-var]

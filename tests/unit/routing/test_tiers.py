@@ -16,7 +16,7 @@ from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.tiers import TierState, TierSurvey, tiers
 from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 from tests.unit.routing.test_cooldown import Memory
 
 MODELS = Models(default_chain=("ollama/phi4", "ollama/gone", "claude-sonnet-4-6"), verifier="claude-opus-4-6")
@@ -30,13 +30,13 @@ def program(folder: Path, name: str, says: str) -> None:
     path.chmod(0o755)
 
 
-class Stage:
+class MachineWithPrograms:
     """A person's machine with programs in `bin` and nothing else on the PATH."""
 
     def __init__(self, tmp_path: Path, variables: Mapping[str, str] | None = None) -> None:
         self.bin = tmp_path / "bin"
         self.bin.mkdir()
-        self.world = World(tmp_path, dict(variables or {}))
+        self.world = ConfigLayers(tmp_path, dict(variables or {}))
         self.memory, self.clock = Memory(), ManualClock()
 
     def survey(self, models: Models = MODELS, seconds: float = 5.0, *, programs: bool = False) -> TierSurvey:
@@ -66,12 +66,12 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> MachineWithPrograms:
     """A machine without any agent."""
-    return Stage(tmp_path)
+    return MachineWithPrograms(tmp_path)
 
 
-def test_ollama_is_asked_for_its_lists_and_no_model_for_anything(stage: Stage) -> None:
+def test_ollama_is_asked_for_its_lists_and_no_model_for_anything(stage: MachineWithPrograms) -> None:
     """What is there, what is loaded, and what a chain names in vain, for nothing."""
     state, asked = stage.look_at(Stub(models=("phi4:latest", "other"), loaded=("phi4:latest",)))
     assert asked == ["GET /api/ps", "GET /api/tags"]
@@ -82,14 +82,14 @@ def test_ollama_is_asked_for_its_lists_and_no_model_for_anything(stage: Stage) -
     assert (state.missing, state.said) == (("ollama/gone",), "it answers and lists 2 models")
 
 
-def test_litellm_is_asked_for_its_models(stage: Stage) -> None:
+def test_litellm_is_asked_for_its_models(stage: MachineWithPrograms) -> None:
     """It lists whole names, and knows nothing of what is loaded."""
     state, asked = stage.look_at(Stub(models=("ollama/phi4", "ollama/gone")), "LITELLM_BASE_URL")
     assert asked == ["GET /v1/models"]
     assert (state.name, state.reachable, state.missing, state.loaded) == ("litellm", True, (), ())
 
 
-def test_llama_swap_tells_what_runs(stage: Stage) -> None:
+def test_llama_swap_tells_what_runs(stage: MachineWithPrograms) -> None:
     """A configured endpoint that is llama-swap is asked both."""
     state, asked = stage.look_at(Stub(models=("phi4", "gone"), loaded=("phi4",)), "LLAMA_SWAP_URL")
     assert asked == ["GET /running", "GET /v1/models"]
@@ -97,20 +97,20 @@ def test_llama_swap_tells_what_runs(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("fault", sorted(set(FAULTS) - {"empty-choices", "wrong-shape"}))
-def test_a_place_that_fails_is_told_as_such(stage: Stage, fault: str) -> None:
+def test_a_place_that_fails_is_told_as_such(stage: MachineWithPrograms, fault: str) -> None:
     """In words, within its time, and never as an exception."""
     state, _ = stage.look_at(faulty(fault), seconds=0.2)
     assert not state.reachable
     assert state.said
 
 
-def test_a_place_that_answers_without_a_list_is_reachable_and_odd(stage: Stage) -> None:
+def test_a_place_that_answers_without_a_list_is_reachable_and_odd(stage: MachineWithPrograms) -> None:
     """Some servers have no list; that is no reason to call every model missing."""
     state, _ = stage.look_at(faulty("wrong-shape"))
     assert (state.reachable, state.missing, state.said) == (True, (), "it answers, but lists no models")
 
 
-def test_a_place_that_nobody_listens_at_says_so(stage: Stage) -> None:
+def test_a_place_that_nobody_listens_at_says_so(stage: MachineWithPrograms) -> None:
     """The most usual fault, and the one with the plainest remedy."""
     with refused() as url:
         stage.world.variables["OLLAMA_HOST"] = url
@@ -119,7 +119,7 @@ def test_a_place_that_nobody_listens_at_says_so(stage: Stage) -> None:
     assert "nothing listens at" in state.said
 
 
-def test_a_key_that_cannot_be_found_is_told_and_nothing_is_asked(stage: Stage) -> None:
+def test_a_key_that_cannot_be_found_is_told_and_nothing_is_asked(stage: MachineWithPrograms) -> None:
     """A list of tiers is also read to find out what is not set up."""
     stage.world.write_person("endpoints: {box: {url: 'http://127.0.0.1:1', key: '${secret:env:GONE}'}}\n")
     state = stage.look()["box"]
@@ -127,7 +127,7 @@ def test_a_key_that_cannot_be_found_is_told_and_nothing_is_asked(stage: Stage) -
     assert "GONE" in state.said
 
 
-def test_a_password_in_an_address_is_not_shown(stage: Stage) -> None:
+def test_a_password_in_an_address_is_not_shown(stage: MachineWithPrograms) -> None:
     """The report goes to agents and into logs."""
     with refused() as url:
         stage.world.write_person(f"endpoints: {{box: {{url: '{url.replace('//', '//me:secret@')}'}}}}\n")
@@ -135,7 +135,7 @@ def test_a_password_in_an_address_is_not_shown(stage: Stage) -> None:
     assert "secret" not in str(state.to_json())
 
 
-def test_programs_are_asked_for_their_version_alone(stage: Stage) -> None:
+def test_programs_are_asked_for_their_version_alone(stage: MachineWithPrograms) -> None:
     """`--version` spends nothing; a program that is not there is told with how to get it."""
     program(stage.bin, "claude", "2.1.325 (Claude Code)")
     stage.world.variables["ANTHROPIC_API_KEY"] = "sk-ant-1"
@@ -149,7 +149,7 @@ def test_programs_are_asked_for_their_version_alone(stage: Stage) -> None:
     assert [path.name for path in stage.bin.iterdir()] == ["claude"]
 
 
-def test_a_program_without_a_credential_says_that_it_will_not_answer(stage: Stage) -> None:
+def test_a_program_without_a_credential_says_that_it_will_not_answer(stage: MachineWithPrograms) -> None:
     """Installed is not yet usable."""
     program(stage.bin, "claude", "2.1.325 (Claude Code)")
     claude = stage.look(programs=True)["claude"]
@@ -163,13 +163,13 @@ def test_a_program_without_a_credential_says_that_it_will_not_answer(stage: Stag
     assert stage.look(programs=True)["claude"].reachable
 
 
-def test_backends_that_are_not_allowed_are_no_tiers(stage: Stage) -> None:
+def test_backends_that_are_not_allowed_are_no_tiers(stage: MachineWithPrograms) -> None:
     """What may not be used need not be found."""
     stage.world.write_person("agents: {allowed_backends: [openai, codex]}\n")
     assert list(stage.look(programs=True)) == ["ollama", "codex"]
 
 
-def test_a_tier_that_cools_down_says_until_when(stage: Stage) -> None:
+def test_a_tier_that_cools_down_says_until_when(stage: MachineWithPrograms) -> None:
     """Why a call skips a tier has to be visible."""
     with refused() as url:
         stage.world.variables["OLLAMA_HOST"] = url
@@ -183,7 +183,7 @@ def test_a_tier_that_cools_down_says_until_when(stage: Stage) -> None:
     assert found["ollama"].to_json()["cooling_until"] == "2023-11-14T22:13:40.000Z"
 
 
-def test_a_tier_that_is_held_back_after_one_failure_says_so_too(stage: Stage) -> None:
+def test_a_tier_that_is_held_back_after_one_failure_says_so_too(stage: MachineWithPrograms) -> None:
     """A limit closes an endpoint before it has failed three times: it is skipped, so it has to be seen, with why."""
     with refused() as url:
         stage.world.variables["OLLAMA_HOST"] = url
@@ -209,7 +209,7 @@ def test_a_tier_that_is_held_back_after_one_failure_says_so_too(stage: Stage) ->
     assert found["claude"].cooling_until == until + 1
 
 
-def test_without_any_file_the_tiers_are_still_told(stage: Stage) -> None:
+def test_without_any_file_the_tiers_are_still_told(stage: MachineWithPrograms) -> None:
     """A person asks this first, before anything is set up."""
     with refused() as url:
         stage.world.variables["OLLAMA_HOST"] = url

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.runs.house import House
+from tests.unit.runs.house import Machine
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> House:
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Machine:
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TZ", "UTC")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    return House(tmp_path, capsys)
+    return Machine(tmp_path, capsys)

@@ -55,7 +55,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class House:
+class Machine:
     """One person's machine."""
 
     root: Path

@@ -6,7 +6,7 @@ import pytest
 
 from bailiwick.cli.session import Session
 from bailiwick.runs.find import find_run
-from tests.unit.runs.house import ASKS, House
+from tests.unit.runs.house import ASKS, Machine
 from tests.unit.runs.test_cli_query import PURE, SLEEPS
 
 TWO = """
@@ -21,7 +21,7 @@ nodes:
 """
 
 
-def _context(house: House, name: str) -> dict[str, object]:
+def _context(house: Machine, name: str) -> dict[str, object]:
     async def read(session: Session) -> dict[str, object]:
         row = await find_run(session.assembly.store, name)
         return (await session.assembly.library.state(row.id)).context()
@@ -30,7 +30,7 @@ def _context(house: House, name: str) -> dict[str, object]:
     return context
 
 
-def test_an_answer_lets_the_run_go_on(house: House) -> None:
+def test_an_answer_lets_the_run_go_on(house: Machine) -> None:
     """And says how."""
     house.run(house.write())
     answer = house.say("runs", "answer", "flow", "no")
@@ -40,7 +40,7 @@ def test_an_answer_lets_the_run_go_on(house: House) -> None:
     assert _context(house, "flow")["ask"] == "no"
 
 
-def test_a_wrong_answer_is_refused_with_the_choices(house: House) -> None:
+def test_a_wrong_answer_is_refused_with_the_choices(house: Machine) -> None:
     """Before anything is sent: the journal keeps no trace of a typing error."""
     house.run(house.write())
     answer = house.say("runs", "answer", "flow", "perhaps")
@@ -48,7 +48,7 @@ def test_a_wrong_answer_is_refused_with_the_choices(house: House) -> None:
     assert "refused" not in house.say("why", "flow").out
 
 
-def test_no_answer_and_no_terminal_shows_the_question(house: House) -> None:
+def test_no_answer_and_no_terminal_shows_the_question(house: Machine) -> None:
     """Never a prompt without a terminal."""
     house.run(house.write())
     answer = house.say("runs", "answer", "flow")
@@ -56,7 +56,7 @@ def test_no_answer_and_no_terminal_shows_the_question(house: House) -> None:
     assert "Deploy 12?" in answer.err
 
 
-def test_several_questions_need_a_name(house: House) -> None:
+def test_several_questions_need_a_name(house: Machine) -> None:
     """The node's name will do."""
     house.run(house.write(TWO, "two"))
     answer = house.say("runs", "answer", "two", "x")
@@ -66,7 +66,7 @@ def test_several_questions_need_a_name(house: House) -> None:
     assert "Second?" not in house.say("status").out
 
 
-def test_an_answer_is_text_unless_it_is_said_to_be_json(house: House) -> None:
+def test_an_answer_is_text_unless_it_is_said_to_be_json(house: Machine) -> None:
     """`12` typed by a person is the text they typed."""
     text = 'version: 1\nname: q\nstart: ask\nnodes:\n  - {id: ask, type: ask, question: "How many?", next: done}\n'
     folder = house.write(text + "  - {id: done, type: terminal}\n", "q")
@@ -79,13 +79,13 @@ def test_an_answer_is_text_unless_it_is_said_to_be_json(house: House) -> None:
     assert house.say("runs", "answer", "q-b", "{", "--json-value").code == 2
 
 
-def test_a_run_that_asks_nothing_takes_no_answer(house: House) -> None:
+def test_a_run_that_asks_nothing_takes_no_answer(house: Machine) -> None:
     """Exit 2, and where to look."""
     house.run(house.write(SLEEPS, "nap"))
     assert house.say("runs", "answer", "nap", "x").code == 2
 
 
-def test_a_budget_is_raised_by_an_answer(house: House) -> None:
+def test_a_budget_is_raised_by_an_answer(house: Machine) -> None:
     """`wall=4h` sets the ceiling in seconds; nonsense is refused."""
     house.run(house.write(SLEEPS, "nap"))
     assert "may use wall up to 14400" in house.say("runs", "answer", "nap", "wall=4h").out
@@ -94,7 +94,7 @@ def test_a_budget_is_raised_by_an_answer(house: House) -> None:
         assert house.say("runs", "answer", "nap", bad).code == 2
 
 
-def test_stop_and_what_is_next(house: House) -> None:
+def test_stop_and_what_is_next(house: Machine) -> None:
     """A stopped run says how it goes on; a second stop is refused."""
     house.run(house.write(SLEEPS, "nap"))
     answer = house.say("stop", "nap")
@@ -103,7 +103,7 @@ def test_stop_and_what_is_next(house: House) -> None:
     assert (again.code, "the run is stopped" in again.err) == (2, True)
 
 
-def test_stop_all_stops_every_run_that_is_not_over(house: House) -> None:
+def test_stop_all_stops_every_run_that_is_not_over(house: Machine) -> None:
     """One command before the machine goes down."""
     house.run(house.write())
     house.run(house.write(SLEEPS, "nap"))
@@ -114,12 +114,12 @@ def test_stop_all_stops_every_run_that_is_not_over(house: House) -> None:
 
 
 @pytest.mark.parametrize("words", [("stop",), ("stop", "nap", "--all")])
-def test_stop_needs_one_run_or_all(house: House, words: tuple[str, ...]) -> None:
+def test_stop_needs_one_run_or_all(house: Machine, words: tuple[str, ...]) -> None:
     """Neither and both are typing errors with consequences."""
     assert house.say(*words).code == 2
 
 
-def test_stopping_a_caller_stops_what_it_called(house: House) -> None:
+def test_stopping_a_caller_stops_what_it_called(house: Machine) -> None:
     """Also where nobody walks either of them."""
     house.write(SLEEPS, "nap")
     caller = "version: 1\nname: top\nstart: go\nnodes:\n  - {id: go, type: call, workflow: nap, next: done}\n"
@@ -129,7 +129,7 @@ def test_stopping_a_caller_stops_what_it_called(house: House) -> None:
     assert states == {"top": "stopped", "nap": "stopped"}
 
 
-def test_rewind_past_effects_needs_a_yes(house: House) -> None:
+def test_rewind_past_effects_needs_a_yes(house: Machine) -> None:
     """They are not undone, so they are listed and confirmed."""
     house.run(house.write())
     answer = house.say("runs", "rewind", "flow", "build")
@@ -143,19 +143,19 @@ def test_rewind_past_effects_needs_a_yes(house: House) -> None:
     ]
 
 
-def test_rewind_past_nothing_asks_nothing(house: House) -> None:
+def test_rewind_past_nothing_asks_nothing(house: Machine) -> None:
     """A question put again is no effect."""
     house.run(house.write())
     assert house.say("runs", "rewind", "flow", "ask").code == 0
 
 
-def test_rewind_to_an_unknown_node_is_refused(house: House) -> None:
+def test_rewind_to_an_unknown_node_is_refused(house: Machine) -> None:
     """Exit 2; nothing was changed."""
     house.run(house.write())
     assert house.say("runs", "rewind", "flow", "nope", "--yes").code == 2
 
 
-def test_a_fork_goes_its_own_way(house: House) -> None:
+def test_a_fork_goes_its_own_way(house: Machine) -> None:
     """The original stays as it is; values are JSON, else text."""
     house.run(house.write())
     answer = house.say(
@@ -169,7 +169,7 @@ def test_a_fork_goes_its_own_way(house: House) -> None:
     assert states == {"flow-less": "done", "flow-default": "waiting"}
 
 
-def test_a_fork_finds_a_free_name_and_the_point_where_the_run_stands(house: House) -> None:
+def test_a_fork_finds_a_free_name_and_the_point_where_the_run_stands(house: Machine) -> None:
     """`fork RUN` alone is a copy that asks the same question."""
     house.run(house.write())
     assert "flow-default-fork " in house.say("runs", "fork", "flow-default").out
@@ -181,14 +181,14 @@ def test_a_fork_finds_a_free_name_and_the_point_where_the_run_stands(house: Hous
 @pytest.mark.parametrize(
     "words", [("--set", "novalue"), ("--run-id", "../x"), ("--at", "ask@zero"), ("--run-id", "default")]
 )
-def test_a_fork_refuses_bad_words(house: House, words: tuple[str, ...]) -> None:
+def test_a_fork_refuses_bad_words(house: Machine, words: tuple[str, ...]) -> None:
     """Exit 2, no run made."""
     house.run(house.write())
     assert house.say("runs", "fork", "flow", *words).code == 2
     assert len(house.say("runs", "list", "--json").document["runs"]) == 1
 
 
-def test_reload_adopts_what_fits(house: House) -> None:
+def test_reload_adopts_what_fits(house: Machine) -> None:
     """A changed text is adopted; the run still stands at its question."""
     house.run(house.write())
     assert "has these files already" in house.say("runs", "reload", "flow").out
@@ -197,7 +197,7 @@ def test_reload_adopts_what_fits(house: House) -> None:
     assert (answer.code, "goes on with the files" in answer.out) == (0, True)
 
 
-def test_reload_refuses_what_loses_a_live_node(house: House) -> None:
+def test_reload_refuses_what_loses_a_live_node(house: Machine) -> None:
     """The node it stands at is gone: exit 1 with its name, and the old definition stays."""
     house.run(house.write())
     house.write(
@@ -207,7 +207,7 @@ def test_reload_refuses_what_loses_a_live_node(house: House) -> None:
     assert (answer.code, "ask" in answer.out) == (1, True)
 
 
-def test_reload_of_a_broken_file_lists_its_problems(house: House) -> None:
+def test_reload_of_a_broken_file_lists_its_problems(house: Machine) -> None:
     """As `validate` would; nothing is adopted."""
     folder = house.write()
     house.run(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 from bailiwick.cli.session import Session
 from bailiwick.ids import digest
 from bailiwick.runs.prune import YOUNG_PIN, sweep_pins
-from tests.unit.runs.house import House
+from tests.unit.runs.house import Machine
 from tests.unit.runs.test_cli_query import PURE, SLEEPS
 
 BIG = """
@@ -35,7 +35,7 @@ def _files(archive: Path) -> dict[str, bytes]:
         return out
 
 
-def test_the_manifest_vouches_for_every_file(house: House) -> None:
+def test_the_manifest_vouches_for_every_file(house: Machine) -> None:
     """Evidence is only worth what can be checked."""
     house.run(house.write())
     assert house.say("runs", "export", "flow", "-o", "e.tar.gz").code == 0
@@ -48,7 +48,7 @@ def test_the_manifest_vouches_for_every_file(house: House) -> None:
     assert any(name.startswith("pinned/") and name.endswith("scripts/build.sh") for name in files)
 
 
-def test_the_same_run_gives_the_same_bytes(house: House) -> None:
+def test_the_same_run_gives_the_same_bytes(house: Machine) -> None:
     """Two archives of one run compare equal, so one that differs says something."""
     house.run(house.write())
     house.say("runs", "export", "flow", "-o", "1.tar.gz")
@@ -58,7 +58,7 @@ def test_the_same_run_gives_the_same_bytes(house: House) -> None:
         assert {(member.uid, member.gid, member.uname) for member in tar.getmembers()} == {(0, 0, "")}
 
 
-def test_big_values_are_in_the_archive_by_their_digest(house: House) -> None:
+def test_big_values_are_in_the_archive_by_their_digest(house: Machine) -> None:
     """A journal with dangling references is half a journal."""
     house.run(house.write(BIG, "big", MAKES))
     house.say("runs", "export", "big", "-o", "e.tar.gz")
@@ -68,7 +68,7 @@ def test_big_values_are_in_the_archive_by_their_digest(house: House) -> None:
     assert all(digest(data) == name and name in files["journal.ndjson"].decode() for name, data in blobs.items())
 
 
-def test_a_fork_brings_the_events_it_inherited(house: House) -> None:
+def test_a_fork_brings_the_events_it_inherited(house: Machine) -> None:
     """Its own events begin at 1; what it shares comes before."""
     house.run(house.write())
     house.say("runs", "fork", "flow", "--at", "check", "--run-id", "f")
@@ -82,7 +82,7 @@ def test_a_fork_brings_the_events_it_inherited(house: House) -> None:
     assert len({event["run"] for event in events}) == 2
 
 
-def test_called_runs_are_in_the_archive(house: House) -> None:
+def test_called_runs_are_in_the_archive(house: Machine) -> None:
     """A tree is evidence as a whole."""
     house.write(SLEEPS, "nap")
     caller = "version: 1\nname: top\nstart: go\nnodes:\n  - {id: go, type: call, workflow: nap, next: done}\n"
@@ -92,7 +92,7 @@ def test_called_runs_are_in_the_archive(house: House) -> None:
     assert any(name.endswith("/journal.ndjson") for name in names)
 
 
-def test_links_in_a_run_directory_are_not_followed(house: House) -> None:
+def test_links_in_a_run_directory_are_not_followed(house: Machine) -> None:
     """A script could plant a link to a secret; it is left out and named."""
     house.run(house.write())
     (house.root / "secret").write_text("s3cret")
@@ -102,7 +102,7 @@ def test_links_in_a_run_directory_are_not_followed(house: House) -> None:
     assert b"s3cret" not in b"".join(_files(Path("e.tar.gz")).values())
 
 
-def test_an_archive_is_not_overwritten_without_force(house: House) -> None:
+def test_an_archive_is_not_overwritten_without_force(house: Machine) -> None:
     """Evidence of yesterday must not be lost to a repeated command."""
     house.run(house.write())
     Path("e.tar.gz").write_text("old")
@@ -111,14 +111,14 @@ def test_an_archive_is_not_overwritten_without_force(house: House) -> None:
     assert house.say("runs", "export", "flow", "-o", "e.tar.gz", "--force").code == 0
 
 
-def test_an_archive_that_cannot_be_written_leaves_nothing(house: House) -> None:
+def test_an_archive_that_cannot_be_written_leaves_nothing(house: Machine) -> None:
     """Exit 2 with the place; no half file."""
     house.run(house.write())
     answer = house.say("runs", "export", "flow", "-o", "nowhere/e.tar.gz")
     assert (answer.code, "nowhere/e.tar.gz" in answer.err) == (2, True)
 
 
-def test_rebuild_makes_the_same_directory_from_the_journal(house: House) -> None:
+def test_rebuild_makes_the_same_directory_from_the_journal(house: Machine) -> None:
     """A deleted directory is no loss."""
     house.run(house.write())
     directory = house.root / "home/state/runs/flow-default"
@@ -130,7 +130,7 @@ def test_rebuild_makes_the_same_directory_from_the_journal(house: House) -> None
     assert house.say("runs", "rebuild", "--all", "--json").document["rebuilt"][0]["run"] == "flow-default"
 
 
-def test_prune_needs_a_yes_and_then_leaves_nothing_of_the_run(house: House) -> None:
+def test_prune_needs_a_yes_and_then_leaves_nothing_of_the_run(house: Machine) -> None:
     """Journal, directory and workspace go; what is not over stays."""
     house.run(house.write(PURE, "pure"))
     house.run(house.write())
@@ -144,13 +144,13 @@ def test_prune_needs_a_yes_and_then_leaves_nothing_of_the_run(house: House) -> N
     assert [run["run"] for run in house.say("runs", "list", "--json").document["runs"]] == ["flow-default"]
 
 
-def test_prune_keeps_what_the_configuration_says(house: House) -> None:
+def test_prune_keeps_what_the_configuration_says(house: Machine) -> None:
     """Without a time of its own it goes by retention.runs: thirty days."""
     house.run(house.write(PURE, "pure"))
     assert "No run is old enough to go." in house.say("runs", "prune", "--yes").out
 
 
-def test_a_run_that_a_fork_leans_on_stays_with_the_reason(house: House) -> None:
+def test_a_run_that_a_fork_leans_on_stays_with_the_reason(house: Machine) -> None:
     """The fork reads its journal; when both are old, both go."""
     house.run(house.write())
     house.say("runs", "answer", "flow", "no")
@@ -165,7 +165,7 @@ def test_a_run_that_a_fork_leans_on_stays_with_the_reason(house: House) -> None:
     assert gone["gone"] == ["flow-f", "flow-default"]
 
 
-def test_a_directory_of_the_same_name_that_is_another_runs_stays(house: House) -> None:
+def test_a_directory_of_the_same_name_that_is_another_runs_stays(house: Machine) -> None:
     """A `--fresh` start took the name: pruning the archived run must not take the new one's directory."""
     folder = house.write(PURE, "pure")
     house.run(folder)
@@ -177,7 +177,7 @@ def test_a_directory_of_the_same_name_that_is_another_runs_stays(house: House) -
     assert names == ["nap-default", "pure-default"]
 
 
-def test_pins_go_when_no_run_uses_them_and_are_not_young(house: House) -> None:
+def test_pins_go_when_no_run_uses_them_and_are_not_young(house: Machine) -> None:
     """A young pin may belong to a run that is being started this moment."""
     house.run(house.write(PURE, "pure"))
     house.run(house.write())

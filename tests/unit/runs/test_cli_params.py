@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.unit.runs.house import House
+from tests.unit.runs.house import Machine
 
 PLAIN = """
 version: 1
@@ -31,12 +31,12 @@ nodes:
 """
 
 
-def _run(house: House, name: str, *words: str) -> tuple[int, str]:
+def _run(house: Machine, name: str, *words: str) -> tuple[int, str]:
     answer = house.say("run", str(house.root / "work" / name), *words)
     return answer.code, answer.out + answer.err
 
 
-def test_a_param_that_nothing_reads_is_told_with_the_nearest_name(house: House) -> None:
+def test_a_param_that_nothing_reads_is_told_with_the_nearest_name(house: Machine) -> None:
     """Any name is accepted without `params:`; one that no vars and no template knows is probably misspelt."""
     house.write(PLAIN, "plain")
     code, text = _run(house, "plain", "--params", '{"whoo": 1}')
@@ -57,7 +57,7 @@ def test_a_param_that_nothing_reads_is_told_with_the_nearest_name(house: House) 
     ],
 )
 @pytest.mark.parametrize("flags", [(), ("--dry-run",)])
-def test_params_that_do_not_fit_are_refused(house: House, params: str, message: str, flags: tuple[str, ...]) -> None:
+def test_params_that_do_not_fit_are_refused(house: Machine, params: str, message: str, flags: tuple[str, ...]) -> None:
     """A run and a dry run check the same; nothing is started."""
     house.write(TYPED, "rel")
     code, text = _run(house, "rel", "--params", params, *flags)
@@ -65,7 +65,7 @@ def test_params_that_do_not_fit_are_refused(house: House, params: str, message: 
     assert json.loads(house.say("runs", "list", "--json").out)["runs"] == []
 
 
-def test_a_dry_run_needs_no_params_and_warns_as_a_run_does(house: House) -> None:
+def test_a_dry_run_needs_no_params_and_warns_as_a_run_does(house: Machine) -> None:
     """What is missing is stood in for."""
     house.write(TYPED, "rel")
     house.write(PLAIN, "plain")
@@ -74,7 +74,7 @@ def test_a_dry_run_needs_no_params_and_warns_as_a_run_does(house: House) -> None
     assert (code, "did you mean 'who'?" in text) == (0, True)
 
 
-def test_one_value_is_set_by_key_and_value(house: House) -> None:
+def test_one_value_is_set_by_key_and_value(house: Machine) -> None:
     """As text where the schema says so, else as JSON where it is JSON; it wins over --params."""
     house.write(TYPED, "rel")
     where = ("--run-id", "x", "--runs-dir", str(house.root / "runs"))
@@ -85,7 +85,7 @@ def test_one_value_is_set_by_key_and_value(house: House) -> None:
     assert _run(house, "rel", "-p", "tag")[0] == 2
 
 
-def test_a_run_that_exists_needs_no_params_again_and_refuses_others(house: House) -> None:
+def test_a_run_that_exists_needs_no_params_again_and_refuses_others(house: Machine) -> None:
     """The hint of the refusal works: leave them out to go on."""
     house.write(TYPED, "rel")
     assert _run(house, "rel", "--run-id", "r1", "-p", "tag=v1")[0] == 3
@@ -97,14 +97,14 @@ def test_a_run_that_exists_needs_no_params_again_and_refuses_others(house: House
     assert house.say("run", "--resume-run", "rel-r1", "-p", "tag=v1").code == 3
 
 
-def test_an_empty_run_id_is_refused(house: House) -> None:
+def test_an_empty_run_id_is_refused(house: Machine) -> None:
     """It is not the run `default`."""
     house.write(PLAIN, "plain")
     code, text = _run(house, "plain", "--run-id", "")
     assert (code, "run id is empty" in text) == (2, True), text
 
 
-def test_the_latest_run_is_the_latest_of_the_runs_directory(house: House) -> None:
+def test_the_latest_run_is_the_latest_of_the_runs_directory(house: Machine) -> None:
     """An empty directory has none: another workflow's run is not gone on with."""
     house.write(TYPED, "rel")
     assert _run(house, "rel", "-p", "tag=v1", "--runs-dir", str(house.root / "one"))[0] == 3
@@ -114,7 +114,7 @@ def test_the_latest_run_is_the_latest_of_the_runs_directory(house: House) -> Non
     assert house.say("run", "--resume-latest").code == 3
 
 
-def test_a_misspelt_directory_is_named(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_directory_is_named(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """`run helo` beside ./hello."""
     house.write(PLAIN, "hello")
     monkeypatch.chdir(house.root / "work")
@@ -122,7 +122,7 @@ def test_a_misspelt_directory_is_named(house: House, monkeypatch: pytest.MonkeyP
     assert (answer.code, "did you mean hello?" in answer.err) == (2, True), answer.err
 
 
-def test_hints_say_what_to_write(house: House) -> None:
+def test_hints_say_what_to_write(house: Machine) -> None:
     """A number in the place of a mapping, and a tab in the place of spaces."""
     house.write(PLAIN.replace("values:", "retry: 3, values:").replace("type: set", "type: script, script: s.sh"), "r")
     answer = house.say("validate", str(house.root / "work" / "r"))

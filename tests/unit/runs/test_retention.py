@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 from bailiwick.journal.rows import Owner
 from tests.unit.config.probes import PROPOSAL
-from tests.unit.runs.house import House
+from tests.unit.runs.house import Machine
 from tests.unit.runs.test_cli_query import PURE
 
 if TYPE_CHECKING:
     import pytest
 
 
-def _going(house: House, *words: str) -> list[tuple[str, str]]:
+def _going(house: Machine, *words: str) -> list[tuple[str, str]]:
     found = house.say("du", "--json", *words).document
     return [(one["kind"], one["name"]) for one in found["would_go"]]
 
 
-def _proposal(house: House, **changes: object) -> None:
+def _proposal(house: Machine, **changes: object) -> None:
     folder = house.root / "home/state/proposals"
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / "abcdef0123.json").write_text(json.dumps({**PROPOSAL, **changes}))
 
 
-def test_du_says_what_takes_space_by_kind(house: House) -> None:
+def test_du_says_what_takes_space_by_kind(house: Machine) -> None:
     """And with nothing old, that everything is kept."""
     house.run(house.write(PURE, "pure"))
     found = house.say("du", "--json").document
@@ -37,7 +37,7 @@ def test_du_says_what_takes_space_by_kind(house: House) -> None:
     assert "Everything is kept" in house.say("du").out
 
 
-def test_runs_go_when_their_time_is_over(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_go_when_their_time_is_over(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only those that ended: what waits for an answer stays, however old."""
     house.run(house.write(PURE, "pure"))
     house.run(house.write())
@@ -48,7 +48,7 @@ def test_runs_go_when_their_time_is_over(house: House, monkeypatch: pytest.Monke
     assert [run["run"] for run in house.say("runs", "list", "--json").document["runs"]] == ["flow-default"]
 
 
-def test_a_run_whose_proposal_waits_stays(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_proposal_waits_stays(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A person may still ask how it came about."""
     row = house.start(house.write(PURE, "pure"))
     house.walk()
@@ -59,7 +59,7 @@ def test_a_run_whose_proposal_waits_stays(house: House, monkeypatch: pytest.Monk
     assert _going(house) == [("runs", "pure-default")]
 
 
-def test_transcripts_of_runs_that_ended_go_first(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transcripts_of_runs_that_ended_go_first(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are the largest and the most private part; the run itself stays."""
     row = house.start(house.write(PURE, "pure"))
     house.walk()
@@ -78,7 +78,7 @@ def test_transcripts_of_runs_that_ended_go_first(house: House, monkeypatch: pyte
     assert (folder / "run.json").exists()
 
 
-def test_a_worktree_goes_only_after_its_proposal_ended(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worktree_goes_only_after_its_proposal_ended(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a proposal it is the only copy of an agent's work, and with a live one a person may want it."""
     row = house.start(house.write(PURE, "pure"))
     house.walk()
@@ -108,7 +108,7 @@ def _worktree(path: Path, run: str) -> Path:
     return path
 
 
-def test_environments_that_nobody_used_go(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environments_that_nobody_used_go(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each can be made again."""
     path = house.root / "home/cache/environments" / ("a" * 40)
     path.mkdir(parents=True)
@@ -121,7 +121,7 @@ def test_environments_that_nobody_used_go(house: House, monkeypatch: pytest.Monk
     assert not path.exists()
 
 
-def test_the_oldest_runs_go_while_it_is_too_much(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_runs_go_while_it_is_too_much(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their age; what is not over stays even then."""
     folder = house.write(PURE, "pure")
     for key in ("a", "b"):
@@ -132,7 +132,7 @@ def test_the_oldest_runs_go_while_it_is_too_much(house: House, monkeypatch: pyte
     assert _going(house) == [("runs", "pure-a"), ("runs", "pure-b")]
 
 
-def test_nothing_new_starts_where_too_little_is_free(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_new_starts_where_too_little_is_free(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was begun goes on; a new run would fill what is left."""
     folder = house.write(PURE, "pure")
     house.run(folder)
@@ -142,7 +142,7 @@ def test_nothing_new_starts_where_too_little_is_free(house: House, monkeypatch: 
     assert house.say("run", str(folder)).code == 0
 
 
-def test_a_worker_keeps_to_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_keeps_to_it(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to remember a command."""
     house.run(house.write(PURE, "pure"))
     monkeypatch.setenv("BAILIWICK_RETENTION_RUNS", "0s")

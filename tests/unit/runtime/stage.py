@@ -60,7 +60,7 @@ async def at_once(_request: AttemptRequest) -> dict[str, Json]:
 
 
 @dataclass
-class Stage:
+class RuntimeSetup:
     """A state directory and one kind, `work`, which counts as an agent call when `type` is `agent`."""
 
     home: Path

@@ -19,7 +19,7 @@ from bailiwick.runtime import walker
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.history import Entry
-from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, work
+from tests.unit.runtime.stage import RuntimeSetup, Scripted, at_once, chain, work
 
 
 class Jumping(SystemClock):
@@ -39,7 +39,7 @@ def test_a_span_is_over_in_its_time_although_the_clock_was_set_back(
     """Slept in place, or with the run let go: an hour more on the clock is not an hour more to wait."""
     monkeypatch.setattr(walker, "IN_PLACE", in_place)
     clock = Jumping()
-    stage = Stage(tmp_path, Scripted(at_once), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(at_once), clock)
 
     async def scene(assembly: Runtime) -> None:
         def durable(_row: RunRow, _state: State, entries: list[Entry]) -> None:

@@ -23,12 +23,12 @@ from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.kinds import AttemptRequest
 from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
-from tests.unit.runtime.stage import Scripted, Stage, at_once, chain, types, work
+from tests.unit.runtime.stage import RuntimeSetup, Scripted, at_once, chain, types, work
 
 
 def test_a_chain_of_n_effects_costs_n_plus_one_commits(tmp_path: Path) -> None:
     """`finished` of one node and `started` of the next are one transaction."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Runtime) -> None:
         commits = 0
@@ -49,7 +49,7 @@ def test_a_chain_of_n_effects_costs_n_plus_one_commits(tmp_path: Path) -> None:
 
 def test_calls_beyond_the_budget_do_not_start_and_a_raise_lets_them(tmp_path: Path) -> None:
     """The reservation is in the transaction of `started`: the call that does not fit never begins."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
     graph = chain(*(work(f"n{i}", "agent") for i in range(4)), budget=g.Budget(agent_calls=2))
 
     async def scene(assembly: Runtime) -> None:
@@ -67,7 +67,7 @@ def test_calls_beyond_the_budget_do_not_start_and_a_raise_lets_them(tmp_path: Pa
 
 def test_a_fan_out_never_starts_more_calls_than_the_budget_allows(tmp_path: Path) -> None:
     """Concurrent reservations are counted before they begin, not after."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
     nodes: dict[str, g.Node] = {
         "each": g.Map(id="each", over="items", body="call", join="done", max=8),
         "call": work("call", "agent", next="done"),
@@ -93,7 +93,7 @@ def test_the_time_of_a_run_is_limited_and_waiting_for_a_person_is_free(tmp_path:
         clock.advance(40)
         return {}
 
-    stage = Stage(tmp_path, Scripted(slow), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     ask = g.Ask(id="ask", question="?", choices=("yes",))
     graph = chain(work("a"), ask, work("b"), work("c"), budget=g.Budget(wall=100.0))
 
@@ -118,7 +118,7 @@ def test_a_run_over_its_time_parks_before_the_next_effect(tmp_path: Path) -> Non
         clock.advance(40)
         return {}
 
-    stage = Stage(tmp_path, Scripted(slow), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     graph = chain(work("a"), work("b"), work("c"), budget=g.Budget(wall=60.0))
 
     async def scene(assembly: Runtime) -> None:
@@ -134,7 +134,7 @@ def test_a_run_over_its_time_parks_before_the_next_effect(tmp_path: Path) -> Non
 def test_a_full_disk_pauses_the_run_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The holder stops dispatching, says so, and tries again; the same events land once."""
     monkeypatch.setattr(walking, "RETRY_STORE", 0.01)
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Runtime) -> None:
         plain, failures = assembly.store.append, 3
@@ -161,7 +161,7 @@ def test_an_append_that_landed_despite_an_error_is_not_written_twice(
 ) -> None:
     """An I/O error after the commit leaves it open what happened: the journal tells."""
     monkeypatch.setattr(walking, "RETRY_STORE", 0.01)
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Runtime) -> None:
         plain, lied = assembly.store.append, False
@@ -185,7 +185,7 @@ def test_an_append_that_landed_despite_an_error_is_not_written_twice(
 
 def test_a_holder_that_was_fenced_appends_nothing_more(tmp_path: Path) -> None:
     """Another epoch owns the run: stop, end the children, let go."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Runtime) -> None:
         taken: list[int] = []
@@ -211,7 +211,7 @@ def test_a_holder_that_was_fenced_appends_nothing_more(tmp_path: Path) -> None:
 
 def test_a_lost_effect_is_asked_about_where_the_node_says_so(tmp_path: Path) -> None:
     """`on_unknown: ask`: it may or may not have happened, so a person decides."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
     graph = chain(work("a", on_unknown="ask"))
 
     async def cut(_request: AttemptRequest) -> Failure:
@@ -237,7 +237,7 @@ def test_a_lost_effect_is_asked_about_where_the_node_says_so(tmp_path: Path) -> 
 
 def test_a_signal_that_no_longer_applies_is_kept_with_its_reason(tmp_path: Path) -> None:
     """Nothing that people send disappears in silence."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(work("a")))
@@ -252,7 +252,7 @@ def test_a_signal_that_no_longer_applies_is_kept_with_its_reason(tmp_path: Path)
 
 def test_a_message_sent_while_the_holder_lets_go_is_not_lost(tmp_path: Path) -> None:
     """The run is due again at once: a lost wake-up would park it for ever."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
     ask = g.Ask(id="ask", question="?", choices=("yes",))
 
     async def scene(assembly: Runtime) -> None:
@@ -278,7 +278,7 @@ def test_a_kind_that_breaks_fails_its_node_and_not_the_worker(tmp_path: Path) ->
     async def breaks(_request: AttemptRequest) -> dict[str, Json]:
         raise ZeroDivisionError("division by zero")
 
-    stage = Stage(tmp_path, Scripted(breaks))
+    stage = RuntimeSetup(tmp_path, Scripted(breaks))
 
     async def scene(assembly: Runtime) -> None:
         verdict = await stage.walk(assembly, chain(work("a")))
@@ -290,7 +290,7 @@ def test_a_kind_that_breaks_fails_its_node_and_not_the_worker(tmp_path: Path) ->
 
 def test_one_broken_run_does_not_stop_the_others(tmp_path: Path) -> None:
     """A worker for everybody goes on when one journal can't be read."""
-    stage = Stage(tmp_path, Scripted(at_once))
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
     async def scene(assembly: Runtime) -> None:
         good = chain(work("a"))
@@ -330,7 +330,7 @@ def test_every_attempt_of_a_visit_is_asked_for_what_the_first_was(tmp_path: Path
         return Failure("bad_output", "no", {}) if request.attempt < 3 and request.visit == 1 else {}
 
     kind = Moving(twice)
-    stage = Stage(tmp_path, kind)
+    stage = RuntimeSetup(tmp_path, kind)
     graph = chain(work("a", "agent"), g.Branch(id="b", path="again", cases={"no": "done"}, default="a"))
 
     async def first(assembly: Runtime) -> None:

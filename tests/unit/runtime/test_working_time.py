@@ -19,7 +19,7 @@ from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.kinds import AttemptRequest
 from bailiwick.runtime.owner import current_owner
-from tests.unit.runtime.stage import Calm, Scripted, Stage, chain, work
+from tests.unit.runtime.stage import Calm, RuntimeSetup, Scripted, chain, work
 
 
 class SleepyClock(ManualClock):
@@ -52,7 +52,7 @@ def test_a_wait_for_a_cap_or_an_outage_is_no_work(tmp_path: Path, kind: str) -> 
         detail: dict[str, Json] = {"resets_at": clock.at + 72 * HOURS, "retry_after": 72 * HOURS, "evidence": kind}
         return Failure(kind, "later", detail) if request.attempt == 1 else {}
 
-    stage = Stage(tmp_path, Scripted(capped), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(capped), clock)
     graph = chain(work("a", "agent"), budget=g.Budget(wall=12 * HOURS))
 
     async def scene(assembly: Runtime) -> None:
@@ -73,7 +73,7 @@ def test_a_timer_and_the_time_before_somebody_takes_the_run_are_no_work(tmp_path
         clock.advance(60)
         return {}
 
-    stage = Stage(tmp_path, Scripted(slow), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     wait = g.Wait(id="w", seconds="3d")
     graph = chain(work("a"), wait, work("b"), budget=g.Budget(wall=12 * HOURS))
 
@@ -102,7 +102,7 @@ def test_time_that_the_machine_slept_is_no_work(tmp_path: Path) -> None:
         await clock.asked.wait()  # the walker has looked how much time is left
         return {}
 
-    stage = Stage(tmp_path, Scripted(slow), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     graph = chain(work("a"), work("b"), budget=g.Budget(wall=12 * HOURS))
 
     async def scene(assembly: Runtime) -> None:
@@ -121,7 +121,7 @@ def test_the_work_of_a_called_run_counts_and_its_waits_do_not(tmp_path: Path) ->
         clock.advance(40)
         return {}
 
-    stage = Stage(tmp_path, Scripted(slow), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     inner = replace(chain(work("a"), g.Ask(id="ask", question="?", choices=("yes",)), work("b")), name="inner")
     outer = chain(g.Call(id="sub", workflow="inner"), work("c"), work("d"), budget=g.Budget(wall=150.0))
 
@@ -151,7 +151,7 @@ def test_a_called_run_stops_at_what_its_root_has_left(tmp_path: Path) -> None:
         clock.advance(40)
         return {}
 
-    stage = Stage(tmp_path, Scripted(slow), clock)
+    stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     inner = replace(chain(*(work(f"n{i}") for i in range(9))), name="inner")
     outer = chain(work("first"), g.Call(id="sub", workflow="inner"), budget=g.Budget(wall=100.0))
 

@@ -12,16 +12,16 @@ from bailiwick.cli.root import run
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.service.cli_init import init
 from bailiwick.service.proving import failing_of
-from tests.unit.fence.git_scene import Scene
+from tests.unit.fence.git_scene import RepositorySetup
 
 NO_SANDBOX = "sandbox: {profile: none, unattended_none: true}\n"
 FILE = ".bailiwick/gate.yaml"
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RepositorySetup:
     """A repository right after `git init`, with a Makefile that has tests."""
-    made = Scene(tmp_path)
+    made = RepositorySetup(tmp_path)
     made.repo.mkdir()
     made.home.mkdir()
     made.git("init", "-q")
@@ -36,7 +36,7 @@ def _init(*words: str) -> Result:
     return CliRunner().invoke(init, list(words), standalone_mode=False, catch_exceptions=False)
 
 
-def test_before_the_first_commit_the_plan_is_proved_written_and_used(scene: Scene) -> None:
+def test_before_the_first_commit_the_plan_is_proved_written_and_used(scene: RepositorySetup) -> None:
     """`git init`, `bailiwick init --yes`, `bailiwick gate`: nothing is committed for anybody."""
     told = _init("--yes")
     assert told.return_value == 0
@@ -48,7 +48,7 @@ def test_before_the_first_commit_the_plan_is_proved_written_and_used(scene: Scen
 
 
 def test_after_a_commit_the_same_plan_is_green_although_its_file_is_not_committed(
-    scene: Scene, capfd: pytest.CaptureFixture[str]
+    scene: RepositorySetup, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The committed gate counts; with none, what is detected, which is what was written."""
     scene.git("add", "--all")
@@ -60,7 +60,7 @@ def test_after_a_commit_the_same_plan_is_green_although_its_file_is_not_committe
     assert "BW440" in told
 
 
-def test_a_red_base_is_tried_again_and_nothing_is_written(scene: Scene) -> None:
+def test_a_red_base_is_tried_again_and_nothing_is_written(scene: RepositorySetup) -> None:
     """A gate that is red from the start would park every run."""
     scene.put({"app.txt": "bad\n"})
     told = _init("--yes")
@@ -69,7 +69,7 @@ def test_a_red_base_is_tried_again_and_nothing_is_written(scene: Scene) -> None:
     assert "no green plan was found" in told.stdout
 
 
-def test_the_json_document_says_what_was_tried_and_written(scene: Scene) -> None:
+def test_the_json_document_says_what_was_tried_and_written(scene: RepositorySetup) -> None:
     """Scripts read it."""
     told = _init("--yes", "--json")
     data = json.loads(told.stdout)
@@ -78,7 +78,7 @@ def test_the_json_document_says_what_was_tried_and_written(scene: Scene) -> None
     assert told.stderr == ""
 
 
-def test_without_running_the_plan_is_only_shown(scene: Scene) -> None:
+def test_without_running_the_plan_is_only_shown(scene: RepositorySetup) -> None:
     """Somebody may want to look before anything is installed."""
     told = _init("--no-run")
     assert told.return_value == 1
@@ -110,7 +110,7 @@ nodes:
 @pytest.mark.parametrize(
     ("test", "code"), [("sh, checks.sh", 0), ("sh, other.sh", 1), ("'true'", 1), ("sh, flaky.sh", 1)]
 )
-def test_an_agent_s_plan_is_kept_only_if_it_is_green_twice(scene: Scene, test: str, code: int) -> None:
+def test_an_agent_s_plan_is_kept_only_if_it_is_green_twice(scene: RepositorySetup, test: str, code: int) -> None:
     """What an agent says is no proof; a command that runs no tests is not even tried."""
     scene.put({"Makefile": "test:\n\tfalse\n", "checks.sh": "grep -q good app.txt\n", "other.sh": "exit 1\n"})
     seen = scene.top / "seen"

@@ -16,7 +16,7 @@ from bailiwick.fence.port import SandboxBackend
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
 from bailiwick.routing.model import CheckOutcome, FileOut, Result
-from bailiwick.skills.bench import ProjectFiles, Setting, Watching
+from bailiwick.skills.bench import CallSetting, ProjectFiles, Watching
 from bailiwick.skills.site import Check, CheckArguments, Which
 from bailiwick.skills.trials import CheckRun
 
@@ -72,7 +72,7 @@ def _tools() -> Toolchains:
 
 
 @dataclass(slots=True)
-class Stage:
+class ProjectSetup:
     """Where a project, our own directories and a fence are."""
 
     top: Path
@@ -111,7 +111,7 @@ class Stage:
     def bench(
         self, check: Check | None = None, asked: CheckArguments | None = None, *, writes: bool = True
     ) -> ProjectFiles:
-        setting = Setting(self.fence, self.paths, Path.home())
+        setting = CallSetting(self.fence, self.paths, Path.home())
         watching = Watching(asyncio.Event(), self.shown.append)
         return ProjectFiles(self.root, setting, watching, check, asked or CheckArguments(), writes=writes)
 

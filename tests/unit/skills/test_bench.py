@@ -16,7 +16,7 @@ from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills import copies
 from bailiwick.skills.bench import MOST_FILES, ProjectFiles
 from bailiwick.skills.site import CheckArguments, ProjectState, refused
-from tests.unit.skills.skill_stage import DONE, Stage, given
+from tests.unit.skills.skill_stage import DONE, ProjectSetup, given
 
 FILES = {"calc.py": "def add(a, b):\n    return a + b\n", "docs/readme.md": "hello\n"}
 
@@ -32,9 +32,9 @@ def make_git(root: Path) -> None:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> ProjectSetup:
     """A project in no repository."""
-    made = Stage(tmp_path)
+    made = ProjectSetup(tmp_path)
     made.write(FILES)
     return made
 
@@ -53,7 +53,7 @@ async def attempt(bench: ProjectFiles, files: Mapping[str, str]) -> tuple[str, C
 
 
 @pytest.mark.parametrize("repository", [False, True])
-def test_what_was_accepted_is_in_the_project_afterwards(stage: Stage, *, repository: bool) -> None:
+def test_what_was_accepted_is_in_the_project_afterwards(stage: ProjectSetup, *, repository: bool) -> None:
     """New and changed files come, the others stay, and no copy is left."""
     if repository:
         make_git(stage.root)
@@ -66,7 +66,7 @@ def test_what_was_accepted_is_in_the_project_afterwards(stage: Stage, *, reposit
     assert list(stage.scratch.iterdir()) == []
 
 
-def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: Stage) -> None:
+def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: ProjectSetup) -> None:
     """Line endings, byte order mark, the right to be run; whether a model gave it or an agent wrote it."""
     (stage.root / "calc.py").write_bytes(b"def add(a, b):\r\n    return a + b\r\n")
     (stage.root / "run.sh").write_bytes(b"echo 1\n")
@@ -90,7 +90,7 @@ def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: Stage) -> None:
     assert (stage.root / "docs/readme.md").read_bytes() == b"hello\nyou\n"
 
 
-def test_what_was_refused_leaves_the_project_as_it_was(stage: Stage) -> None:
+def test_what_was_refused_leaves_the_project_as_it_was(stage: ProjectSetup) -> None:
     """The whole point of a copy."""
 
     async def refuse(_result: Result, _site: ProjectState, _asked: CheckArguments) -> CheckOutcome:
@@ -101,7 +101,7 @@ def test_what_was_refused_leaves_the_project_as_it_was(stage: Stage) -> None:
     assert stage.listed() == FILES
 
 
-def test_each_attempt_begins_with_the_project_as_it_was(stage: Stage) -> None:
+def test_each_attempt_begins_with_the_project_as_it_was(stage: ProjectSetup) -> None:
     """Nothing of a refused attempt is in the next."""
 
     async def story() -> list[str]:
@@ -121,7 +121,7 @@ def test_each_attempt_begins_with_the_project_as_it_was(stage: Stage) -> None:
     assert "one.py" not in stage.listed()
 
 
-def test_a_file_that_a_person_changed_meanwhile_is_not_overwritten(stage: Stage) -> None:
+def test_a_file_that_a_person_changed_meanwhile_is_not_overwritten(stage: ProjectSetup) -> None:
     """Nor is anything else brought."""
 
     async def story() -> str:
@@ -139,7 +139,7 @@ def test_a_file_that_a_person_changed_meanwhile_is_not_overwritten(stage: Stage)
     assert stage.listed() == {**FILES, "calc.py": "person\n"}
 
 
-def test_an_agent_may_edit_and_delete_in_its_copy(stage: Stage) -> None:
+def test_an_agent_may_edit_and_delete_in_its_copy(stage: ProjectSetup) -> None:
     """A tier with tools works on the tree itself; what it did after the check is not brought."""
 
     async def story() -> str:
@@ -172,7 +172,7 @@ REFUSED: tuple[tuple[dict[str, str], str], ...] = (
 
 def test_files_that_may_not_be_written_are_refused_all_together(tmp_path: Path) -> None:
     """Put says why; nothing is in the copy, not even the good file among them."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
     async def story() -> None:
@@ -189,7 +189,7 @@ def test_files_that_may_not_be_written_are_refused_all_together(tmp_path: Path) 
 
 def test_a_path_below_the_project_may_be_given_whole(tmp_path: Path) -> None:
     """Models like to repeat project_root; twice the same file is refused whatever it is called."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
     async def story() -> str:
@@ -206,7 +206,7 @@ def test_a_path_below_the_project_may_be_given_whole(tmp_path: Path) -> None:
 
 def test_a_link_that_an_agent_makes_is_refused(tmp_path: Path) -> None:
     """It could lead anywhere once it is in the project."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
     async def story() -> CheckOutcome:
@@ -226,7 +226,7 @@ def test_a_link_that_an_agent_makes_is_refused(tmp_path: Path) -> None:
 
 def test_an_ignored_file_is_not_silently_lost(tmp_path: Path) -> None:
     """A model that writes one is told that it can't be kept."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({**FILES, ".gitignore": "build/\n"})
     _, checked, _ = asyncio.run(attempt(stage.bench(accept), {"build/out.txt": "x"}))
     assert checked is not None
@@ -235,7 +235,7 @@ def test_an_ignored_file_is_not_silently_lost(tmp_path: Path) -> None:
 
 def test_a_skill_that_reads_only_changes_nothing(tmp_path: Path) -> None:
     """Neither by files in its answer nor by an agent's hand."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
     async def story() -> tuple[str, CheckOutcome]:
@@ -257,7 +257,7 @@ def test_a_skill_that_reads_only_changes_nothing(tmp_path: Path) -> None:
 
 def test_an_answer_that_says_it_failed_is_not_checked(tmp_path: Path) -> None:
     """The next tier hears why; an unchanged project would pass some checks."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
     async def story() -> CheckOutcome:
@@ -275,7 +275,7 @@ def test_an_answer_that_says_it_failed_is_not_checked(tmp_path: Path) -> None:
 
 def test_a_part_of_a_repository_is_a_project_of_its_own(tmp_path: Path) -> None:
     """A package of a larger repository: tracked, new and ignored files as that repository has them."""
-    top = Stage(tmp_path)
+    top = ProjectSetup(tmp_path)
     top.write({"other/a.py": "1\n", "pkg/.gitignore": "*.log\n", "pkg/b.py": "2\n", "pkg/x.log": "3\n"})
     make_git(top.root)
     top.write({"pkg/new.py": "4\n"})
@@ -296,7 +296,7 @@ def test_a_project_that_is_too_large_is_refused_before_anything_is_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The message says what to do; nothing is left."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write(FILES)
     monkeypatch.setattr(copies, "BOUNDS", TreeBounds(files=1))
     with pytest.raises(NotReady, match="too large"):
@@ -306,7 +306,7 @@ def test_a_project_that_is_too_large_is_refused_before_anything_is_spent(
 
 def test_caches_and_installed_things_are_not_copied(tmp_path: Path) -> None:
     """A folder without an ignore file has them too."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({**FILES, ".venv/lib/x.py": "x", "node_modules/y/index.js": "y", "__pycache__/z.pyc": "z"})
 
     async def story() -> list[str]:

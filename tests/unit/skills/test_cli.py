@@ -24,7 +24,7 @@ FINDING = {"file": "a.py", "line": 3, "severity": "major", "title": "wrong\x1b[2
 
 
 @dataclass
-class Person:
+class SkillUser:
     """Somebody in their repository."""
 
     shelves: Shelves
@@ -55,7 +55,7 @@ class Person:
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SkillUser]:
     """A person whose calls are answered by a fake."""
     shelves = Shelves(tmp_path)
     shelves.git("init", "-q")
@@ -65,11 +65,11 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
     monkeypatch.setattr(cli_call, "OPENER", opened.NAME)
     monkeypatch.chdir(shelves.repository)
     opened.CURRENT.clear()
-    yield Person(shelves)
+    yield SkillUser(shelves)
     opened.CURRENT.clear()
 
 
-def test_a_call_is_told_for_people(person: Person) -> None:
+def test_a_call_is_told_for_people(person: SkillUser) -> None:
     """Status, message, findings with their places, who tried, and why these models; progress beside it."""
     person.answers(Fake(outcome(findings=(FINDING,), details={"notes": [{"a": 1, "b": "x"}], "root": "cause"})))
     assert person.runs("review", "--files", "a.py") == 0
@@ -89,7 +89,7 @@ def test_a_call_is_told_for_people(person: Person) -> None:
     assert person.err == "  … asks ollama/small\\x1b[31m\n"
 
 
-def test_a_call_is_one_document_for_programs(person: Person) -> None:
+def test_a_call_is_one_document_for_programs(person: SkillUser) -> None:
     """Standard output carries nothing else, whatever the progress says."""
     person.answers(Fake(outcome(findings=(FINDING,))))
     assert person.runs("review", "--files", "a.py", "--json") == 0
@@ -99,7 +99,7 @@ def test_a_call_is_one_document_for_programs(person: Person) -> None:
     )  # fmt: skip
 
 
-def test_options_become_arguments(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_become_arguments(person: SkillUser, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with commas or repeated; paths as the person sees them, told as the project knows them."""
     fake = person.answers(Fake(outcome()))
     monkeypatch.chdir(person.root / "src")
@@ -114,14 +114,14 @@ def test_options_become_arguments(person: Person, monkeypatch: pytest.MonkeyPatc
     }  # fmt: skip
 
 
-def test_a_path_outside_of_the_project_stays_as_it_was_typed(person: Person) -> None:
+def test_a_path_outside_of_the_project_stays_as_it_was_typed(person: SkillUser) -> None:
     """It is refused later, in the person's own words."""
     fake = person.answers(Fake(outcome()))
     person.runs("review", "--files", "../x.py,/etc/passwd")
     assert fake.calls[0][1]["files"] == ["../x.py", "/etc/passwd"]
 
 
-def test_another_project_can_be_named(person: Person, tmp_path: Path) -> None:
+def test_another_project_can_be_named(person: SkillUser, tmp_path: Path) -> None:
     """Paths are that project's then: the person is somewhere else."""
     other = tmp_path / "other"
     other.mkdir()
@@ -133,14 +133,14 @@ def test_another_project_can_be_named(person: Person, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("tdd", "red"), ("tdd_red",), ("tdd-red",)])
-def test_a_phase_can_be_named_in_three_ways(person: Person, words: tuple[str, ...]) -> None:
+def test_a_phase_can_be_named_in_three_ways(person: SkillUser, words: tuple[str, ...]) -> None:
     """As a step of tdd, and by the tool's name with either stroke."""
     fake = person.answers(Fake(outcome()))
     assert person.runs(*words, "--spec", "adds", "--test-cmd", "pytest -q") == 0
     assert (fake.calls[0][0], fake.calls[0][1]["spec"]) == ("tdd_red", "adds")
 
 
-def test_a_text_can_come_from_standard_input(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_can_come_from_standard_input(person: SkillUser, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stack trace is piped, not typed."""
     fake = person.answers(Fake(outcome()))
     runner = CliRunner()
@@ -161,13 +161,13 @@ def test_a_text_can_come_from_standard_input(person: Person, monkeypatch: pytest
         ({**outcome("fail").result.to_json(), "call": "c"}, 1),
     ],
 )
-def test_the_exit_code_says_what_came_of_it(person: Person, answer: Any, code: int) -> None:
+def test_the_exit_code_says_what_came_of_it(person: SkillUser, answer: Any, code: int) -> None:
     """Scripts decide by it: done, failed, or nothing that holds."""
     person.answers(Fake(answer))
     assert person.runs("review", "--files", "a.py") == code
 
 
-def test_a_tool_without_a_model_is_told_in_words_and_as_a_document_where_that_is_asked_for(person: Person) -> None:
+def test_a_tool_without_a_model_is_told_in_words_and_as_a_document_where_that_is_asked_for(person: SkillUser) -> None:
     """People read lines; programs say --json."""
     tier = {"name": "ollama", "tier": "local", "reachable": False, "said": "nothing listens", "probed": "GET x"}
     cooling = {"models": ["ollama/phi4"], "cooling_until": "2026-01-01T00:00:00.000Z", "cooling_why": "HTTP 429"}
@@ -184,7 +184,7 @@ def test_a_tool_without_a_model_is_told_in_words_and_as_a_document_where_that_is
     assert person.out == "notes:\n  - id: n-1\n    title: Deploys\n"
 
 
-def test_what_the_tests_printed_is_shown_when_it_did_not_pass(person: Person) -> None:
+def test_what_the_tests_printed_is_shown_when_it_did_not_pass(person: SkillUser) -> None:
     """The reason for a failure is in there, and nothing of it reaches the terminal as a command."""
     person.answers(Fake(outcome("fail", runner_output="a\n\x1b]0;title\x07E  assert 1 == 2\n", file_path="/p/t.py")))
     assert person.runs("review", "--files", "a.py") == 1
@@ -193,7 +193,7 @@ def test_what_the_tests_printed_is_shown_when_it_did_not_pass(person: Person) ->
     assert "\x1b" not in person.out
 
 
-def test_bad_options_are_told_all_at_once_and_nothing_is_called(person: Person) -> None:
+def test_bad_options_are_told_all_at_once_and_nothing_is_called(person: SkillUser) -> None:
     """In the words of the command line."""
     fake = person.answers(Fake(outcome()))
     with pytest.raises(UsageError) as caught:
@@ -203,13 +203,13 @@ def test_bad_options_are_told_all_at_once_and_nothing_is_called(person: Person) 
     assert (caught.value.exit_code, fake.calls) == (2, [])
 
 
-def test_a_machine_that_is_not_ready_says_so(person: Person) -> None:
+def test_a_machine_that_is_not_ready_says_so(person: SkillUser) -> None:
     """Exit 8, nothing spent."""
     with pytest.raises(NotReady):
         person.runs("tier")
 
 
-def test_ctrl_c_cancels_the_call_and_exits_130(person: Person) -> None:
+def test_ctrl_c_cancels_the_call_and_exits_130(person: SkillUser) -> None:
     """The call ends by itself and is on record; the second Ctrl-C would end the process."""
     fake = person.answers(Fake(outcome("error", "cancelled"), interrupts=True))
     assert person.runs("review", "--files", "a.py") == 130
@@ -217,7 +217,7 @@ def test_ctrl_c_cancels_the_call_and_exits_130(person: Person) -> None:
 
 
 @pytest.mark.parametrize(("typed", "said"), [("reveiw", "did you mean 'review'?"), ("zzzz", "skill list")])
-def test_an_unknown_name_is_told_with_the_nearest(person: Person, typed: str, said: str) -> None:
+def test_an_unknown_name_is_told_with_the_nearest(person: SkillUser, typed: str, said: str) -> None:
     """A slip of the pen costs one look."""
     with pytest.raises(click.UsageError) as caught:
         person.runs(typed)
@@ -225,13 +225,13 @@ def test_an_unknown_name_is_told_with_the_nearest(person: Person, typed: str, sa
 
 
 @pytest.mark.parametrize("name", ["run_start", "approvals_list"])
-def test_tools_about_runs_are_no_skills(person: Person, name: str) -> None:
+def test_tools_about_runs_are_no_skills(person: SkillUser, name: str) -> None:
     """They have commands of their own."""
     with pytest.raises(click.UsageError):
         person.runs(name)
 
 
-def test_a_folder_adds_a_command(person: Person) -> None:
+def test_a_folder_adds_a_command(person: SkillUser) -> None:
     """Its arguments are options at once."""
     head = "bailiwick:\n  arguments:\n    - {name: since, doc: From when., required: true}\n"
     made = text("change-log").replace("---\nDo", f"{head}---\nDo")
@@ -245,7 +245,7 @@ def test_a_folder_adds_a_command(person: Person) -> None:
     ]
 
 
-def test_a_broken_folder_is_told_when_it_is_named(person: Person) -> None:
+def test_a_broken_folder_is_told_when_it_is_named(person: SkillUser) -> None:
     """With its place, not as an unknown name."""
     person.shelves.write(person.shelves.person / "skills" / "diary" / "SKILL.md", "nothing")
     with pytest.raises(InputInvalid) as caught:

@@ -9,7 +9,7 @@ import pytest
 
 from bailiwick.errors import InputInvalid, NotFound
 from bailiwick.skills.folders import SkillSet, bundled_skills, find_skills, load_skill
-from tests.unit.config.places import World
+from tests.unit.config.places import ConfigLayers
 
 
 def text(name: str, said: str = "Do it.") -> str:
@@ -17,7 +17,7 @@ def text(name: str, said: str = "Do it.") -> str:
     return f"---\nname: {name}\ndescription: About {name}.\n---\n{said}\n"
 
 
-class Shelves(World):
+class Shelves(ConfigLayers):
     """A person and a repository with skills."""
 
     def person_skill(self, name: str, said: str = "Mine.") -> Path:

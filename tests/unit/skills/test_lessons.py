@@ -28,7 +28,7 @@ READ = Result("pass", "reader", "trainer", "read")
 
 
 @dataclass(slots=True)
-class Shelf:
+class NoteFiler:
     """Files notes as a brain does, and refuses those without a text."""
 
     filed: list[tuple[str, Details]] = field(default_factory=list)
@@ -91,7 +91,7 @@ def test_without_lessons_there_is_nothing_to_check() -> None:
 
 def test_notes_are_filed_as_an_agents_with_their_source() -> None:
     """A person approves them; what can't be filed is told."""
-    shelf = Shelf()
+    shelf = NoteFiler()
     drafts: list[dict[str, Json]] = [
         {"title": "A", "text": "a", "type": "fact", "scope": "project", "tags": ["x", 1]},
         {"title": "B", "text": "b", "scope": "general", "tags": "no list"},
@@ -111,7 +111,7 @@ def test_notes_are_filed_as_an_agents_with_their_source() -> None:
 def test_a_flood_of_notes_is_cut() -> None:
     """And that is said."""
     drafts = [{"title": "A", "text": "a"}] * (MOST_NOTES + 3)
-    filed = asyncio.run(file_notes(drafts, Shelf(), "", "session s"))
+    filed = asyncio.run(file_notes(drafts, NoteFiler(), "", "session s"))
     assert len(filed.notes) == MOST_NOTES
     assert filed.left_out == [f"3 more than {MOST_NOTES}"]
     assert filed.notes[0].scope == GLOBAL

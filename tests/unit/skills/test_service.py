@@ -23,7 +23,7 @@ from bailiwick.routing.models_file import Models
 from bailiwick.routing.port import CallFiles
 from bailiwick.skills.calling import Caller
 from bailiwick.skills.service import Skills
-from tests.unit.skills.skill_stage import Stage
+from tests.unit.skills.skill_stage import ProjectSetup
 
 Answer = Mapping[str, Json]
 
@@ -62,7 +62,7 @@ class Script:
 
 
 @dataclass(slots=True)
-class Shelf:
+class FoundNotes:
     """Notes that are found whatever is asked for, and those that were filed."""
 
     found: list[Note] = field(default_factory=list)
@@ -79,12 +79,12 @@ class Shelf:
 
 
 @dataclass(slots=True)
-class Scene:
+class SkillsSetup:
     """Skills with everything around them made up."""
 
-    stage: Stage
+    stage: ProjectSetup
     router: Script
-    shelf: Shelf = field(default_factory=Shelf)
+    shelf: FoundNotes = field(default_factory=FoundNotes)
     shown: list[str] = field(default_factory=list)
 
     def call(self, tool: str, arguments: Answer, **caller: Any) -> Outcome | dict[str, Json]:
@@ -116,19 +116,19 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SkillsSetup:
     """A project with a file, a home of our own, and a router that says what a test wants."""
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({"shop/cart.py": "one\ntwo\n", "tests/test_cart.py": "from shop.cart import x\n"})
-    return Scene(stage, Script([{}, {}, {}]))
+    return SkillsSetup(stage, Script([{}, {}, {}]))
 
 
 def finding(line: int) -> dict[str, Json]:
     return {"file": "shop/cart.py", "line": line, "severity": "minor", "title": "x"}
 
 
-def test_a_review_is_routed_with_its_discipline_its_files_and_its_task(scene: Scene) -> None:
+def test_a_review_is_routed_with_its_discipline_its_files_and_its_task(scene: SkillsSetup) -> None:
     """The task begins with the phase; its keys are the tool's arguments."""
     scene.router.answers[0] = {"findings": (finding(2),)}
     made = scene.outcome("review", {"project_root": "project", "files": ["shop"], "context": "new"}, origin="mcp")
@@ -141,7 +141,7 @@ def test_a_review_is_routed_with_its_discipline_its_files_and_its_task(scene: Sc
     assert scene.shown == ["asking"]
 
 
-def test_red_is_told_what_there_is_in_the_project(scene: Scene) -> None:
+def test_red_is_told_what_there_is_in_the_project(scene: SkillsSetup) -> None:
     """A listing, the nearest test and the module; a model without tools reads both."""
     arguments = {"project_root": "project", "spec": "an empty cart costs nothing", "test_cmd": "true"}
     scene.outcome("tdd_red", arguments)
@@ -150,7 +150,7 @@ def test_red_is_told_what_there_is_in_the_project(scene: Scene) -> None:
     assert scene.job.files == ("shop/cart.py", "tests/test_cart.py")
 
 
-def test_red_never_replaces_a_test_that_is_there(scene: Scene) -> None:
+def test_red_never_replaces_a_test_that_is_there(scene: SkillsSetup) -> None:
     """What a model gives in its place stays out of the project."""
     before = (scene.stage.root / "tests/test_cart.py").read_bytes()
     scene.router.answers[0] = {"files": (FileOut("tests/test_cart.py", "def test_other():\n    assert x\n"),)}
@@ -159,14 +159,14 @@ def test_red_never_replaces_a_test_that_is_there(scene: Scene) -> None:
     assert (scene.stage.root / "tests/test_cart.py").read_bytes() == before
 
 
-def test_a_review_with_a_line_that_does_not_exist_is_refused(scene: Scene) -> None:
+def test_a_review_with_a_line_that_does_not_exist_is_refused(scene: SkillsSetup) -> None:
     """By looking, whatever the model says."""
     scene.router.answers[0] = {"findings": (finding(3),)}
     made = scene.outcome("review", {"project_root": "project", "files": ["shop/cart.py"]})
     assert "no line 3" in made.error
 
 
-def test_a_specification_gets_a_place_if_it_has_none(scene: Scene) -> None:
+def test_a_specification_gets_a_place_if_it_has_none(scene: SkillsSetup) -> None:
     """And the document is in the project afterwards."""
     text = "# T\n" + "".join(
         f"## {name}\nx\n" for name in ("Purpose", "Scope", "Behaviour", "Acceptance criteria", "Open questions")
@@ -180,7 +180,7 @@ def test_a_specification_gets_a_place_if_it_has_none(scene: Scene) -> None:
     assert made.result.file_path == str(scene.stage.root / path)
 
 
-def test_debug_is_shown_the_files_of_the_trace(scene: Scene) -> None:
+def test_debug_is_shown_the_files_of_the_trace(scene: SkillsSetup) -> None:
     """A model without tools has nothing else."""
     error = f'File "{scene.stage.root}/shop/cart.py", line 2'
     scene.outcome("debug", {"project_root": "project", "error": error})
@@ -209,7 +209,7 @@ def test_debug_is_shown_the_files_of_the_trace(scene: Scene) -> None:
     ],
 )  # fmt: skip
 def test_what_can_not_be_done_is_said_before_anything_is_spent(
-    scene: Scene, tool: str, arguments: dict[str, Json], why: str
+    scene: SkillsSetup, tool: str, arguments: dict[str, Json], why: str
 ) -> None:
     """As an error that says what to change; the router is not asked, and no copy is left."""
     with pytest.raises(UsageError) as caught:
@@ -220,14 +220,14 @@ def test_what_can_not_be_done_is_said_before_anything_is_spent(
     assert list(scene.stage.scratch.iterdir()) == []
 
 
-def test_a_tool_that_is_misspelt_is_told_the_nearest_name(scene: Scene) -> None:
+def test_a_tool_that_is_misspelt_is_told_the_nearest_name(scene: SkillsSetup) -> None:
     """Runs are not among those that are offered here."""
     with pytest.raises(NotFound) as caught:
         scene.call("reveiw", {})
     assert "review" in caught.value.hint
 
 
-def test_with_a_session_its_history_goes_before_the_task(scene: Scene) -> None:
+def test_with_a_session_its_history_goes_before_the_task(scene: SkillsSetup) -> None:
     """Entries of the current phase are left out; the call carries the session on."""
     scene.log("s1", skill="tdd", phase="red", final_status="pass", message="a test")
     scene.log("s1", skill="review", phase="review", final_status="fail", message="the last review")
@@ -238,7 +238,7 @@ def test_with_a_session_its_history_goes_before_the_task(scene: Scene) -> None:
     assert (scene.job.session_id, scene.job.model) == ("s1", "m")
 
 
-def test_green_is_shown_the_test_and_what_it_imports(scene: Scene) -> None:
+def test_green_is_shown_the_test_and_what_it_imports(scene: SkillsSetup) -> None:
     """The least that a model needs to make it pass; the test can be named as one of its cases."""
     arguments = {"project_root": "project", "test_path": "tests/test_cart.py::test", "test_cmd": "true"}
     scene.outcome("tdd_green", arguments)
@@ -246,7 +246,7 @@ def test_green_is_shown_the_test_and_what_it_imports(scene: Scene) -> None:
     assert "test_path: tests/test_cart.py::test" in scene.job.task
 
 
-def test_a_skill_of_the_person_is_a_tool_without_code(scene: Scene) -> None:
+def test_a_skill_of_the_person_is_a_tool_without_code(scene: SkillsSetup) -> None:
     """Its own chain is used unless the person's models file names one."""
     folder = scene.stage.top / "home" / "config" / "skills" / "poet"
     folder.mkdir(parents=True)
@@ -264,7 +264,7 @@ def test_a_skill_of_the_person_is_a_tool_without_code(scene: Scene) -> None:
     assert scene.router.jobs[1].chain == ()
 
 
-def test_the_models_file_of_the_call_goes_before_others(scene: Scene) -> None:
+def test_the_models_file_of_the_call_goes_before_others(scene: SkillsSetup) -> None:
     """`--models FILE`."""
     own = scene.stage.top / "mine.yaml"
     own.write_text("default_chain: [ollama/mine]\n", "utf-8")
@@ -274,7 +274,7 @@ def test_the_models_file_of_the_call_goes_before_others(scene: Scene) -> None:
     assert models.default_chain == ("ollama/mine",)
 
 
-def test_a_projects_word_to_stay_local_holds_wherever_the_call_comes_from(scene: Scene) -> None:
+def test_a_projects_word_to_stay_local_holds_wherever_the_call_comes_from(scene: SkillsSetup) -> None:
     """The server was started elsewhere; the project's own file counts."""
     scene.stage.write({".bailiwick/models.yaml": "local_only: true\n"})
     scene.outcome("review", {"project_root": "project", "files": ["shop"]})
@@ -283,7 +283,7 @@ def test_a_projects_word_to_stay_local_holds_wherever_the_call_comes_from(scene:
     assert models.local_only
 
 
-def test_a_retrospective_is_told_the_log(scene: Scene) -> None:
+def test_a_retrospective_is_told_the_log(scene: SkillsSetup) -> None:
     """Numbered entries, and no project."""
     scene.log("s1", skill="tdd", phase="red", final_status="pass", message="a test", attempts=[])
     scene.outcome("retrospective", {"session_id": "s1"})
@@ -291,7 +291,7 @@ def test_a_retrospective_is_told_the_log(scene: Scene) -> None:
     assert (scene.job.root, scene.job.session_id) == ("", "s1")
 
 
-def test_the_trainer_reads_writes_and_files(scene: Scene) -> None:
+def test_the_trainer_reads_writes_and_files(scene: SkillsSetup) -> None:
     """The reader's summary and candidates go into the writer's task; the notes wait for a person."""
     scene.log("s1", skill="tdd", phase="red", project_root="/nowhere/shop", message="m", attempts=[])
     scene.shelf.found = [Note("n-00000001", "Known", "already")]
@@ -313,7 +313,7 @@ def test_the_trainer_reads_writes_and_files(scene: Scene) -> None:
     assert made.result.details["notes"][0]["id"] == "n-1"
 
 
-def test_without_a_lesson_no_writer_is_asked(scene: Scene) -> None:
+def test_without_a_lesson_no_writer_is_asked(scene: SkillsSetup) -> None:
     """And one that no entry shows is refused."""
     scene.log("s1", skill="tdd", phase="red", message="m", attempts=[])
     assert scene.outcome("trainer", {"session_id": "s1"}).result.details["notes"] == []
@@ -322,7 +322,7 @@ def test_without_a_lesson_no_writer_is_asked(scene: Scene) -> None:
     assert [job.phase for job in scene.router.jobs] == ["reader", "reader"]
 
 
-def test_notes_are_asked_and_written_in_the_scope_of_the_project(scene: Scene) -> None:
+def test_notes_are_asked_and_written_in_the_scope_of_the_project(scene: SkillsSetup) -> None:
     """Without a project only the general ones count; what a tool files is an agent's."""
     scene.shelf.found = [Note("n-1", "T", "text")]
     found = scene.call("brain_query", {"query": "tests", "limit": 3})
@@ -336,7 +336,7 @@ def test_notes_are_asked_and_written_in_the_scope_of_the_project(scene: Scene) -
     assert (text, details["by_agent"], details["scope"], details["source"]) == ("a note", True, "global", "session s9")
 
 
-def test_an_answer_rests_on_notes_or_no_model_is_asked(scene: Scene) -> None:
+def test_an_answer_rests_on_notes_or_no_model_is_asked(scene: SkillsSetup) -> None:
     """A made-up id is refused."""
     nothing = scene.outcome("brain_answer", {"question": "why?"})
     assert (nothing.result.status, nothing.call, scene.router.jobs) == ("fail", "", [])
@@ -350,7 +350,7 @@ def test_an_answer_rests_on_notes_or_no_model_is_asked(scene: Scene) -> None:
     assert "n-0000000b" in scene.outcome("brain_answer", {"question": "why?"}).error
 
 
-def test_a_session_log_is_told_as_it_stands(scene: Scene) -> None:
+def test_a_session_log_is_told_as_it_stands(scene: SkillsSetup) -> None:
     """A session without one has no entries."""
     scene.log("s1", skill="tdd", phase="red")
     assert scene.call("session_log", {"session_id": "s1"}) == {
@@ -360,7 +360,7 @@ def test_a_session_log_is_told_as_it_stands(scene: Scene) -> None:
     assert scene.call("session_log", {"session_id": "s2"}) == {"session_id": "s2", "entries": []}
 
 
-def test_statistics_and_tiers_are_told_without_spending(scene: Scene) -> None:
+def test_statistics_and_tiers_are_told_without_spending(scene: SkillsSetup) -> None:
     """Nothing was called yet, and nobody listens at the only endpoint; no program is allowed."""
     home = scene.stage.top / "home" / "config"
     home.mkdir(parents=True)
@@ -387,7 +387,7 @@ def test_statistics_and_tiers_are_told_without_spending(scene: Scene) -> None:
     assert scene.router.jobs == []
 
 
-def test_skills_that_are_switched_off_answer_nothing(scene: Scene) -> None:
+def test_skills_that_are_switched_off_answer_nothing(scene: SkillsSetup) -> None:
     """Whoever set it can change it."""
     config = scene.stage.top / "home" / "config"
     config.mkdir(parents=True)

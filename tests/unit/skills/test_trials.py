@@ -13,7 +13,7 @@ from bailiwick.errors import UsageError
 from bailiwick.fence.backends.bwrap import BwrapBackend
 from bailiwick.fence.cage import INNER, Bind
 from bailiwick.skills.trials import OUTPUT, CheckRun, ProjectChecks, read_command
-from tests.unit.skills.skill_stage import Stage
+from tests.unit.skills.skill_stage import ProjectSetup
 
 ROOT = Path("/work/shop")
 
@@ -53,12 +53,12 @@ def test_a_line_that_is_no_command_is_refused(line: str) -> None:
         read_command(line, ROOT)
 
 
-async def trials_of(stage: Stage) -> ProjectChecks:
+async def trials_of(stage: ProjectSetup) -> ProjectChecks:
     """Trials of the stage's project, opened through its bench."""
     return (await stage.bench().open()).trials
 
 
-def run(stage: Stage, line: str, **changes: object) -> CheckRun:
+def run(stage: ProjectSetup, line: str, **changes: object) -> CheckRun:
     async def story() -> CheckRun:
         trials = replace(await trials_of(stage), **changes)  # type: ignore[arg-type]
         try:
@@ -71,7 +71,7 @@ def run(stage: Stage, line: str, **changes: object) -> CheckRun:
 
 def test_a_command_runs_in_a_copy_and_its_exit_code_is_told(tmp_path: Path) -> None:
     """What it writes is not in the project."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({"a.txt": "hello\n"})
     tried = run(stage, "cat a.txt; echo x > made; exit 3")
     assert (tried.code, tried.good) == (3, False)
@@ -81,7 +81,7 @@ def test_a_command_runs_in_a_copy_and_its_exit_code_is_told(tmp_path: Path) -> N
 
 def test_long_output_is_cut_at_its_beginning_and_secrets_are_covered(tmp_path: Path) -> None:
     """The end says what went wrong."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({"a.txt": "x\n"})
     line = (
         f'{sys.executable} -c \'print("y" * 99 + chr(10), end=str()); [print(n) for n in range(40000)]; print("hush")\''
@@ -93,7 +93,7 @@ def test_long_output_is_cut_at_its_beginning_and_secrets_are_covered(tmp_path: P
 
 def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
     """It has so many seconds."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({"a.txt": "x\n"})
     tried = run(stage, f"{sys.executable} -c 'import signal; signal.pause()'", seconds=0.3)
     assert tried.timed_out
@@ -102,7 +102,7 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there_is_told_before_a_model_is_asked(tmp_path: Path) -> None:
     """No model can mend that."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({"a.txt": "x\n"})
 
     async def story() -> None:
@@ -120,7 +120,7 @@ def test_a_program_that_is_not_there_is_told_before_a_model_is_asked(tmp_path: P
 
 def test_what_a_project_installed_is_shown_where_its_copy_and_its_own_path_are(tmp_path: Path) -> None:
     """Scripts of a virtual environment and packages installed to be edited name the project's own path."""
-    stage = Stage(tmp_path, BwrapBackend())
+    stage = ProjectSetup(tmp_path, BwrapBackend())
     stage.write({"a.py": "x\n", ".venv/pyvenv.cfg": "home = /usr\n", "node_modules/x/index.js": "y"})
     (stage.root / "venv").symlink_to("/etc")
 
@@ -143,7 +143,7 @@ def test_what_a_project_installed_is_shown_where_its_copy_and_its_own_path_are(t
 
 def test_without_a_sandbox_installed_things_are_linked_into_the_copy(tmp_path: Path) -> None:
     """And the copy's code is imported before that of the project."""
-    stage = Stage(tmp_path)
+    stage = ProjectSetup(tmp_path)
     stage.write({"src/a.py": "x\n", ".venv/pyvenv.cfg": "home = /usr\n"})
     tried = run(stage, "readlink .venv; echo $PYTHONPATH")
     lines = tried.output.splitlines()
