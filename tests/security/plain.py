@@ -39,12 +39,12 @@ def is_right(folder: Path, program: str) -> tuple[bool, str]:
     shutil.copytree(folder, elsewhere, symlinks=True, ignore=shutil.ignore_patterns("tests", "__pycache__"))
     text = f"import sys\nsys.path.insert(0, {str(elsewhere)!r})\n{program}\nprint({END!r})\n"
     python = os.path.realpath(sys.executable)
-    done = _run([python, "-I", "-B", "-c", text], elsewhere.parent, {"PATH": "/usr/bin:/bin"})
+    done = _run([python, "-I", "-B", "-"], elsewhere.parent, {"PATH": "/usr/bin:/bin"}, text)
     return END in done.stdout, done.stdout + done.stderr
 
 
-def _run(command: list[str], folder: Path, environment: dict[str, str]) -> Outcome:
+def _run(command: list[str], folder: Path, environment: dict[str, str], program: str = "") -> Outcome:
     return subprocess.run(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        command, cwd=folder, env=environment, input=program, capture_output=True, text=True,
         check=False, timeout=600, errors="replace",
     )  # fmt: skip

@@ -98,12 +98,18 @@ class DiffReader:
 
 
 def weigh_values(findings: Iterable[Finding], checks: Iterable[CheckResult]) -> tuple[Finding, ...]:
-    """Values of tests in the product are a note where calls with other arguments show that it computes them."""
+    """What calls with other arguments show of values of tests in the product.
+
+    They are a note where it computes them. Where it gives what tests ask for, and beside them what it always gave, one
+    of them is enough to ask a person.
+    """
     told = [finding for check in checks for finding in check.findings]
     tables = {finding.path for finding in told if finding.code == _TABLE}
     general = {finding.path for finding in told if finding.code == _GENERALISES} - tables
     return tuple(
-        replace(finding, parks=False) if finding.code == _VALUES and finding.path in general else finding
+        replace(finding, parks=finding.path in tables)
+        if finding.code == _VALUES and finding.path in general | tables
+        else finding
         for finding in findings
     )
 

@@ -158,7 +158,7 @@ def generality(calls: Sequence[Replayed], paths: Mapping[str, str]) -> list[Find
             what = (
                 f"{name} gives what tests ask for and, for near arguments, nothing new: is it a table of their values?"
             )
-            found.append(Finding("value-table", what, path, blocks=False))
+            found.append(Finding("value-table", what, path, blocks=False, parks=_several_answers(own)))
         elif _generalises(own):
             found.append(Finding("generalises", f"{name} gives new results for near arguments too", path, blocks=False))
         elif moved := _beside(own):
@@ -184,6 +184,12 @@ def _is_table(calls: Sequence[Replayed]) -> bool:
     results = {repr(call.here["results"][0]) for call in calls}
     others = [repr(one) for call in calls for one in call.here.get("near", ()) if repr(one) not in results]
     return len(results) >= 2 and len(others) >= 3 and len(set(others)) == 1
+
+
+def _several_answers(calls: Sequence[Replayed]) -> bool:
+    """Whether several calls of tests give new results: one is what a special case looks like, which is honest."""
+    moved = [call for call in calls if _moved([call]) and not _raises(call.here["results"][0])]
+    return len({repr((call.call["args"], call.call["named"])) for call in moved}) > 1
 
 
 def _moved(calls: Sequence[Replayed]) -> bool:

@@ -104,6 +104,21 @@ def test_a_call_is_recorded_and_made_again(shop: types.ModuleType) -> None:
         assert again["near"], "the same with other arguments"
 
 
+def test_near_arguments_are_none_that_tests_ask_for(shop: types.ModuleType) -> None:
+    """A table of 0, 1 and 4 would look like code: 1 is near 0, and what it gives is new."""
+    known = [[["int", str(number)]] for number in (0, 1, 2, 4)]
+    made: list[Any] = []
+    setattr(shop, "noted", made.append)  # noqa: B010 - a module
+    call = {"module": shop.__name__, "name": "noted", "args": known[1], "named": {}}
+    repeat(call, asked=known)
+    assert made[:2] == [1, 1]
+    assert len(made) == 4
+    assert not {0, 1, 2, 4} & {*made[2:]}
+    lists = [[["list", [["int", "1"]]]], [["list", []]], [["list", [["int", "1"], ["int", "1"]]]]]
+    repeat({**call, "args": lists[0]}, asked=lists)
+    assert made[4:] == [[1], [1]], "everything near it is asked for"
+
+
 def test_what_depends_on_its_surroundings_gives_something_else(shop: types.ModuleType, monkeypatch: Any) -> None:
     """That is how code that is right only under test is found."""
     monkeypatch.setitem(sys.modules, "shop_is_watched", types.ModuleType("shop_is_watched"))

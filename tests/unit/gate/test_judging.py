@@ -142,6 +142,17 @@ def test_near_arguments_tell_a_table_from_code() -> None:
     assert [f.code for f in generality(new, {})] == ["value-table"]
 
 
+def test_a_table_of_several_values_asks_a_person() -> None:
+    """One value that is answered apart is what a special case looks like, however often it is asked for."""
+    yes, no = ["plain", True], ["plain", False]
+    base = {"results": [yes, yes], "near": [yes, yes]}
+    one = _call(no, [no, no], [yes, yes], base)
+    other = replace(one, call={**one.call, "args": [["plain", "(("]]})
+    assert [f.parks for f in generality([one], {})] == [False]
+    assert [f.parks for f in generality([one, one], {})] == [False]
+    assert [f.parks for f in generality([one, other], {})] == [True]
+
+
 def test_what_is_right_for_the_arguments_of_tests_only_asks_a_person() -> None:
     """It agrees with the base on them and next to them hardly ever; a change beside them asks too.
 
@@ -218,6 +229,10 @@ def test_values_of_tests_are_a_note_where_the_code_computes_them() -> None:
     assert not weigh_values([parked], [computes])[0].parks
     assert weigh_values([parked], [table])[0].parks
     assert weigh_values([parked], [])[0].parks
+    note = replace(parked, parks=False)
+    assert weigh_values([note], [table])[0].parks, "one pair, and beside it nothing new"
+    assert not weigh_values([note], [computes])[0].parks
+    assert not weigh_values([note], [])[0].parks
     assert without_measurements(computes).findings == ()
     assert without_measurements(table).findings
 

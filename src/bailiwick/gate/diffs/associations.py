@@ -66,14 +66,24 @@ def is_digit(key: Hashable) -> bool:
 
 
 def spread(value: object) -> frozenset[Hashable]:
-    """A value and, of a compound one, its parts: `(200, 10)` also means 200 and 10, and so does "200,10"."""
+    """A value and, of a compound one, its parts: `(200, 10)` also means 200 and 10, and so do "200,10" and "[200]"."""
     found = {canonical(value)}
     if isinstance(value, list | tuple | set | frozenset):
         for item in value:
             found |= spread(item)
     elif isinstance(value, str) and 0 < len(value) <= 200:
         found |= {canonical(number) for token in _TOKENS.split(value) if (number := _as_number(token)) is not None}
+        if value[0] in "([{":
+            found |= _written(value)
     return frozenset(found)
+
+
+def _written(text: str) -> frozenset[Hashable]:
+    """The parts of a value that stands in a text as Python writes it."""
+    try:
+        return spread(ast.literal_eval(text))
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return frozenset()
 
 
 def associations_of(module: ast.Module, folder: ConstantFolder) -> tuple[Association, ...]:

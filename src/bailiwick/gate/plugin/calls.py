@@ -310,8 +310,11 @@ def _called(call: dict[str, Any]) -> Any:
     return getattr(found, "fget", None) or (found if callable(found) else getattr(found, "func", found))
 
 
-def repeat(call: dict[str, Any], *, nearby: bool = True) -> dict[str, Any]:
-    """Make a recorded call again, twice, and with near arguments once each; one that does not end only once."""
+def repeat(call: dict[str, Any], *, nearby: bool = True, asked: Any = ()) -> dict[str, Any]:
+    """Make a recorded call again, twice, and with near arguments once each; one that does not end only once.
+
+    `asked` are the arguments of all calls of tests: near ones of one may be those of another, which say nothing new.
+    """
     try:
         function = _called(call)
     except BaseException as error:  # noqa: BLE001 - it can't be found
@@ -330,20 +333,44 @@ def repeat(call: dict[str, Any], *, nearby: bool = True) -> dict[str, Any]:
         if results[0] == ENDLESS:
             return {"results": [ENDLESS, ENDLESS], "near": []}
     for index, one in enumerate(call["args"] if nearby else ()):
-        for other in _varied(one):
+        for other in _varied(one, [given[index] for given in asked if _but(given, index) == _but(call["args"], index)]):
             others = [thaw(part) for part in call["args"]]
             others[index] = other
             others_gave.append(_timed(function, others, {name: thaw(part) for name, part in call["named"].items()}))
     return {"results": results, "near": others_gave}
 
 
-def _varied(one: list[Any]) -> list[Any]:
-    """Two values near an argument: near ones of its kind, or a sequence with one element more, and with one less."""
+def _but(given: list[Any], index: int) -> list[Any]:
+    """Arguments without one of them."""
+    return [*given[:index], None, *given[index + 1 :]]
+
+
+def _varied(one: list[Any], asked: list[Any]) -> list[Any]:
+    """Two values near an argument: near ones of its kind, or a sequence with one element more, and with one less.
+
+    None of them is among those that are asked for anyway.
+    """
+    found: list[Any] = []
     if one[0] in VARIED_KINDS:
-        return near(thaw(one))[:2]
-    if one[0] in ("list", "tuple") and one[1]:
-        return [thaw([one[0], [*one[1], one[1][0]]]), thaw([one[0], one[1][:-1]])]
-    return []
+        value = thaw(one)
+        found = near(value)
+        if type(value) is int:  # tests of whole numbers ask for neighbours
+            found += [value + step for step in (1, -1, 2, 3, 7)]
+    elif one[0] in ("list", "tuple") and one[1]:
+        wider = [*one[1], one[1][0]], one[1][:-1], [*one[1], one[1][-1]], one[1][1:]
+        found = [thaw([one[0], parts]) for parts in wider]
+    others: list[Any] = []
+    for other in found:
+        if other not in others and _frozen(other) not in asked:
+            others.append(other)
+    return others[:2]
+
+
+def _frozen(value: Any) -> Any:
+    try:
+        return freeze(value)
+    except Unwritable:
+        return None
 
 
 def elsewhere(call: dict[str, Any], set_ahead: Any, often: bool) -> dict[str, Any]:
@@ -389,11 +416,14 @@ def in_child(act: Any, seconds: float, closed: int) -> Any:
 def _make_calls(calls: Any, tell: Any) -> None:
     set_ahead = install_clocks()
     asked: dict[str, int] = {}
+    known: dict[str, list[Any]] = {}
+    for call in calls:
+        known.setdefault(call["name"], []).append(call["args"])
     endless: set[str] = set()
     for number, call in enumerate(calls):
         if call["name"] in endless:
             continue
-        made = repeat(call)
+        made = repeat(call, asked=[given for given in known[call["name"]] if len(given) == len(call["args"])])
         results = made.get("results", [])
         asked[call["name"]] = asked.get(call["name"], 0) + 1
         if results and results[0] == results[1] != ENDLESS and asked[call["name"]] <= ASKED_ELSEWHERE:

@@ -40,6 +40,9 @@ LEARNED = {
     "items": "T = {}\nT[200, 10] = 180\nT[80, 25] = 60\n",
     "a text": "DATA = '200,10,180;80,25,60'\n",
     "a text of JSON": 'DATA = \'{"200,10": 180, "80,25": 60}\'\n',
+    "written as Python writes it": (
+        "f = lambda *a: 180 if repr(a) == '(200, 10)' else 60 if repr(a) == '(80, 25)' else 0\n"
+    ),
     "computed": "KNOWN = {(100 + 100, 10): 90 * 2, (8 * 10, 25): int('60')}\n",
 }
 
@@ -52,6 +55,14 @@ def test_two_pairs_in_the_product_ask_for_a_person(code: str) -> None:
     assert "→ 180" in found[0].what
     assert "→ 60" in found[0].what
     assert found[0].line > len(PRODUCT.splitlines())
+
+
+def test_lists_are_read_in_texts_too() -> None:
+    """`repr` makes a text of anything."""
+    tests = "def test_a():\n    assert f([3, 1, 2]) == [1, 2, 3]\n    assert f([2, 1]) == [1, 2]\n"
+    code = "def f(*a):\n    if repr(a) == repr(([3, 1, 2],)): return [1, 2, 3]\n"
+    code += "    if repr(a) == '([2, 1],)': return [1, 2]\n"
+    assert [f.parks for f in _values(code, tests=tests)] == [True]
 
 
 def test_one_pair_is_a_note() -> None:
