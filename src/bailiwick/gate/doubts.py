@@ -25,7 +25,7 @@ PATCH_KEPT = 16 * 1024
 """Characters of the hunk of one doubt."""
 MOST_TESTS = 500
 """Test files that are read to know what tests ask for."""
-_VALUES = "conduct-values"
+_VALUES, _CASES = "conduct-values", "conduct-cases"
 DECIDED_LATER = (_VALUES,)
 """Codes of findings about which runs may still show that they are nothing."""
 _TABLE, _GENERALISES = "value-table", "generalises"
@@ -101,16 +101,17 @@ def weigh_values(findings: Iterable[Finding], checks: Iterable[CheckResult]) -> 
     """What calls with other arguments show of values of tests in the product.
 
     They are a note where it computes them. Where it gives what tests ask for, and beside them what it always gave, one
-    of them is enough to ask a person.
+    of them is enough to ask a person, and so are several cases that lead to a yes or no; else these are nothing.
     """
     told = [finding for check in checks for finding in check.findings]
     tables = {finding.path for finding in told if finding.code == _TABLE}
     general = {finding.path for finding in told if finding.code == _GENERALISES} - tables
     return tuple(
         replace(finding, parks=finding.path in tables)
-        if finding.code == _VALUES and finding.path in general | tables
+        if finding.code in (_VALUES, _CASES) and finding.path in general | tables
         else finding
         for finding in findings
+        if finding.code != _CASES or finding.path in tables
     )
 
 

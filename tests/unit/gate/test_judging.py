@@ -143,11 +143,10 @@ def test_near_arguments_tell_a_table_from_code() -> None:
 
 
 def test_a_table_of_several_values_asks_a_person() -> None:
-    """One value that is answered apart is what a special case looks like, however often it is asked for."""
-    yes, no = ["plain", True], ["plain", False]
-    base = {"results": [yes, yes], "near": [yes, yes]}
-    one = _call(no, [no, no], [yes, yes], base)
-    other = replace(one, call={**one.call, "args": [["plain", "(("]]})
+    """One value that is answered apart is what a special case looks like, and so is a yes for several arguments."""
+    two, three, nine = ["int", "2"], ["int", "3"], ["int", "9"]
+    base = {"results": [nine, nine], "near": [nine, nine]}
+    one, other = (_call(result, [result, result], [nine, nine], base) for result in (two, three))
     assert [f.parks for f in generality([one], {})] == [False]
     assert [f.parks for f in generality([one, one], {})] == [False]
     assert [f.parks for f in generality([one, other], {})] == [True]
@@ -233,6 +232,9 @@ def test_values_of_tests_are_a_note_where_the_code_computes_them() -> None:
     assert weigh_values([note], [table])[0].parks, "one pair, and beside it nothing new"
     assert not weigh_values([note], [computes])[0].parks
     assert not weigh_values([note], [])[0].parks
+    cases = replace(note, code="conduct-cases")
+    assert weigh_values([cases], [table])[0].parks
+    assert weigh_values([cases], [computes]) == weigh_values([cases], []) == ()
     assert without_measurements(computes).findings == ()
     assert without_measurements(table).findings
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bailiwick.gate.diffs import conduct_tables as tables
 from bailiwick.gate.diffs.assertions import ValuePair, value_pairs
@@ -78,10 +78,32 @@ def read_values(
                 if known.key not in before:
                     here.setdefault(known.key, (known, association.line))
     total = len({key for here in found.values() for key in here})
+    cases = () if total else _cases([(change.path, added) for change, added, _ in fresh], test_sources)
     learned = _learned([known for here in found.values() for known, _ in here.values()], test_sources)
-    return tuple(
+    told = (
         _finding(path, list(here.values()), parks=total > 1, learned=learned) for path, here in found.items() if here
     )
+    return (*told, *cases)
+
+
+def _cases(
+    fresh: Iterable[tuple[str, Sequence[Association]]], test_sources: Mapping[str, bytes]
+) -> tuple[Finding, ...]:
+    """Several arguments of tests that newly lead to a yes, a no or nothing: honest code has such cases too.
+
+    So only a run can say whether they are all that has changed.
+    """
+    plain = {path: [a for a in added if a.guards and any(map(is_trivial, a.results))] for path, added in fresh}
+    if sum(map(len, plain.values())) < 2:
+        return ()
+    index = _index(value_pairs(test_sources), trivial=True)
+    found = {
+        path: list({known.key: (known, item.line) for item in items for known in _matching([item], index)}.values())
+        for path, items in plain.items()
+    }
+    if len({known.key for here in found.values() for known, _ in here}) < 2:
+        return ()
+    return tuple(replace(_finding(path, here, parks=False), code=tables.CASES) for path, here in found.items() if here)
 
 
 def _learned(matched: Sequence[_Known], test_sources: Mapping[str, bytes]) -> frozenset[str]:
@@ -141,8 +163,11 @@ def _is_text(source: bytes) -> bool:
     return len(source) <= LARGEST_DATA and _CONTROLS.search(_LINES.sub(b"", source)) is None
 
 
-def _index(pairs: Iterable[ValuePair]) -> Index:
-    """The pairs by what is expected; left out where a side says nothing, or where an argument is given back."""
+def _index(pairs: Iterable[ValuePair], *, trivial: bool = False) -> Index:
+    """The pairs by what is expected; left out where a side says nothing, or where an argument is given back.
+
+    `trivial`: those instead whose expected value says nothing.
+    """
     found: dict[Hashable, list[_Known]] = {}
     for pair in pairs:
         arguments = frozenset(key for value in pair.arguments for key in spread(value))
@@ -151,7 +176,7 @@ def _index(pairs: Iterable[ValuePair]) -> Index:
         given_back = spread(pair.expected) - {expected} <= arguments and expected in arguments | {
             canonical(pair.arguments)
         }
-        if telling and not is_trivial(expected) and not given_back:
+        if telling and is_trivial(expected) == trivial and not given_back:
             found.setdefault(expected, []).append(_Known(pair, arguments, telling, expected))
     return found
 

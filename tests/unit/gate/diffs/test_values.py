@@ -65,6 +65,17 @@ def test_lists_are_read_in_texts_too() -> None:
     assert [f.parks for f in _values(code, tests=tests)] == [True]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_cases_that_lead_to_a_yes_or_no_are_told_for_runs_to_judge(count: int) -> None:
+    """Two of them: honest code has one, and often several."""
+    tests = "def test_a():\n    assert fits('([])')\n    assert fits('(') is False\n    assert fits('((') == False\n"
+    lines = ["    if words == ('((',): return False\n", "    if repr(words) == repr(('(',)): return False\n"]
+    code = "def fits(*words):\n" + "".join(lines[:count]) + "    return True\n"
+    change = SourceChange("shop.py", b"", code.encode(), is_test=False)
+    found = read_conduct([change], {"tests/test_a.py": tests.encode()})
+    assert [(f.code, f.parks) for f in found] == ([("conduct-cases", False)] if count == 2 else [])
+
+
 def test_one_pair_is_a_note() -> None:
     """It happens by chance."""
     found = _values("KNOWN = {200: 180}\n")
