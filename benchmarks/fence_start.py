@@ -11,7 +11,7 @@ from statistics import quantiles
 
 from bailiwick.fence.backends.bwrap import BwrapBackend
 from bailiwick.fence.cage import INNER, Bind, SandboxSpec
-from bailiwick.runtime.proc import EFFECT_MARK, run_process
+from bailiwick.processes.proc import EFFECT_MARK, run_process
 from benchmarks.measure import Bench, PartFailed, Reading, Spread, column
 from benchmarks.report import Figure
 

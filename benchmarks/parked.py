@@ -11,8 +11,8 @@ import tracemalloc
 from pathlib import Path
 
 from bailiwick.journal.rows import ClaimFilter
+from bailiwick.processes.owner import current_owner
 from bailiwick.runtime.assemble import Runtime
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from benchmarks.measure import Bench, Reading, Spread, column, in_child
 from benchmarks.report import Figure

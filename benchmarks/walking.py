@@ -18,12 +18,12 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import load
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.foreground import Foreground
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import AttemptRequest, Done, Io, NodeKind
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from benchmarks.measure import Stopwatch, Timed, environment
 

@@ -25,8 +25,8 @@ from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
-from bailiwick.runtime.children import find_children
-from bailiwick.runtime.proc import EFFECT_MARK, become_subreaper
+from bailiwick.processes.children import find_children
+from bailiwick.processes.proc import EFFECT_MARK, become_subreaper
 from bailiwick.testing.model_server import MODEL, ModelRequestSeen, ModelServer, Raw, Scenario, UseTool
 from bailiwick.testing.model_server.anthropic import Anthropic
 from bailiwick.testing.model_server.dialect import ModelAnswer

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bailiwick.runtime.children import find_children
+from bailiwick.processes.children import find_children
 from bailiwick.testing.model_places import ModelPlaces, Stub
 from bailiwick.testing.model_server import Hang, ModelRequestSeen, Say, Scenario, UseTool
 from bailiwick.testing.polling import until

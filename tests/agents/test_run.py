@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime.children import ChildProcess, find_children
+from bailiwick.processes.children import ChildProcess, find_children
 from bailiwick.testing.model_server import Hang, ModelServer, Say, Scenario, UseTool
 from tests.acceptance.command import Person, Result, end
 from tests.agents.conftest import need

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime.children import find_children
+from bailiwick.processes.children import find_children
 from bailiwick.testing.model_server import Hang, ModelRequestSeen, ModelServer, Say, Scenario, Step, UseTool
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need

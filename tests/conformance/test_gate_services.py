@@ -28,7 +28,7 @@ from bailiwick.gate.report import failing_text
 from bailiwick.gate.service import GateInterrupted, GateRequest, run_gate
 from bailiwick.gate.services import ServiceContainers, open_services
 from bailiwick.gate.spec import GateSpec, Service
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 from tests.conformance.docker_engine import ask, containers, engine
 from tests.needs import need
 from tests.security.gatehouse import make_tools

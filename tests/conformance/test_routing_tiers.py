@@ -15,11 +15,11 @@ from bailiwick.agents.asking import TurnRunner
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.journal.sqlite import SqliteStore
+from bailiwick.processes.proc import become_subreaper
 from bailiwick.routing.endpoints import Endpoints
 from bailiwick.routing.model import Job, Outcome
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
-from bailiwick.runtime.proc import become_subreaper
 from bailiwick.testing.model_server import ModelRequestSeen, ModelServer, Say, Step, UseTool
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS

@@ -18,8 +18,8 @@ from bailiwick.fence.backends.container import ContainerBackend, ContainerSandbo
 from bailiwick.fence.backends.container_engine import LABEL, OWNER, owner_label
 from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.fence.port import SandboxBackend
-from bailiwick.runtime.kinds import Exit
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Exit
+from bailiwick.processes.proc import run_process
 from bailiwick.testing.polling import until
 from bailiwick.testing.sandbox_conformance import SandboxConformance
 from tests.conformance.docker_engine import ask, containers, engine
@@ -32,7 +32,7 @@ import asyncio, json, sys
 from pathlib import Path
 from bailiwick.fence.backends.container import ContainerBackend
 from bailiwick.fence.cage import INNER, Bind, SandboxSpec
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.proc import run_process
 
 async def main(tree, scratch, variables):
     sandbox = ContainerBackend(Path(scratch), json.loads(variables))

@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any
 from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.rows import Batch, ClaimFilter, Message, RunRow
+from bailiwick.processes import guards
+from bailiwick.processes.children import end_children
+from bailiwick.processes.owner import current_owner
+from bailiwick.processes.proc import become_subreaper
 from bailiwick.runs.foreground import Foreground, Interrupts, RunExit
-from bailiwick.runtime import guards, leases
+from bailiwick.runtime import leases
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime import worker as working
 from bailiwick.runtime.assemble import Runtime, Watch
-from bailiwick.runtime.children import end_children
-from bailiwick.runtime.owner import current_owner
-from bailiwick.runtime.proc import become_subreaper
 from bailiwick.testing.harness import Home, begin, opened, walk
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.ids import Json
-from bailiwick.runtime.children import end_children
+from bailiwick.processes.children import end_children
 from bailiwick.testing.harness import CrashCase, Home, begin, opened, walk
 from bailiwick.testing.polling import until
 from tests.crash.shapes import Shape

@@ -12,8 +12,8 @@ import pytest
 
 from bailiwick.clock import SystemClock
 from bailiwick.journal.rows import Message, RunRow
-from bailiwick.runtime.children import find_children, read_stat
-from bailiwick.runtime.guards import find_guards
+from bailiwick.processes.children import find_children, read_stat
+from bailiwick.processes.guards import find_guards
 from bailiwick.testing.harness import CrashCase, Home, begin, look, opened
 from bailiwick.testing.polling import until
 from tests.crash.scene import Crowd, command, create, cut, go_on, judge, let_go, runs_at

@@ -19,7 +19,7 @@ from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxSp
 from bailiwick.fence.egress import EgressProxy
 from bailiwick.fence.egress_hosts import AllowList
 from bailiwick.fence.port import Sandbox
-from bailiwick.runtime.proc import EFFECT_MARK, run_process
+from bailiwick.processes.proc import EFFECT_MARK, run_process
 from bailiwick.testing.model_server import ModelServer, Say
 
 pytestmark = pytest.mark.needs("sandbox")

@@ -243,6 +243,6 @@ def _share(used: float | None, *, over: bool, hit: bool) -> str:
 
 def _clean(text: str | None) -> str:
     """A text of others as one line that is safe to show."""
-    from bailiwick.runtime.proc import plain_line
+    from bailiwick.processes.proc import plain_line
 
     return plain_line((text or "").replace("\n", " ").encode("utf-8", "replace"))

@@ -26,7 +26,7 @@ from bailiwick.fence.port import Sandbox
 from bailiwick.fence.service import Sandboxes, written
 from bailiwick.fence.toolchains import binds_for, inner_program, resolve_program
 from bailiwick.ids import Json, digest
-from bailiwick.runtime.proc import plain_line
+from bailiwick.processes.proc import plain_line
 
 UNFENCED: Mapping[str, dict[str, Json]] = {
     "claude": {"permission_mode": "acceptEdits", "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"]},

@@ -12,7 +12,7 @@ from bailiwick.agents.port import Answered, Emit, ProcessEnded, Trouble, TurnIo
 from bailiwick.agents.programs import Program
 from bailiwick.agents.streams import read_object
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 SPAWN = "spawn"
 """The type of a trouble that kept a program from starting: nothing was asked and nothing spent."""

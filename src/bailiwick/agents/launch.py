@@ -17,8 +17,8 @@ from bailiwick.agents.port import AgentEvent, Emit, ToolBegan, ToolEnded
 from bailiwick.agents.streams import LineSplitter, OutputBounds
 from bailiwick.fence.cage import OURS
 from bailiwick.fence.port import Sandbox
-from bailiwick.runtime.kinds import Command, Exit, Why
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Command, Exit, Why
+from bailiwick.processes.proc import run_process
 
 SPAWN_TRIES = 4
 SPAWN_PAUSE = 0.1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 
 @dataclass(frozen=True, slots=True)

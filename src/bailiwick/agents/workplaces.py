@@ -12,7 +12,7 @@ from pathlib import Path
 from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config
 from bailiwick.errors import NotReady, Place
-from bailiwick.fence.locks import first_free
+from bailiwick.locks import first_free
 from bailiwick.runtime.awake import Awake
 
 NO_LOCK = "BW286"

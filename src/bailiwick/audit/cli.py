@@ -107,6 +107,6 @@ def export(*, file: Path | None, head_only: bool) -> int:
 
 
 def _plain(text: str) -> str:
-    from bailiwick.runtime.proc import plain_line
+    from bailiwick.processes.proc import plain_line
 
     return plain_line(text.encode("utf-8", "replace"))

@@ -23,7 +23,7 @@ from bailiwick.config.repository import is_work_tree
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place
 from bailiwick.fence.git import Git, GitFailed, GitOptions
-from bailiwick.fence.locks import held
+from bailiwick.locks import held
 
 OWN = ".brain"
 """A folder that git doesn't see: the lock, and what is being written."""

@@ -170,7 +170,7 @@ def _git(_: Config) -> DoctorFinding:
 
 def _processes(_: Config) -> DoctorFinding:
     """Whether whatever a script or an agent starts is found again and ended, tried with a process."""
-    from bailiwick.runtime.spawning import is_guarding
+    from bailiwick.processes.spawning import is_guarding
 
     if not Path("/proc/self/environ").exists():
         found, fix = "no /proc: children can't be proved gone", "use Linux, or a container"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from bailiwick.fence.cage import SandboxLimits
-from bailiwick.runtime.children import ChildProcess, is_alive, read_stat
+from bailiwick.processes.children import ChildProcess, is_alive, read_stat
 
 CONTROLLERS = ("memory", "pids", "cpu")
 AROUND = 4

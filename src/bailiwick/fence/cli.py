@@ -135,7 +135,7 @@ def shell(*, role: str, command: tuple[str, ...]) -> int:
 
 
 def _say(text: str) -> None:
-    from bailiwick.runtime.proc import plain_line
+    from bailiwick.processes.proc import plain_line
 
     if sys.stderr.isatty():
         click.echo(f"sandbox: {plain_line(text.encode())}", err=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bailiwick.fence.cage import OURS, SandboxLimits
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 EVERY = 1.0
 """Seconds between two looks, while they are quick and no limit is near."""

@@ -20,7 +20,6 @@ from bailiwick.config.paths import make_private
 from bailiwick.fence.cage import INNER, Bind
 from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.generated import copy_into
-from bailiwick.fence.locks import held
 from bailiwick.fence.preparing import NONE, EnvironmentContents, bring, identify, make, read_made, remove, run_all
 from bailiwick.fence.recipes import (
     VENVS,
@@ -30,6 +29,7 @@ from bailiwick.fence.recipes import (
     bin_folders,
     tool_variables,
 )
+from bailiwick.locks import held
 
 __all__ = [
     "EnvironmentBuilder",

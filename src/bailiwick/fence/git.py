@@ -18,8 +18,8 @@ from typing import Literal
 from urllib.parse import quote
 
 from bailiwick.errors import NotReady, Place
-from bailiwick.runtime.kinds import Command, Exit
-from bailiwick.runtime.proc import plain_line, run_process
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import plain_line, run_process
 
 OLDEST = (2, 32)
 """Settings come through the environment since 2.31; a symbolic link as ignore file is not followed since 2.32."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bailiwick.fence.cage import SandboxSpec, SandboxStatus
-from bailiwick.runtime.kinds import Command
+from bailiwick.processes.command import Command
 
 OnDoor = Callable[[str, socket.socket], None]
 """Takes a listening socket that was made inside, by the name of its door. Whoever takes it closes it."""

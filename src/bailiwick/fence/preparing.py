@@ -23,12 +23,12 @@ from bailiwick.fence.failures import EnvironmentFailed
 from bailiwick.fence.recipes import CARGO_HOME, MISSING_COPY, VENVS, EnvironmentBuilder, Recipe, bin_folders
 from bailiwick.fence.toolchains import install_hint, resolve_program
 from bailiwick.ids import canonical, digest
-from bailiwick.runtime.proc import plain_line
+from bailiwick.processes.proc import plain_line
 
 if TYPE_CHECKING:
     from bailiwick.fence.cage import SandboxSpec
     from bailiwick.fence.service import Sandboxes
-    from bailiwick.runtime.kinds import Exit
+    from bailiwick.processes.command import Exit
 
 SECONDS = 30 * 60.0
 """How long one command of `prepare` may take."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bailiwick.config.paths import make_private
-from bailiwick.fence.sweep import sweep
+from bailiwick.removal import sweep
 
 FOLDER = "scratch"
 TRIES = 10

@@ -17,8 +17,8 @@ from bailiwick.fence.cage import MB, SandboxLimits, SandboxSpec
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.system_view import find_interpreter
 from bailiwick.ids import Json
-from bailiwick.runtime import children
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes import children
+from bailiwick.processes.proc import EFFECT_MARK
 
 SECONDS = 30.0
 _LIMITS = SandboxLimits(memory=512 * MB, processes=64, tmp=16 * MB)

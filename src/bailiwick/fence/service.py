@@ -24,8 +24,8 @@ from bailiwick.fence.relay import Relay, RelayServer
 from bailiwick.fence.scratch import own_scratch, sweep_scratch
 from bailiwick.fence.system_view import USER
 from bailiwick.fence.toolchains import Toolchains, find_toolchains
-from bailiwick.runtime.kinds import Command, Exit, Why
-from bailiwick.runtime.proc import EFFECT_MARK, OnLine, run_process
+from bailiwick.processes.command import Command, Exit, Why
+from bailiwick.processes.proc import EFFECT_MARK, OnLine, run_process
 
 if TYPE_CHECKING:
     from bailiwick.fence.egress import EgressProxy

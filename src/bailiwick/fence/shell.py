@@ -27,8 +27,8 @@ from bailiwick.fence.preparing import remove
 from bailiwick.fence.recipes import Recipe, bin_folders, tool_variables
 from bailiwick.fence.service import Sandboxes, make_sandbox, open_fence
 from bailiwick.fence.vault import GitStore
-from bailiwick.runtime.kinds import Command
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK
 
 SHELLS = ("/bin/bash", "/bin/sh")
 _PROMPT = "[sandbox] \\w\\$ "

@@ -21,7 +21,6 @@ from bailiwick.config.paths import make_private
 from bailiwick.errors import NotFound, NotReady, Place, UsageError
 from bailiwick.fence import publish
 from bailiwick.fence.git import Git, GitFailed, file_url, said
-from bailiwick.fence.locks import held
 from bailiwick.fence.loose import adopt
 from bailiwick.fence.names import is_text, shown
 from bailiwick.fence.objects import FILE, PROGRAM, SUBMODULE, Objects, TreeChange, TreeEntry
@@ -39,6 +38,7 @@ from bailiwick.fence.repository import (
 from bailiwick.fence.settings import signing
 from bailiwick.fence.snapshot import KnownEntries, Snapshot, TreeBounds, take
 from bailiwick.ids import digest
+from bailiwick.locks import held
 
 FOLDER = "git"
 BLOB_LIMIT = 64 << 20

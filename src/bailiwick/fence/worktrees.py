@@ -20,13 +20,13 @@ from bailiwick.clock import Clock
 from bailiwick.config.paths import make_private
 from bailiwick.errors import NotReady, Place
 from bailiwick.fence.checkout import make_tree
-from bailiwick.fence.locks import held
-from bailiwick.fence.sweep import sweep
 from bailiwick.fence.vault import GitStore
 from bailiwick.ids import digest
 from bailiwick.journal.rows import Owner
-from bailiwick.runtime.children import read_stat
-from bailiwick.runtime.owner import current_owner
+from bailiwick.locks import held
+from bailiwick.processes.children import read_stat
+from bailiwick.processes.owner import current_owner
+from bailiwick.removal import sweep
 
 FOLDER = "worktrees"
 TREE = "tree"

@@ -21,7 +21,7 @@ from bailiwick.gate.headline import advice, evidence, headline
 from bailiwick.gate.model import CheckResult, GateReport, Verdict
 from bailiwick.gate.report import doubt_line, line_of
 from bailiwick.gate.spec import GateSpec
-from bailiwick.runtime.proc import plain_line
+from bailiwick.processes.proc import plain_line
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import Judge

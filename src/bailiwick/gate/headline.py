@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bailiwick.gate.failure_lines import reason_of
 from bailiwick.gate.model import CheckResult, Finding, GateReport
 from bailiwick.gate.report import doubt_line, line_of, red_checks
-from bailiwick.runtime.proc import plain_line
+from bailiwick.processes.proc import plain_line
 
 NAMED = 3
 """Paths that a headline names one by one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.runtime.proc import plain_line
+from bailiwick.processes.proc import plain_line
 
 KEPT = 64 * 1024
 """Bytes of output that a report keeps: the last ones."""

@@ -12,8 +12,8 @@ from typing import Literal
 from bailiwick.clock import Clock, iso
 from bailiwick.config.paths import make_private
 from bailiwick.errors import NotReady, Place
-from bailiwick.fence.locks import held
 from bailiwick.ids import Json
+from bailiwick.locks import held
 from bailiwick.proposals.store import UNREADABLE, replace_file
 
 Mode = Literal["ask", "auto", "never"]

@@ -11,8 +11,8 @@ from pathlib import Path
 from bailiwick.config.paths import make_private
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotFound, NotReady, Place
-from bailiwick.fence.locks import held
 from bailiwick.ids import Json
+from bailiwick.locks import held
 from bailiwick.proposals.model import Proposal, find, read_proposal
 
 UNREADABLE = "BW462"

@@ -14,10 +14,10 @@ from bailiwick.clock import Clock, SystemClock, local
 from bailiwick.config.service import load_config
 from bailiwick.journal.port import Store
 from bailiwick.lang.durations import beginning
+from bailiwick.processes.proc import plain_line
 from bailiwick.routing.costs import CostLine, Costs, ModelCost, costs_since
 from bailiwick.routing.reports import ModelsReport, SessionsReport, models_report, sessions_report
 from bailiwick.routing.stats import ModelStats, TokenUsage
-from bailiwick.runtime.proc import plain_line
 
 T = TypeVar("T")
 MONTH = 30 * 86_400.0

@@ -123,6 +123,6 @@ def _ending(row: CallRow, attempts: Sequence[AttemptRow], status: str) -> str:
 
 def _line(text: str) -> str:
     """One line that is safe to show: a model's words are in it."""
-    from bailiwick.runtime.proc import plain_line
+    from bailiwick.processes.proc import plain_line
 
     return plain_line(" ".join(text.split()).encode("utf-8", "replace"), _SHOWN)

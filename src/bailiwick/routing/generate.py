@@ -22,12 +22,12 @@ from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
+from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.routing.chains import LOCAL_BACKEND, cli_name
 from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.model import Candidate, Job, Result, TierName
 from bailiwick.routing.result import Misread, answer_keys, read_result
 from bailiwick.routing.tasks import discipline_for
-from bailiwick.runtime.proc import EFFECT_MARK
 
 NO_TIER = "no_tier"
 """The kind of failure of a tier that is declared and not there."""

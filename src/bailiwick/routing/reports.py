@@ -62,7 +62,7 @@ async def why_call(store: Store, call: str, now: float) -> CallExplanation:
 
 def _looked_up() -> IsDead:
     """Looks at this machine's processes whether an owner is dead."""
-    from bailiwick.runtime.owner import current_owner, is_dead
+    from bailiwick.processes.owner import current_owner, is_dead
 
     me = current_owner("bailiwick stats")
 

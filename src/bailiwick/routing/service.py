@@ -17,6 +17,7 @@ from bailiwick.errors import BudgetExceeded, NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow, CallRow, Owner, Reservation
+from bailiwick.processes.owner import current_owner
 from bailiwick.routing.call_log import append_call, check_session, entry_of, sessions_folder
 from bailiwick.routing.chains import compose
 from bailiwick.routing.cooldown import Cooldowns
@@ -32,7 +33,6 @@ from bailiwick.routing.starts import job_size
 from bailiwick.routing.walk import Walk
 from bailiwick.routing.warm import is_warm
 from bailiwick.runtime.money import cut
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.record import Pending
 
 CANCELLED = "cancelled"

@@ -18,8 +18,8 @@ from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config
 from bailiwick.errors import InternalBug, NotReady
 from bailiwick.errors import Place as Where
-from bailiwick.fence.locks import first_free
 from bailiwick.ids import digest
+from bailiwick.locks import first_free
 from bailiwick.routing.endpoints import EndpointAddress
 
 FAIRNESS = 4

@@ -19,14 +19,14 @@ from bailiwick.engine import events as ev
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json
 from bailiwick.journal.rows import RunRow
+from bailiwick.processes.children import end_children
+from bailiwick.processes.owner import current_owner, shown
 from bailiwick.runs import documents as doc
 from bailiwick.runs.control import Control, ControlResult, Point
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.points import read_point, standing_point
 from bailiwick.runs.query import children_of, is_held, state_alone
-from bailiwick.runtime.children import end_children
-from bailiwick.runtime.owner import current_owner, shown
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 REFUSED = "BW244"

@@ -13,6 +13,7 @@ from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.durations import seconds_of
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.cli_control import JSON, may_ask
 from bailiwick.runs.control import refuse_if_held
 from bailiwick.runs.export import export
@@ -20,7 +21,6 @@ from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.prune import Pruned, PruneItem, ended_at, plan, prune
 from bailiwick.runs.query import is_held
 from bailiwick.runtime.facts import RunFacts
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.projection import rebuild as rebuild_directory
 
 

@@ -17,6 +17,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.durations import seconds_of
+from bailiwick.processes.owner import current_owner, shown
 from bailiwick.runs import documents as doc
 from bailiwick.runs.chronicle import BAD, OK, WAIT, LogFormatter, LogLine
 from bailiwick.runs.find import find_run, name_of
@@ -24,7 +25,6 @@ from bailiwick.runs.foreground import TIME, exit_code
 from bailiwick.runs.query import Overview, RunStatus, family, is_held, overview, standing, tree_state
 from bailiwick.runs.visits import Entry, visits
 from bailiwick.runs.why import RunHistory, explain, explain_node
-from bailiwick.runtime.owner import current_owner, shown
 
 LOOK = 0.05
 GLANCE = 1.0

@@ -14,6 +14,7 @@ from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.lang.durations import beginning
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs import documents as doc
 from bailiwick.runs.cli_query import JSON, STYLES, no_runs, standing_of, walker
 from bailiwick.runs.disk import directories
@@ -21,7 +22,6 @@ from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.query import RunStatus, questions, standing
 from bailiwick.runs.trees import RunTreeRow, grow
 from bailiwick.runs.visits import Visit, visits
-from bailiwick.runtime.owner import current_owner
 
 SHOWN_VISITS = 40
 STATES = ("running", "interrupted", "queued", "waiting", "sleeping", "stopped", "failed", "done")

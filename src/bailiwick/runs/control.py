@@ -11,11 +11,11 @@ from bailiwick.errors import HeldByAnother, UsageError
 from bailiwick.ids import Json, run_uid
 from bailiwick.journal.codec import decode
 from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
+from bailiwick.processes.owner import current_owner, is_dead, shown
 from bailiwick.runs.find import name_of
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.creation import NewRunPlace, forked_run
 from bailiwick.runtime.history import Entry
-from bailiwick.runtime.owner import current_owner, is_dead, shown
 from bailiwick.runtime.pins import pin_all
 from bailiwick.runtime.supervise import Supervisor
 

@@ -16,11 +16,11 @@ from bailiwick.errors import Place, UsageError
 from bailiwick.ids import Json, digest
 from bailiwick.journal.blobs import REFERENCE
 from bailiwick.journal.rows import RunRow, StoredEvent
+from bailiwick.processes.owner import host_id
 from bailiwick.runs.disk import directories
 from bailiwick.runs.find import name_of
 from bailiwick.runs.query import children_of
 from bailiwick.runtime.assemble import Runtime
-from bailiwick.runtime.owner import host_id
 
 FORMAT = 1
 MANIFEST = "manifest.sha256"

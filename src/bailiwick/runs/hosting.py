@@ -15,11 +15,11 @@ from bailiwick.cli.view.port import Leaving
 from bailiwick.clock import local
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.rows import ClaimFilter, Message, RunRow
+from bailiwick.processes.owner import current_owner
+from bailiwick.processes.proc import become_subreaper
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
 from bailiwick.runs.foreground import BUDGET, TIME, WAITS, Foreground, RunExit
-from bailiwick.runtime.owner import current_owner
-from bailiwick.runtime.proc import become_subreaper
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.timing import due_at
 from bailiwick.runtime.upgrade import execute_again
@@ -242,7 +242,7 @@ def again() -> list[str]:
 
 
 def _detach(row: RunRow, view: RunView) -> int:
-    from bailiwick.runtime.detach import start_background
+    from bailiwick.processes.detach import start_background
 
     pid = start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
     view.end(row, 0, None, Leaving(worker=pid))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from bailiwick.ids import Json, place
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow, WaitRow
+from bailiwick.processes.owner import is_dead, shown
 from bailiwick.runs.find import name_of
-from bailiwick.runtime.owner import is_dead, shown
 
 LATELY = 7 * 86400.0
 """How long a finished run is news."""

@@ -10,10 +10,10 @@ from bailiwick.ids import NAME, Json, params_key, run_uid
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, unread_params
+from bailiwick.processes.owner import host_id
 from bailiwick.runs.edits import pin_notices
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.creation import NewRunPlace, created_run, refuse
-from bailiwick.runtime.owner import host_id
 from bailiwick.runtime.pins import Pinned, pin_all
 
 

@@ -16,13 +16,13 @@ from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow
 from bailiwick.lang.templates import Templates
+from bailiwick.processes.owner import recorded
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Clean, Effects, KindTable, RunPaths
 from bailiwick.runtime.family import Purse, RunTree, no_purse
 from bailiwick.runtime.history import Entry, RunReader
 from bailiwick.runtime.kinds import NodeKind
 from bailiwick.runtime.leases import Leases
-from bailiwick.runtime.owner import recorded
 from bailiwick.runtime.pins import Pins
 from bailiwick.runtime.projector import Projector
 from bailiwick.runtime.supervise import Supervisor

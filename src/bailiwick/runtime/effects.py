@@ -14,8 +14,9 @@ from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Definition, Node, Wait, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.ids import Json, place
-from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed, NodeKind
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import run_process
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, NodeKind
 from bailiwick.runtime.supervise import Supervisor
 
 Clean = Callable[[Json], Json]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.ids import Json
+from bailiwick.processes.command import Command, Exit
+
+__all__ = ["AttemptRequest", "Command", "Done", "Exit", "Failed", "Io", "NodeKind", "declared"]
+"""What packages that bring kinds of nodes import from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,41 +54,6 @@ class Failed:
 
     failure: Failure
     log: dict[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A process to run: argv without a shell, its whole environment, where, for how long, how much output to keep.
-
-    `stdin` is written to it and then closed; without any its standard input is empty from the start. Of our open
-    files it gets those in `pass_fds`, no other.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    cwd: Path
-    timeout: float | None = None
-    keep: int = 1 << 20
-    stdin: bytes = b""
-    pass_fds: tuple[int, ...] = ()
-
-
-Why = Literal["exited", "silence", "total", "cancelled", "budget", "disk"]
-"""What ended a process: itself, one of the clocks, a person, its money, or what it wrote."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How a process ended. `code` is negative for a signal; output is capped, the rest was read and dropped."""
-
-    code: int
-    stdout: bytes
-    stderr: bytes
-    seconds: float
-    timed_out: bool = False
-    cancelled: bool = False
-    truncated: bool = False
-    why: Why = "exited"
 
 
 def declared(node: Node, made: dict[str, Json]) -> dict[str, Json]:

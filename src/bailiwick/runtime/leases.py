@@ -19,7 +19,7 @@ from bailiwick.clock import Clock
 from bailiwick.errors import StoreError, StoreUnavailable
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
-from bailiwick.runtime.owner import is_dead
+from bailiwick.processes.owner import is_dead
 
 LEASE = 15.0
 RENEW = 5.0

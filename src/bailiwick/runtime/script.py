@@ -21,9 +21,10 @@ from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.lang.reading import is_plain
-from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed, Io
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import plain_line
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 from bailiwick.runtime.pins import pin_gone
-from bailiwick.runtime.proc import plain_line
 from bailiwick.strict_json import finite_number, is_deep, refuse_constant, unique_keys
 
 INTERPRETERS = {".py": "python3", ".sh": "bash", ".bash": "bash"}

@@ -18,8 +18,8 @@ from bailiwick.errors import BudgetExceeded, JournalCorrupt, LeaseLost, StoreUna
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
+from bailiwick.processes.children import end_children
 from bailiwick.runtime import ceilings, happenings, money
-from bailiwick.runtime.children import end_children
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Effects, RunPaths
 from bailiwick.runtime.facts import Cost

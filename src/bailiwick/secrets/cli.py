@@ -26,7 +26,7 @@ def check(*, as_json: bool) -> int:
     \b
     Example:  bailiwick secrets check
     """
-    from bailiwick.runtime.proc import plain_line
+    from bailiwick.processes.proc import plain_line
     from bailiwick.secrets.service import check_secrets
 
     found = check_secrets(load_config(Path.cwd(), {}))

@@ -220,7 +220,7 @@ async def _pipe(inlet: int, outlet: int) -> int:
 
 async def _serve_pipe(wire: StdioTransport, stop: asyncio.Event) -> None:
     from bailiwick.cli.session import open_session
-    from bailiwick.runtime.proc import become_subreaper
+    from bailiwick.processes.proc import become_subreaper
     from bailiwick.service.mcp import build_server
     from bailiwick.service.offering import make_offer, skill_answerer
     from bailiwick.service.stdio import serve_pipe
@@ -244,7 +244,7 @@ def skills_of(session: Session) -> Callable[[], Awaitable[Calling]]:
 
 def _detach(row: Any) -> None:
     """Let a run go on in the background: it outlives the client that started it."""
-    from bailiwick.runtime.detach import start_background
+    from bailiwick.processes.detach import start_background
 
     start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
 

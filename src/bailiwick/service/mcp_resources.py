@@ -19,9 +19,9 @@ from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import RunRow
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.find import name_of
 from bailiwick.runs.query import state_alone
-from bailiwick.runtime.owner import current_owner
 from bailiwick.skills.model import Skill
 
 SCHEME: Final = "bailiwick://"

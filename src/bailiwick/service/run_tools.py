@@ -16,13 +16,13 @@ from bailiwick.errors import NotFound, NotReady, UsageError
 from bailiwick.ids import NAME, Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded, load
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs import documents as doc
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.query import overview, standing, state_alone
 from bailiwick.runs.start import StartRequest, start
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.service.mcp_resources import SCHEME
 from bailiwick.service.mcp_tools import ToolRequest

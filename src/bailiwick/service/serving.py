@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from bailiwick.cli.session import Session
 from bailiwick.errors import StoreUnavailable
 from bailiwick.journal.rows import ClaimFilter
+from bailiwick.processes.owner import current_owner
+from bailiwick.processes.proc import become_subreaper
 from bailiwick.runs.hosting import NIGHT, keep_to_retention, night_is_over
-from bailiwick.runtime.owner import current_owner
-from bailiwick.runtime.proc import become_subreaper
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.worker import Worker
 from bailiwick.service.app import Part, Parts, create_app

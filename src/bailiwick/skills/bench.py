@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from bailiwick.config.paths import Paths, make_private
 from bailiwick.errors import BailiwickError, InternalBug
-from bailiwick.fence.locks import held
 from bailiwick.fence.names import shown
 from bailiwick.fence.objects import FILE, PROGRAM, TreeChange
 from bailiwick.fence.toolchain_trees import HiddenPaths
 from bailiwick.ids import digest
+from bailiwick.locks import held
 from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills.copies import Copies
 from bailiwick.skills.delivery import FileDelivery, change_fault, deliver, path_fault, write_files

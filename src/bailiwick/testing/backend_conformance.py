@@ -27,8 +27,8 @@ from bailiwick.agents.port import (
     Turn,
     Used,
 )
-from bailiwick.runtime.children import find_children
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes.children import find_children
+from bailiwick.processes.proc import EFFECT_MARK
 
 Behaviour = Literal["answers", "fails", "hangs", "garbage"]
 PATIENT = TurnTimeouts(60.0, 60.0)

@@ -20,14 +20,14 @@ from bailiwick.config.environment import Environment
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
 from bailiwick.journal.rows import InboxRow, RunRow, StoredEvent, WaitRow
+from bailiwick.processes.children import find_children
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground, RunExit
 from bailiwick.runtime.assemble import Runtime, Watch
-from bailiwick.runtime.children import find_children
 from bailiwick.runtime.facts import RunFacts
 from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.layout import BOOKMARK
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.record import row_status, summary
 from bailiwick.runtime.worker import Worker
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bailiwick.ids import Json
-    from bailiwick.runtime.kinds import Exit
+    from bailiwick.processes.command import Exit
 
 QUICK = {"silence": 30, "total": 30}
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}

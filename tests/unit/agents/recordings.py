@@ -23,7 +23,7 @@ from bailiwick.agents.port import (
     Used,
 )
 from bailiwick.agents.streams import read_object
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,7 +22,7 @@ from bailiwick.agents.port import (
     Trouble,
     Used,
 )
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 from tests.unit.agents.recordings import cases, hostile_lines, lines_of, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
 

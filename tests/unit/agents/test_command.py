@@ -11,7 +11,7 @@ from bailiwick.agents.backends import command
 from bailiwick.agents.backends.command import CommandBackend
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble
 from bailiwick.agents.settings import AgentSettings
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play
 
 

@@ -21,7 +21,7 @@ from bailiwick.config.service import load_config
 from bailiwick.engine.failures import FailureKind
 from bailiwick.fence.cage import SandboxLimits
 from bailiwick.fence.service import Sandboxes, open_fence
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 from tests.needs import need
 
 LOOK = "import json, os; print(json.dumps({'env': dict(os.environ)}))"

@@ -17,11 +17,11 @@ from bailiwick.agents import launch
 from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import AgentEvent, ToolBegan, ToolEnded
 from bailiwick.agents.streams import CUT, OutputBounds
-from bailiwick.runtime import children, proc
+from bailiwick.processes import children, proc
 from tests.memory import peak_memory
 
 if TYPE_CHECKING:
-    from bailiwick.runtime.kinds import Exit
+    from bailiwick.processes.command import Exit
 
 PATIENT = TurnTimeouts(60.0, 60.0)
 HANG = "import os, signal; os.write(1, b'ready\\n'); signal.pause()"

@@ -32,8 +32,8 @@ from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import ManualClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.engine.graph import Output
-from bailiwick.runtime import children
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes import children
+from bailiwick.processes.command import Exit
 from tests.unit.agents.asking import script_of, turn
 
 if TYPE_CHECKING:

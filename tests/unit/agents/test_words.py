@@ -15,7 +15,7 @@ from bailiwick.agents.classify import Classified, classify
 from bailiwick.agents.port import AgentEvent, Answered, ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.agents.rules import Where, rules
 from bailiwick.engine.failures import FailureKind
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 from tests.unit.agents.stage import FakeIo, make_turn, play
 from tests.unit.agents.test_classify import MENTIONS, NOW
 

@@ -11,7 +11,7 @@ import pytest
 
 from bailiwick.brain.notes import OWN, NoteFolder, NoteWriter
 from bailiwick.errors import NotReady
-from bailiwick.fence.locks import STEP, held
+from bailiwick.locks import STEP, held
 from tests.unit.brain.place import Mind, mind_at, run
 
 

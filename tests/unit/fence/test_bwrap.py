@@ -16,9 +16,9 @@ from bailiwick.fence.backends.bwrap import BwrapBackend
 from bailiwick.fence.backends.bwrap_options import BwrapFeatures, describe, inner_path, options, rlimits, unprotected
 from bailiwick.fence.cage import HOME, INNER, Bind, SandboxSpec
 from bailiwick.fence.cgroups import CgroupRoots
-from bailiwick.runtime import children
-from bailiwick.runtime.kinds import Command
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes import children
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.testing.polling import until
 from tests.needs import need
 
@@ -28,7 +28,7 @@ from pathlib import Path
 from bailiwick.fence.backends.bwrap import BwrapBackend
 from bailiwick.fence.cgroups import CgroupRoots
 from bailiwick.fence.cage import INNER, Bind, SandboxSpec
-from bailiwick.runtime.proc import EFFECT_MARK, run_process
+from bailiwick.processes.proc import EFFECT_MARK, run_process
 
 async def main():
     tree, mark = sys.argv[1:]

@@ -10,7 +10,7 @@ import pytest
 
 from bailiwick.fence.cage import SandboxLimits
 from bailiwick.fence.cgroups import AROUND, Cgroup, CgroupRoots, find_ground, make_group, sweep
-from bailiwick.runtime.children import read_stat
+from bailiwick.processes.children import read_stat
 
 FIRST = "4:memory:/app/one\n3:pids:/\n2:cpu,cpuacct:/\n1:name=systemd:/\n"
 SECOND = "0::/user.slice/app.slice/term.scope\n"

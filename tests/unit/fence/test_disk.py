@@ -20,7 +20,7 @@ from bailiwick.fence.disk import (
     reclaim,
     watch_disk,
 )
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 
 def _fill(folder: Path, files: int, size: int = 0) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from bailiwick.errors import NotReady
 from bailiwick.fence.git import OFF, Git, GitFailed, GitOptions, failure, file_url, find_program
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 from tests.unit.fence.git_scene import make_scene
 
 

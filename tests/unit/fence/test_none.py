@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bailiwick.fence.backends.none import NoSandboxBackend
 from bailiwick.fence.cage import HOME, INNER, Bind, SandboxSpec
-from bailiwick.runtime.kinds import Exit
-from bailiwick.runtime.proc import EFFECT_MARK, run_process
+from bailiwick.processes.command import Exit
+from bailiwick.processes.proc import EFFECT_MARK, run_process
 
 
 def _run(tmp_path: Path, script: str, cage: SandboxSpec) -> Exit:

@@ -13,7 +13,7 @@ from bailiwick.fence.port import SandboxBackend
 from bailiwick.fence.selftest import self_test
 from bailiwick.fence.service import Sandboxes
 from bailiwick.fence.toolchains import Toolchains
-from bailiwick.runtime import children
+from bailiwick.processes import children
 from tests.needs import need
 
 if TYPE_CHECKING:

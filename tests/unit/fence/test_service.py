@@ -21,8 +21,8 @@ from bailiwick.fence.port import OnDoor, Sandbox, SandboxBackend
 from bailiwick.fence.service import Sandboxes, open_fence
 from bailiwick.fence.toolchains import Toolchains
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Command
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK
 
 WORKS = SandboxStatus(ok=True, found="works")
 BROKEN = SandboxStatus(ok=False, found="broken", fix="mend it")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bailiwick.fence import shim
 from bailiwick.fence.shim import LOST, MISSING, UNUSABLE, pack, unpack
-from bailiwick.runtime.children import read_stat
+from bailiwick.processes.children import read_stat
 from bailiwick.testing.polling import until
 
 PATH = "PATH=/usr/bin:/bin"

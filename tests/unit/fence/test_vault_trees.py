@@ -9,7 +9,7 @@ import pytest
 from bailiwick.fence.git import Git, GitFailed, GitOptions
 from bailiwick.fence.objects import TreeChange, TreeEntry
 from bailiwick.fence.vault import GitStore
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 from tests.unit.fence.git_scene import AUTHOR, WHEN, RepositorySetup, make_scene
 
 

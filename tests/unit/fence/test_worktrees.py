@@ -14,9 +14,9 @@ import pytest
 
 from bailiwick.clock import ManualClock
 from bailiwick.errors import NotReady
-from bailiwick.fence.sweep import sweep
 from bailiwick.fence.vault import GitStore
 from bailiwick.fence.worktrees import Worktree, Worktrees
+from bailiwick.removal import sweep
 from tests.unit.fence.git_scene import RepositorySetup, make_scene
 
 

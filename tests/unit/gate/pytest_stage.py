@@ -20,8 +20,8 @@ from bailiwick.gate.model import CheckResult
 from bailiwick.gate.port import CheckContext, Which
 from bailiwick.gate.spec import CheckSpec
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Command, Exit
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import run_process
 
 Files = dict[str, str]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bailiwick.gate.backends.command import trial_of
 from bailiwick.gate.run import CommandResult, judge
 from bailiwick.gate.shown import KEPT, shown_lines
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 
 def test_a_missing_program_is_told_by_the_shim_s_own_words() -> None:

@@ -17,7 +17,8 @@ from bailiwick.gate.nodes import OUTPUTS, GateKind
 from bailiwick.ids import Json
 from bailiwick.lang.delivery import GATE_FIELDS
 from bailiwick.lang.templates import Templates
-from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed
+from bailiwick.processes.command import Command, Exit
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed
 from tests.unit.gate.gate_stage import GateSetup, make_stage
 
 GATE = """

@@ -13,13 +13,13 @@ from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import load
 from bailiwick.patterns.model import Pattern
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground, RunExit
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import KINDS, Runtime
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
-from bailiwick.runtime.owner import current_owner
 from bailiwick.testing.harness import Quiet
 from bailiwick.workflows.service import BUNDLED
 

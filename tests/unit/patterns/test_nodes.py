@@ -22,7 +22,8 @@ from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 from bailiwick.patterns.nodes import WorktreeKind
 from bailiwick.patterns.simulation import write_repository
-from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed
+from bailiwick.processes.command import Command, Exit
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed
 
 T = TypeVar("T")
 RUN = "run1"

@@ -13,10 +13,10 @@ from bailiwick.cli.root import run as run_command
 from bailiwick.cli.session import Session, open_session
 from bailiwick.journal.rows import ClaimFilter, RunRow
 from bailiwick.lang.load import load
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import find_run
 from bailiwick.runs.start import StartRequest, start
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 from bailiwick.cli.session import Session
 from bailiwick.journal.rows import ClaimFilter
-from bailiwick.runtime.owner import current_owner
+from bailiwick.processes.owner import current_owner
 from tests.unit.runs.house import Machine
 
 SLEEPS = """

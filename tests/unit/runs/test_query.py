@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.journal.rows import Owner, RunRow, WaitRow
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.query import Overview, family, is_held, questions, standing, tree_state
-from bailiwick.runtime.owner import current_owner
 from tests.unit.runs.tales import ME, NOW, OTHER, run_row
 
 

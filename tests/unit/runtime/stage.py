@@ -16,12 +16,12 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import Loaded
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.foreground import Foreground, RunExit
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import KINDS, Runtime, Watch
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, NodeKind
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 
 Answer = Callable[[AttemptRequest], Awaitable[dict[str, Json] | Failure]]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime import children
-from bailiwick.runtime.children import ChildProcess, end_children, find_children, is_alive, read_stat
+from bailiwick.processes import children
+from bailiwick.processes.children import ChildProcess, end_children, find_children, is_alive, read_stat
 
 PATIENCE = 30.0
 READY = "import sys; sys.stdout.write('ready\\n'); sys.stdout.flush(); "
@@ -123,7 +123,9 @@ def test_a_process_in_the_middle_of_an_exec_is_never_taken_for_gone(start: Start
 
 def test_we_do_not_find_ourselves(mark: str) -> None:
     """A Bailiwick inside a script of another run carries the outer marks; it must not end itself."""
-    code = f"from bailiwick.runtime.children import find_children; print(find_children({{'BAILIWICK_RUN': {mark!r}}}))"
+    code = (
+        f"from bailiwick.processes.children import find_children; print(find_children({{'BAILIWICK_RUN': {mark!r}}}))"
+    )
     answer = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "BAILIWICK_RUN": mark},
@@ -245,7 +247,7 @@ ORPHANS = textwrap.dedent(
     """
     import atexit, contextlib, os, select, subprocess, sys
     from bailiwick.runtime import children
-    from bailiwick.runtime.proc import become_subreaper
+    from bailiwick.processes.proc import become_subreaper
     assert become_subreaper()
 
     def wait_dead(pid):

@@ -18,13 +18,13 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, first_context
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.facts import RunFacts
 from bailiwick.runtime.history import Entry
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.projector import rebuild
 from tests.unit.runtime.journals import files_of
 from tests.unit.runtime.stage import Calm, RuntimeSetup, Scripted, at_once, work

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime.kinds import Command, Exit, Why
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Command, Exit, Why
+from bailiwick.processes.proc import run_process
 
 
 def _sh(script: str, cwd: Path, stdin: bytes = b"") -> Command:

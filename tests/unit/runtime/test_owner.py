@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.journal.rows import Owner
-from bailiwick.runtime.children import read_stat
-from bailiwick.runtime.owner import current_owner, host_id, is_dead, shown
+from bailiwick.processes.children import read_stat
+from bailiwick.processes.owner import current_owner, host_id, is_dead, shown
 
 PATIENCE = 30.0
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.runtime import children, pipes, proc, spawning
-from bailiwick.runtime.kinds import Command, Exit
-from bailiwick.runtime.proc import plain_line, run_process
+from bailiwick.processes import children, pipes, proc, spawning
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import plain_line, run_process
 from tests.memory import peak_memory
 
 PATIENCE = 120.0

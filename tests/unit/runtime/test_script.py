@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from bailiwick.engine.graph import Node, Output, Poll, Wait, Work
 from bailiwick.engine.render import Lookup, Rendered
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed, NodeKind
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import run_process
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, NodeKind
 from bailiwick.runtime.script import BadAnswer, PollKind, ScriptKind, read_outputs, signal_name
 
 KEY, NOTHING = Output("key"), dict[str, Json]()

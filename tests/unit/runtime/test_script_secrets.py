@@ -14,8 +14,9 @@ from bailiwick.config.secrets import Secrets
 from bailiwick.engine.graph import Output, Work
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
-from bailiwick.runtime.kinds import AttemptRequest, Command, Done, Exit, Failed
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import run_process
+from bailiwick.runtime.kinds import AttemptRequest, Done, Failed
 from bailiwick.runtime.script import Fill, ScriptKind
 
 SHOW = """import json, os

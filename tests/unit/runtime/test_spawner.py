@@ -16,11 +16,11 @@ import pytest
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.doctor.service import examine
-from bailiwick.runtime import children, guards, proc, spawning
-from bailiwick.runtime.children import ChildProcess, end_children, is_alive, read_stat
-from bailiwick.runtime.kinds import Command, Exit
-from bailiwick.runtime.proc import run_process
-from bailiwick.runtime.spawning import spawner
+from bailiwick.processes import children, guards, proc, spawning
+from bailiwick.processes.children import ChildProcess, end_children, is_alive, read_stat
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import run_process
+from bailiwick.processes.spawning import spawner
 from bailiwick.testing.polling import until
 
 LONG = 120.0
@@ -175,7 +175,7 @@ WORKER = textwrap.dedent(
     from pathlib import Path
     from bailiwick.runtime import children
     from bailiwick.runtime.kinds import Command
-    from bailiwick.runtime.proc import run_process
+    from bailiwick.processes.proc import run_process
     children.GRACE = 0.2
     env = {"PATH": os.environ["PATH"], "BAILIWICK_RUN": sys.argv[1], "BAILIWICK_EFFECT_KEY": "k"}
     argv = (sys.executable, "-I", "-S", sys.argv[2], sys.argv[3], "deaf", "stay")

@@ -15,13 +15,13 @@ from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.errors import LeaseLost, StoreUnavailable
 from bailiwick.ids import Json
 from bailiwick.journal.rows import Batch, ClaimFilter, Message
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, FAILED, WAITS
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime import walker as walking
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.kinds import AttemptRequest
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from tests.unit.runtime.stage import RuntimeSetup, Scripted, at_once, chain, types, work
 

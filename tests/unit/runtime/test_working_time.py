@@ -13,12 +13,12 @@ from bailiwick.engine import graph as g
 from bailiwick.engine.events import Failure
 from bailiwick.ids import Json
 from bailiwick.lang.load import Loaded
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, TIME, WAITS, Foreground
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.kinds import AttemptRequest
-from bailiwick.runtime.owner import current_owner
 from tests.unit.runtime.stage import Calm, RuntimeSetup, Scripted, chain, work
 
 

@@ -18,8 +18,8 @@ from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import ClaimFilter, RunRow
 from bailiwick.lang.load import load
+from bailiwick.processes.owner import current_owner
 from bailiwick.runs.start import StartRequest, start
-from bailiwick.runtime.owner import current_owner
 from bailiwick.runtime.worker import Worker
 from bailiwick.service.mcp_tools import ToolRequest
 from bailiwick.service.run_tools import RunPermissions, RunTools

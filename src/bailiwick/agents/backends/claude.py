@@ -32,7 +32,7 @@ from bailiwick.agents.programs import Program
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import at, count_at, excerpt, number_at, objects_at, text_at, total_of
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 PROGRAM = Program("claude", "@anthropic-ai/claude-code", ("claude",), "2.1.325")
 LONGEST_ARGUMENT = 120_000

@@ -42,7 +42,7 @@ from bailiwick.agents.simulation import (
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json, digest
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 SHOWN = 2000
 """Characters of a command's output that are told."""

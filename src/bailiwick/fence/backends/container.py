@@ -29,9 +29,9 @@ from bailiwick.fence.descriptors import Descriptors
 from bailiwick.fence.ownership import hand_over, make_mount_points, uid_of
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.shim import pack
-from bailiwick.runtime import children
-from bailiwick.runtime.kinds import Command
-from bailiwick.runtime.proc import EFFECT_MARK, run_process
+from bailiwick.processes import children
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK, run_process
 
 _CHECK_TIME = 60.0
 _LETTER = "letter"

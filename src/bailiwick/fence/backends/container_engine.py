@@ -16,9 +16,9 @@ from typing import Any
 
 from bailiwick.config.environment import Environment
 from bailiwick.errors import NotReady
-from bailiwick.runtime.kinds import Command, Exit
-from bailiwick.runtime.owner import current_owner, is_dead
-from bailiwick.runtime.proc import run_process
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.owner import current_owner, is_dead
+from bailiwick.processes.proc import run_process
 
 PROGRAMS = ("docker", "podman")
 VARIABLES = (

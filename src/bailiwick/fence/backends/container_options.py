@@ -17,7 +17,7 @@ from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owne
 from bailiwick.fence.cage import HOME, Bind, SandboxLimits, SandboxSpec
 from bailiwick.fence.seccomp import build_filter
 from bailiwick.ids import digest
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes.proc import EFFECT_MARK
 
 NAME = "bailiwick-sandbox"
 INSIDE = system_view.SHIM.parent

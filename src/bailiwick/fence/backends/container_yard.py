@@ -18,8 +18,8 @@ from bailiwick.fence.backends.container_engine import LABEL, OWNER, Engine, owne
 from bailiwick.fence.backends.container_options import bounds
 from bailiwick.fence.cage import GB, MB, SandboxLimits
 from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.runtime.kinds import Exit
-from bailiwick.runtime.proc import plain_line
+from bailiwick.processes.command import Exit
+from bailiwick.processes.proc import plain_line
 
 FAILED = "BW453"
 LIMITS = SandboxLimits(memory=2 * GB, processes=512, tmp=256 * MB)

@@ -19,9 +19,9 @@ from bailiwick.fence.cage import HOME, SandboxSpec, SandboxStatus
 from bailiwick.fence.descriptors import Descriptors
 from bailiwick.fence.port import OnDoor
 from bailiwick.fence.shim import pack
-from bailiwick.runtime import children
-from bailiwick.runtime.kinds import Command
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes import children
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK
 
 UNPROTECTED = (
     "nothing is protected from the program: it runs with your rights",

@@ -16,7 +16,7 @@ from bailiwick.ids import digest
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext, Which
     from bailiwick.gate.spec import CheckSpec
-    from bailiwick.runtime.kinds import Exit
+    from bailiwick.processes.command import Exit
 
 READ = 16 << 20
 """Bytes of output that are read at most; the digest is over these."""

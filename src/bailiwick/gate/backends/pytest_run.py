@@ -19,7 +19,7 @@ from bailiwick.fence.recipes import bin_folders, tool_variables
 from bailiwick.gate.backends.pytest_command import PytestCommand, find_interpreter
 from bailiwick.gate.outcomes import Fault, PytestSession, Records, read_records
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext, Which

@@ -21,7 +21,7 @@ from bailiwick.gate.port import read_many
 from bailiwick.gate.replays import Replayed
 from bailiwick.gate.testfiles import belongs_to_tests
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext

@@ -23,7 +23,7 @@ from bailiwick.gate.reading import read_all
 from bailiwick.gate.runner_records import TokenLines
 from bailiwick.gate.runner_sessions import GoTree, read_cargo, read_go
 from bailiwick.ids import Json
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 _PACKAGE = re.compile(r"(?m)^\s*package\s+(\w+)")
 _MODULE = re.compile(r"(?m)^\s*module\s+\"?([^\s\"]+)")

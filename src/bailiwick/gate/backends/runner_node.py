@@ -24,7 +24,7 @@ from bailiwick.gate.reading import read_all
 from bailiwick.gate.runner_commands import CommandStep, node_line, read_package, read_scripts, read_steps
 from bailiwick.gate.runner_records import SealedLines
 from bailiwick.gate.runner_sessions import merged, read_node
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from bailiwick.fence.cage import Bind
 from bailiwick.gate.backends.command import READ, gate_variables
 from bailiwick.gate.outcomes import Fault, PytestSession
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext, Which

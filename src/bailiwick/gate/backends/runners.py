@@ -22,7 +22,7 @@ from bailiwick.gate.runner_conduct import conduct
 from bailiwick.gate.shown import last_lines
 from bailiwick.gate.testfiles import is_test_file
 from bailiwick.ids import Json, digest
-from bailiwick.runtime.kinds import Exit
+from bailiwick.processes.command import Exit
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bailiwick.fence.cage import INNER, Bind, SandboxSpec
-from bailiwick.runtime import children
-from bailiwick.runtime.kinds import Exit
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes import children
+from bailiwick.processes.command import Exit
+from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.testing.polling import until
 from bailiwick.testing.sandbox_conformance.stage import (
     DAEMON,

@@ -12,7 +12,7 @@ import pytest
 
 from bailiwick.errors import NotReady
 from bailiwick.fence.cage import INNER, Bind
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
     WORDS,

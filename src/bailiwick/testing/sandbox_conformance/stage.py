@@ -16,8 +16,8 @@ import pytest
 from bailiwick.fence.cage import INNER, Bind, SandboxLimits, SandboxSpec
 from bailiwick.fence.port import OnDoor, SandboxBackend
 from bailiwick.fence.system_view import find_interpreter
-from bailiwick.runtime.kinds import Command, Exit
-from bailiwick.runtime.proc import EFFECT_MARK, run_process
+from bailiwick.processes.command import Command, Exit
+from bailiwick.processes.proc import EFFECT_MARK, run_process
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PATIENCE = 60.0

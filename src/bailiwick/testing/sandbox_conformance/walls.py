@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.fence.cage import DOORS, MB, SandboxLimits
-from bailiwick.runtime.proc import EFFECT_MARK
+from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
     SandboxFixture,

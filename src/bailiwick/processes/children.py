@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from bailiwick.errors import NotReady
-from bailiwick.runtime.guards import end_guarded
+from bailiwick.processes.guards import end_guarded
 
 GRACE = 5.0
 """Seconds between TERM and KILL."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bailiwick.ids import digest
-from bailiwick.runtime.spawner import frame
+from bailiwick.processes.spawner import frame
 
 RUN_MARK, EFFECT_MARK = "BAILIWICK_RUN", "BAILIWICK_EFFECT_KEY"
 _SOCKETS = Path("/proc/net/unix")

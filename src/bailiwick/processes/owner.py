@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bailiwick.ids import digest
 from bailiwick.journal.rows import Owner
-from bailiwick.runtime.children import read_stat
+from bailiwick.processes.children import read_stat
 
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 

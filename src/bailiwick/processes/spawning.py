@@ -19,10 +19,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bailiwick.runtime import children
-from bailiwick.runtime.guards import EFFECT_MARK, guard_name
-from bailiwick.runtime.kinds import Command
-from bailiwick.runtime.spawner import CONTROL, FRAME, frame
+from bailiwick.processes import children
+from bailiwick.processes.command import Command
+from bailiwick.processes.guards import EFFECT_MARK, guard_name
+from bailiwick.processes.spawner import CONTROL, FRAME, frame
 
 PROGRAM = Path(__file__).with_name("spawner.py")
 TRIES = 3

@@ -9,8 +9,8 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from bailiwick.runtime import children
-from bailiwick.runtime.kinds import Command
+from bailiwick.processes import children
+from bailiwick.processes.command import Command
 
 
 class ForkedRun:

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from bailiwick.runtime import children
-from bailiwick.runtime.feed import StdinWriter
-from bailiwick.runtime.forked import fork
-from bailiwick.runtime.guards import EFFECT_MARK
-from bailiwick.runtime.kinds import Command, Exit, Why
-from bailiwick.runtime.pipes import FirstBytes, Lines, OnLine, Tail, plain_line
-from bailiwick.runtime.spawning import Lost, marks_of, spawner
+from bailiwick.processes import children
+from bailiwick.processes.command import Command, Exit, Why
+from bailiwick.processes.feed import StdinWriter
+from bailiwick.processes.forked import fork
+from bailiwick.processes.guards import EFFECT_MARK
+from bailiwick.processes.pipes import FirstBytes, Lines, OnLine, Tail, plain_line
+from bailiwick.processes.spawning import Lost, marks_of, spawner
 
 __all__ = ["EFFECT_MARK", "OnData", "OnLine", "become_subreaper", "plain_line", "run_process"]
 

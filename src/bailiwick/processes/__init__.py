@@ -1,0 +1,1 @@
+"""Processes of this machine: started, guarded, heard, ended for certain, and who owns them."""
