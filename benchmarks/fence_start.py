@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import quantiles
 
-from bailiwick.fence.backends.bwrap import BwrapBackend
-from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.processes.proc import EFFECT_MARK, run_process
+from bailiwick.sandbox.backends.bwrap import BwrapBackend
+from bailiwick.sandbox.spec import INNER, Bind, SandboxSpec
 from benchmarks.measure import Bench, PartFailed, Reading, Spread, column
 from benchmarks.report import Figure
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from bailiwick.clock import SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
-from bailiwick.fence.environments import EnvironmentFailed
-from bailiwick.fence.service import open_fence
-from bailiwick.fence.vault import GitStore
+from bailiwick.environments.prepared import EnvironmentFailed
 from bailiwick.gate.backends.command import try_command
 from bailiwick.gate.benches import Trees
 from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.report import FOLDER
 from bailiwick.gate.service import GateOptions, GateRequest, run_gate, try_prepare, workshop
+from bailiwick.git.store import GitStore
+from bailiwick.sandbox.service import open_fence
 from benchmarks.measure import ROOT, Bench, PartFailed, Reading, Spread
 from benchmarks.report import Figure
 from tests.projects.table import PROJECTS

@@ -32,7 +32,7 @@ def lack(reason: str) -> NoReturn:
 
 @cache
 def _sandbox() -> str:
-    from bailiwick.fence.backends.bwrap import BwrapBackend
+    from bailiwick.sandbox.backends.bwrap import BwrapBackend
 
     if shutil.which("bwrap") is None:
         return "no sandbox works here: bwrap is not installed (make system)"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
+from bailiwick.git.store import GitStore
 from bailiwick.testing.forge_server import ForgeServer
 from tests.acceptance.command import Person
 from tests.unit.proposals.stage import BRANCH, NAME, TOKEN, git, make_repository

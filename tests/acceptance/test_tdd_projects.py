@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.port import SandboxBackend
 from bailiwick.routing.model import CheckOutcome, Result
+from bailiwick.sandbox.port import SandboxBackend
 from bailiwick.skills.checks import find_check
 from bailiwick.skills.site import CheckArguments
 from tests.unit.gate.gate_stage import real_sandbox

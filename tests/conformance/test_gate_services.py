@@ -16,19 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.backends.container import ContainerBackend
-from bailiwick.fence.backends.container_engine import OWNER, find_engine, owner_label
-from bailiwick.fence.backends.container_yard import ContainerGroup, open_yard
-from bailiwick.fence.cage import service_door
-from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.relay import Address, Relay, dial
-from bailiwick.fence.vault import GitStore
+from bailiwick.egress.relay import Address, Relay, dial
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import failing_text
 from bailiwick.gate.service import GateInterrupted, GateRequest, run_gate
 from bailiwick.gate.services import ServiceContainers, open_services
 from bailiwick.gate.spec import GateSpec, Service
+from bailiwick.git.store import GitStore
 from bailiwick.processes.command import Exit
+from bailiwick.sandbox.backends.container import ContainerBackend
+from bailiwick.sandbox.backends.container_engine import OWNER, find_engine, owner_label
+from bailiwick.sandbox.backends.container_group import ContainerGroup, open_yard
+from bailiwick.sandbox.failures import EnvironmentFailed
+from bailiwick.sandbox.spec import service_door
 from tests.conformance.docker_engine import ask, containers, engine
 from tests.needs import need
 from tests.security.gatehouse import make_tools

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bailiwick.fence.backends.container import ContainerBackend, ContainerSandbox
-from bailiwick.fence.backends.container_engine import LABEL, OWNER, owner_label
-from bailiwick.fence.cage import INNER, Bind, SandboxSpec
-from bailiwick.fence.port import SandboxBackend
 from bailiwick.processes.command import Exit
 from bailiwick.processes.proc import run_process
+from bailiwick.sandbox.backends.container import ContainerBackend, ContainerSandbox
+from bailiwick.sandbox.backends.container_engine import LABEL, OWNER, owner_label
+from bailiwick.sandbox.port import SandboxBackend
+from bailiwick.sandbox.spec import INNER, Bind, SandboxSpec
 from bailiwick.testing.polling import until
 from bailiwick.testing.sandbox_conformance import SandboxConformance
 from tests.conformance.docker_engine import ask, containers, engine
@@ -30,8 +30,8 @@ _T = TypeVar("_T")
 HOST = """
 import asyncio, json, sys
 from pathlib import Path
-from bailiwick.fence.backends.container import ContainerBackend
-from bailiwick.fence.cage import INNER, Bind, SandboxSpec
+from bailiwick.sandbox.backends.container import ContainerBackend
+from bailiwick.sandbox.spec import INNER, Bind, SandboxSpec
 from bailiwick.processes.proc import run_process
 
 async def main(tree, scratch, variables):

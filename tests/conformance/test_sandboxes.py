@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bailiwick.fence.backends.bwrap import BwrapBackend
-from bailiwick.fence.backends.none import NoSandboxBackend
-from bailiwick.fence.cgroups import CgroupRoots
-from bailiwick.fence.port import SandboxBackend
+from bailiwick.sandbox.backends.bwrap import BwrapBackend
+from bailiwick.sandbox.backends.none import NoSandboxBackend
+from bailiwick.sandbox.cgroups import CgroupRoots
+from bailiwick.sandbox.port import SandboxBackend
 from bailiwick.testing.sandbox_conformance import SandboxConformance
 from tests.needs import need
 

@@ -29,7 +29,7 @@ NEEDED = (
     "asyncio.subprocess", "apsw", "httpx2", "jinja2", "yaml", "bailiwick.cli.root", "bailiwick.cli.view",
     "bailiwick.cli.session", "bailiwick.journal.sqlite", "bailiwick.patterns.cli", "bailiwick.patterns.readiness",
     "bailiwick.patterns.basis", "bailiwick.patterns.nodes", "bailiwick.proposals.nodes", "bailiwick.gate.nodes",
-    "bailiwick.proposals.forges.gitea", "bailiwick.agents.kind", "bailiwick.fence.backends.bwrap",
+    "bailiwick.proposals.forges.gitea", "bailiwick.agents.kind", "bailiwick.sandbox.backends.bwrap",
     "bailiwick.agents.backends.simulate", "bailiwick.audit.service", "bailiwick.gate.backends.command",
 )  # fmt: skip
 """What commands of patterns use, and would import each time."""

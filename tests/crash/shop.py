@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.fence.cgroups import find_ground, is_made_by_living
 from bailiwick.patterns.simulation import write_repository
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
+from bailiwick.sandbox.cgroups import find_ground, is_made_by_living
 from bailiwick.testing.forge_server import ForgeServer
 from bailiwick.testing.forge_server_state import ForgeAccount, Hosted
 from tests.acceptance.command import Person

@@ -13,11 +13,11 @@ from pathlib import Path
 from bailiwick.clock import SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
-from bailiwick.fence.service import Sandboxes, open_fence
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.opening import gate_for
 from bailiwick.gate.service import GatePlaces, GateRequest, run_gate
+from bailiwick.git.store import GitStore
+from bailiwick.sandbox.service import Sandboxes, open_fence
 from tests.needs import need
 from tests.security.shop import BASE
 

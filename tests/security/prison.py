@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.fence.cage import INNER, MB, Bind, SandboxLimits, SandboxSpec
-from bailiwick.fence.port import SandboxBackend
 from bailiwick.ids import Json
 from bailiwick.processes import children
 from bailiwick.processes.command import Exit
 from bailiwick.processes.proc import EFFECT_MARK, run_process
+from bailiwick.sandbox.port import SandboxBackend
+from bailiwick.sandbox.spec import INNER, MB, Bind, SandboxLimits, SandboxSpec
 from tests.security.escapes import PRELUDE, Attempt
 
 TIGHT = SandboxLimits(memory=192 * MB, processes=64, open_files=256, file_size=64 * MB, tmp=64 * MB)

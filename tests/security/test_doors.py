@@ -14,12 +14,12 @@ import pytest
 from bailiwick.agents.broker.grants import Grant, Upstream
 from bailiwick.agents.broker.server import Broker
 from bailiwick.agents.prices import free
-from bailiwick.fence.backends.bwrap import BwrapBackend
-from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxSpec
-from bailiwick.fence.egress import EgressProxy
-from bailiwick.fence.egress_hosts import AllowList
-from bailiwick.fence.port import Sandbox
+from bailiwick.egress.hosts import AllowList
+from bailiwick.egress.proxy import EgressProxy
 from bailiwick.processes.proc import EFFECT_MARK, run_process
+from bailiwick.sandbox.backends.bwrap import BwrapBackend
+from bailiwick.sandbox.port import Sandbox
+from bailiwick.sandbox.spec import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxSpec
 from bailiwick.testing.model_server import ModelServer, Say
 
 pytestmark = pytest.mark.needs("sandbox")

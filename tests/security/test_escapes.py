@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.backends.bwrap import BwrapBackend
-from bailiwick.fence.backends.none import NoSandboxBackend
-from bailiwick.fence.port import SandboxBackend
+from bailiwick.sandbox.backends.bwrap import BwrapBackend
+from bailiwick.sandbox.backends.none import NoSandboxBackend
+from bailiwick.sandbox.port import SandboxBackend
 from tests.security.escapes import ATTEMPTS, Attempt
 from tests.security.prison import Verdict, attempt, open_host
 

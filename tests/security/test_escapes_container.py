@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.backends.container import ContainerBackend
+from bailiwick.sandbox.backends.container import ContainerBackend
 from tests.conformance.docker_engine import engine
 from tests.security.escapes import ATTEMPTS, Attempt
 from tests.security.prison import attempt, open_host

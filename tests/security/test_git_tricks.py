@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from bailiwick.clock import ManualClock
-from bailiwick.fence.git import GitFailed
-from bailiwick.fence.vault import GitStore
-from bailiwick.fence.worktrees import Worktrees
+from bailiwick.git.runner import GitFailed
+from bailiwick.git.store import GitStore
+from bailiwick.git.worktrees import Worktrees
 from bailiwick.testing.git_server import GitServer
-from tests.unit.fence.git_scene import AUTHOR, WHEN, RepositorySetup, make_scene
+from tests.unit.git.repository_setup import AUTHOR, WHEN, RepositorySetup, make_scene
 
 pytestmark = pytest.mark.slow
 

@@ -27,8 +27,8 @@ from bailiwick.agents.port import (
 from bailiwick.agents.resets import next_month, parse_reset, parse_retry_after, parse_wait
 from bailiwick.agents.rules import FailureRule, Where, rules
 from bailiwick.engine.failures import Detail, FailureKind
-from bailiwick.fence.cage import OURS
 from bailiwick.ids import Json
+from bailiwick.sandbox.spec import OURS
 
 _LONGEST = 65_536
 _LAYERS = 6

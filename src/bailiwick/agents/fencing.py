@@ -18,15 +18,15 @@ from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles
 from bailiwick.clock import SystemClock
 from bailiwick.config.paths import make_private
-from bailiwick.fence.cage import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxLimits, SandboxSpec
-from bailiwick.fence.disk import reclaim, size_words, watch_disk
-from bailiwick.fence.environments import bin_folders, binds_of, tool_variables
-from bailiwick.fence.ownership import give_back, uid_of
-from bailiwick.fence.port import Sandbox
-from bailiwick.fence.service import Sandboxes, written
-from bailiwick.fence.toolchains import binds_for, inner_program, resolve_program
+from bailiwick.environments.prepared import bin_folders, binds_of, tool_variables
 from bailiwick.ids import Json, digest
 from bailiwick.processes.proc import plain_line
+from bailiwick.sandbox.disk import reclaim, size_words, watch_disk
+from bailiwick.sandbox.ownership import give_back, uid_of
+from bailiwick.sandbox.port import Sandbox
+from bailiwick.sandbox.service import Sandboxes, written
+from bailiwick.sandbox.spec import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxLimits, SandboxSpec
+from bailiwick.sandbox.toolchains import binds_for, inner_program, resolve_program
 
 UNFENCED: Mapping[str, dict[str, Json]] = {
     "claude": {"permission_mode": "acceptEdits", "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"]},
@@ -219,8 +219,8 @@ class _Doorman:
             self.stack.callback(self.brokerage.hang_up, listening)
             self.fencing.begin(self.brokerage.listen(listening))
         elif name == "egress":
-            from bailiwick.fence.egress import EgressProxy, UpstreamProxy
-            from bailiwick.fence.egress_hosts import AllowList
+            from bailiwick.egress.hosts import AllowList
+            from bailiwick.egress.proxy import EgressProxy, UpstreamProxy
 
             fencing = self.fencing
             allowed = AllowList.of(fencing.allow, [host for host in self.hosts if host not in fencing.allow])

@@ -15,10 +15,10 @@ from typing import Self
 
 from bailiwick.agents.port import AgentEvent, Emit, ToolBegan, ToolEnded
 from bailiwick.agents.streams import LineSplitter, OutputBounds
-from bailiwick.fence.cage import OURS
-from bailiwick.fence.port import Sandbox
 from bailiwick.processes.command import Command, Exit, Why
 from bailiwick.processes.proc import run_process
+from bailiwick.sandbox.port import Sandbox
+from bailiwick.sandbox.spec import OURS
 
 SPAWN_TRIES = 4
 SPAWN_PAUSE = 0.1

@@ -24,8 +24,8 @@ from bailiwick.audit.model import (
 from bailiwick.clock import Clock
 from bailiwick.durable import sync_folder
 from bailiwick.errors import BailiwickError, Place, UsageError
-from bailiwick.fence.redact import Redactor
 from bailiwick.ids import Json
+from bailiwick.redaction.redact import Redactor
 
 __all__ = [
     "AuditEntry",

@@ -22,7 +22,7 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.repository import is_work_tree
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place
-from bailiwick.fence.git import Git, GitFailed, GitOptions
+from bailiwick.git.runner import Git, GitFailed, GitOptions
 from bailiwick.locks import held
 
 OWN = ".brain"

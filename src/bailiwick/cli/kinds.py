@@ -16,8 +16,8 @@ from bailiwick.runtime.kinds import NodeKind
 
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
-    from bailiwick.fence.service import Sandboxes
     from bailiwick.gate.port import Judge
+    from bailiwick.sandbox.service import Sandboxes
     from bailiwick.secrets.service import KnownSecrets
     from bailiwick.skills.service import Skills
 
@@ -93,7 +93,7 @@ class App:
     async def fence(self) -> Sandboxes:
         """The fence around what is not trusted. Raises `NotReady` where it can't be had."""
         if self._fence is None:
-            from bailiwick.fence.service import open_fence
+            from bailiwick.sandbox.service import open_fence
 
             self._fence = await open_fence(self.config, attended=self.attended)
         return self._fence

@@ -47,7 +47,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "proposals": CommandEntry(
         "bailiwick.proposals.cli", "proposals", "List, show, check out, publish, reject, discard, follow proposals."
     ),
-    "sandbox": CommandEntry("bailiwick.fence.cli", "sandbox", "Look at the sandbox, or open a shell in it."),
+    "sandbox": CommandEntry("bailiwick.cli.commands.sandbox", "sandbox", "Look at the sandbox, or open a shell in it."),
     "audit": CommandEntry("bailiwick.audit.cli", "audit", "Verify, show and export the tamper-evident record."),
     "secrets": CommandEntry("bailiwick.secrets.cli", "secrets", "Check that every secret can be read; none is shown."),
     "agents": CommandEntry(

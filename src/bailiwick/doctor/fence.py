@@ -26,8 +26,8 @@ async def look_at_fence(config: Config, *, fix: bool) -> FenceReport:
 
 
 async def _sandbox(config: Config) -> tuple[tuple[DoctorFinding, ...], tuple[str, ...]]:
-    from bailiwick.fence.selftest import self_test
-    from bailiwick.fence.service import open_fence
+    from bailiwick.sandbox.selftest import self_test
+    from bailiwick.sandbox.service import open_fence
 
     try:
         fence = await open_fence(config, attended=True)
@@ -46,7 +46,7 @@ async def _sandbox(config: Config) -> tuple[tuple[DoctorFinding, ...], tuple[str
 
 
 async def _leftovers(config: Config, *, fix: bool) -> DoctorFinding:
-    from bailiwick.fence.worktrees import Worktrees
+    from bailiwick.git.worktrees import Worktrees
 
     state = config.paths.state
     if not (state / "worktrees").is_dir():
@@ -71,7 +71,7 @@ async def _leftovers(config: Config, *, fix: bool) -> DoctorFinding:
 
 def _environments(config: Config) -> DoctorFinding:
     """Remove environments that nobody used for longer than they are kept."""
-    from bailiwick.fence.environments import sweep_environments
+    from bailiwick.environments.prepared import sweep_environments
 
     gone = sweep_environments(config.paths.cache, float(config.get("retention.environments")), SystemClock().now())
     return DoctorFinding("prepared", ok=True, found=f"{len(gone)} environments were unused for too long, removed")

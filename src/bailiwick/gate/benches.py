@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bailiwick.fence.environments import EnvironmentBuilder, PreparedEnvironment, furnish
-from bailiwick.fence.generated import set_times
-from bailiwick.fence.objects import TreeChange
-from bailiwick.fence.preparing import remove
+from bailiwick.environments.generated import set_times
+from bailiwick.environments.prepared import EnvironmentBuilder, PreparedEnvironment, furnish
+from bailiwick.environments.preparing import remove
 from bailiwick.gate.port import CheckContext, Which
+from bailiwick.git.objects import TreeChange
 from bailiwick.ids import Json
 
 DIFFERENCE = 256 << 10

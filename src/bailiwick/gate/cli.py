@@ -72,11 +72,11 @@ async def _run(
     config: Config, root: Path, asked: tuple[str | None, tuple[str, ...], tuple[str, ...]], *, quiet: bool
 ) -> tuple[GateSpec, GateReport]:
     from bailiwick.clock import SystemClock
-    from bailiwick.fence.service import open_fence
-    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.opening import gate_for, look_at_tree, places_of
     from bailiwick.gate.service import GateRequest, run_gate
     from bailiwick.gate.tree import check_allowed
+    from bailiwick.git.store import GitStore
+    from bailiwick.sandbox.service import open_fence
 
     ref, allow, known_red = asked
     check_allowed(allow)

@@ -18,8 +18,8 @@ from bailiwick.gate.model import CheckResult, Doubt, Finding
 from bailiwick.gate.testfiles import belongs_to_tests
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import TreeChange
-    from bailiwick.fence.vault import GitStore
+    from bailiwick.git.objects import TreeChange
+    from bailiwick.git.store import GitStore
 
 PATCH_KEPT = 16 * 1024
 """Characters of the hunk of one doubt."""

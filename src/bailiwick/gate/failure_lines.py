@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from bailiwick.fence.cage import INNER
 from bailiwick.gate.model import CheckResult
+from bailiwick.sandbox.spec import INNER
 
 LONGEST = 300
 """Characters of what a test said."""

@@ -12,20 +12,20 @@ from bailiwick.config.service import Config
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
+from bailiwick.environments.prepared import EnvironmentFailed
 from bailiwick.errors import BailiwickError, NotReady
-from bailiwick.fence.environments import EnvironmentFailed
-from bailiwick.fence.service import Sandboxes
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.headline import details, headline, told
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.port import Judge
 from bailiwick.gate.report import failing_text, signature
 from bailiwick.gate.service import GateInterrupted, GateOptions, GateRequest, run_gate, try_prepare, workshop
+from bailiwick.git.store import GitStore
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.runtime.authors import authors_of
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, declared
+from bailiwick.sandbox.service import Sandboxes
 
 OUTPUTS = (
     "verdict", "headline", "report", "digest", "failing", "findings", "tree_id", "wanted", "doubted", "signature",

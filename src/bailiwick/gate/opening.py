@@ -8,15 +8,15 @@ from pathlib import Path
 from bailiwick.config.environment import Environment
 from bailiwick.config.policy import policy_digest
 from bailiwick.config.service import Config
-from bailiwick.fence.egress import UpstreamProxy
-from bailiwick.fence.egress_registries import configured_registries
-from bailiwick.fence.service import Sandboxes
-from bailiwick.fence.snapshot import Snapshot
-from bailiwick.fence.toolchains import resolve_program
-from bailiwick.fence.vault import GitStore
+from bailiwick.egress.proxy import UpstreamProxy
+from bailiwick.environments.registries import configured_registries
 from bailiwick.gate.service import GatePlaces
 from bailiwick.gate.spec import GateSpec
 from bailiwick.gate.whereabouts import SpecLookup, find_spec
+from bailiwick.git.snapshot import Snapshot
+from bailiwick.git.store import GitStore
+from bailiwick.sandbox.service import Sandboxes
+from bailiwick.sandbox.toolchains import resolve_program
 from bailiwick.secrets.service import known_secrets
 
 AUTHOR = "bailiwick <bailiwick@localhost>"

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from bailiwick.fence.cage import Bind
 from bailiwick.gate.model import CheckResult
 from bailiwick.ids import Json
+from bailiwick.sandbox.spec import Bind
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import TreeChange
-    from bailiwick.fence.service import Sandboxes
     from bailiwick.gate.spec import CheckSpec
+    from bailiwick.git.objects import TreeChange
+    from bailiwick.sandbox.service import Sandboxes
 
 Which = Literal["base", "proposed"]
 

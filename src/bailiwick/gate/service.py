@@ -13,18 +13,16 @@ from typing import NotRequired, TypedDict, Unpack
 
 from bailiwick import crashpoints
 from bailiwick.clock import Clock
-from bailiwick.errors import BailiwickError
-from bailiwick.fence.egress import UpstreamProxy
-from bailiwick.fence.egress_registries import Registries
-from bailiwick.fence.environments import (
+from bailiwick.egress.proxy import UpstreamProxy
+from bailiwick.environments.prepared import (
     EnvironmentBuilder,
     EnvironmentFailed,
     PreparedEnvironment,
     Recipe,
     prepare_environment,
 )
-from bailiwick.fence.service import Sandboxes
-from bailiwick.fence.vault import GitStore
+from bailiwick.environments.registries import Registries
+from bailiwick.errors import BailiwickError
 from bailiwick.gate import kept
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.pytest import PytestCheck
@@ -58,7 +56,9 @@ from bailiwick.gate.run import (
 from bailiwick.gate.services import UNPROTECTED, ServiceContainers, open_services
 from bailiwick.gate.spec import CheckSpec, GateSpec
 from bailiwick.gate.tree import ProposedTree, TreePolicy, sift
+from bailiwick.git.store import GitStore
 from bailiwick.ids import canonical, digest
+from bailiwick.sandbox.service import Sandboxes
 
 INTERRUPTED = 130
 PYTEST = "pytest"

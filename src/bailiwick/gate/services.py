@@ -15,15 +15,15 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bailiwick.egress.relay import Address, Relay, dial
 from bailiwick.errors import NotReady
-from bailiwick.fence.cage import service_door
-from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.relay import Address, Relay, dial
 from bailiwick.gate.spec import HIGHEST_PORT, LOWEST_PORT, MOST_PORTS, Service
+from bailiwick.sandbox.failures import EnvironmentFailed
+from bailiwick.sandbox.spec import service_door
 
 if TYPE_CHECKING:
-    from bailiwick.fence.backends.container_yard import ContainerGroup
-    from bailiwick.fence.service import Sandboxes
+    from bailiwick.sandbox.backends.container_group import ContainerGroup
+    from bailiwick.sandbox.service import Sandboxes
 
 FAILED = "BW453"
 READY_SECONDS = 120.0
@@ -92,8 +92,8 @@ async def _start(
     if os.geteuid() != 0:
         what = f"{_names(services)} are reached on their own loopback, which only root can"
         raise EnvironmentFailed(what, hint=_AS_ROOT, code=FAILED)
-    from bailiwick.fence.backends.container_engine import find_engine, told_variables
-    from bailiwick.fence.backends.container_yard import open_yard
+    from bailiwick.sandbox.backends.container_engine import find_engine, told_variables
+    from bailiwick.sandbox.backends.container_group import open_yard
 
     engine = await find_engine(told_variables() if means.variables is None else means.variables)
     if engine.rootless:
@@ -198,7 +198,7 @@ class _Waiting:
 
     async def _try(self, network: int, seconds: float) -> str:
         """What is still missing, in words; nothing where it is ready."""
-        from bailiwick.fence.backends.container_yard import words
+        from bailiwick.sandbox.backends.container_group import words
 
         service = self.started.service
         if service.ready:

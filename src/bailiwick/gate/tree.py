@@ -22,8 +22,8 @@ from bailiwick.gate.spec import BAD_PATTERN
 from bailiwick.gate.testfiles import belongs_to_tests, is_test_file, self_loading, shadowed
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import TreeChange
-    from bailiwick.fence.vault import GitStore
+    from bailiwick.git.objects import TreeChange
+    from bailiwick.git.store import GitStore
 
 PATCH_KEPT = 64 * 1024
 """Bytes of each hunk that are shown."""

@@ -14,10 +14,10 @@ from bailiwick.gate.service import GateOptions, GatePlaces, GateRequest, run_gat
 from bailiwick.gate.whereabouts import SpecLookup, detect_spec, protected_by
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Sandboxes
-    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.model import CheckResult, GateReport
     from bailiwick.gate.spec import GateSpec
+    from bailiwick.git.store import GitStore
+    from bailiwick.sandbox.service import Sandboxes
 
 REPAIRS = 3
 """How often a plan is changed at most."""

@@ -16,7 +16,7 @@ from bailiwick.ids import canonical, digest
 
 if TYPE_CHECKING:
     from bailiwick.config.paths import Paths
-    from bailiwick.fence.vault import GitStore
+    from bailiwick.git.store import GitStore
 
 OPERATOR_FILE = "gate.yaml"
 NOT_COMMITTED = "BW440"

@@ -19,17 +19,17 @@ from bailiwick.engine.graph import Node
 from bailiwick.engine.graph import Work as WorkNode
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.errors import BailiwickError
-from bailiwick.fence.names import shown
-from bailiwick.fence.objects import TreeChange
-from bailiwick.fence.service import Sandboxes
-from bailiwick.fence.vault import GitStore
-from bailiwick.fence.worktrees import Worktree, Worktrees
 from bailiwick.gate.nodes import told_of
+from bailiwick.git.names import shown
+from bailiwick.git.objects import TreeChange
+from bailiwick.git.store import GitStore
+from bailiwick.git.worktrees import Worktree, Worktrees
 from bailiwick.ids import Json
 from bailiwick.patterns.briefing import gate_commands
 from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, WorktreeInfo, branch_name, choose_conventions
 from bailiwick.proposals.message import UNFINISHED
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, declared
+from bailiwick.sandbox.service import Sandboxes
 
 NO_TREE = "BW485"
 _TEXTS = ("repository", "base", "title", "branch")

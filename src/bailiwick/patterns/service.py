@@ -11,9 +11,9 @@ from bailiwick.cli.view import RunView
 from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, Place, StoreError
-from bailiwick.fence.repository import BARE
 from bailiwick.gate.headline import details
 from bailiwick.gate.model import read_report
+from bailiwick.git.repository import BARE
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded, load

@@ -121,7 +121,7 @@ def _git(root: Path, *words: str) -> None:
 
 def _has_pytest(home: Path) -> bool:
     """Whether the Python that a sandbox will have comes with pytest; Bailiwick itself brings none along."""
-    from bailiwick.fence.toolchains import find_toolchains, resolve_program
+    from bailiwick.sandbox.toolchains import find_toolchains, resolve_program
 
     env = Environment()
     tools = find_toolchains(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bailiwick.errors import NotReady, Place, UsageError
-from bailiwick.fence.person import add_worktree
-from bailiwick.fence.repository import checked_out
+from bailiwick.git.person import add_worktree
+from bailiwick.git.repository import checked_out
 from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.model import Proposal
 

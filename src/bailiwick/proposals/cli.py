@@ -16,7 +16,7 @@ from bailiwick.clock import SystemClock, local
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotFound, NotReady
-from bailiwick.fence.names import shown
+from bailiwick.git.names import shown
 from bailiwick.ids import Json
 from bailiwick.proposals.checkout import check_out
 from bailiwick.proposals.consent import scope_of

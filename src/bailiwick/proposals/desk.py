@@ -10,11 +10,10 @@ from bailiwick.clock import Clock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
 from bailiwick.errors import NotFound, NotReady
-from bailiwick.fence.names import shown
-from bailiwick.fence.redact import Redactor
-from bailiwick.fence.vault import GitStore, RemoteLogin
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import load_report
+from bailiwick.git.names import shown
+from bailiwick.git.store import GitStore, RemoteLogin
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Consent, Consents, scope_of
 from bailiwick.proposals.document import FileChange, ProposalFacts, render
@@ -22,6 +21,7 @@ from bailiwick.proposals.forges.port import ForgeAccess, PushTarget
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.settings import ProposalSettings, read_settings
 from bailiwick.proposals.store import ProposalStore
+from bailiwick.redaction.redact import Redactor
 from bailiwick.secrets.service import known_secrets
 
 SWITCHED_OFF = "BW607"

@@ -15,8 +15,8 @@ from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.errors import BailiwickError
-from bailiwick.fence.git import GitFailed
 from bailiwick.gate.model import read_report
+from bailiwick.git.runner import GitFailed
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.proposals.accounts import account, defaulted

@@ -9,8 +9,8 @@ from pathlib import Path
 from bailiwick import crashpoints
 from bailiwick.config.repository import remote_name
 from bailiwick.errors import BailiwickError, UsageError
-from bailiwick.fence.git import GitFailed
 from bailiwick.gate.model import GateReport
+from bailiwick.git.runner import GitFailed
 from bailiwick.proposals.consent import Decision, decide, scope_of
 from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.document import ASKED, SAID
@@ -299,7 +299,7 @@ async def _dropped(proposal: Proposal, desk: RepositoryProposals) -> str:
 
 
 async def _remove_worktree(desk: RepositoryProposals, run: str) -> None:
-    from bailiwick.fence.worktrees import Worktrees
+    from bailiwick.git.worktrees import Worktrees
 
     worktrees = Worktrees(desk.state, desk.clock)
     found = await worktrees.find(run)

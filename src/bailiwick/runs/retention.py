@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bailiwick.cli.session import Session
 from bailiwick.config.service import Config
-from bailiwick.fence.environments import FOLDER as ENVIRONMENTS
-from bailiwick.fence.environments import last_used, sweep_environments
-from bailiwick.fence.worktrees import Worktree, Worktrees
+from bailiwick.environments.prepared import FOLDER as ENVIRONMENTS
+from bailiwick.environments.prepared import last_used, sweep_environments
+from bailiwick.git.worktrees import Worktree, Worktrees
 from bailiwick.journal.rows import RunRow
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore

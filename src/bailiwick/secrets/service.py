@@ -14,8 +14,8 @@ from bailiwick.config.secrets import Secrets, problem_of
 from bailiwick.config.service import Config
 from bailiwick.config.shapes import SecretText
 from bailiwick.errors import BailiwickError
-from bailiwick.fence.redact import Redactor
 from bailiwick.ids import Json
+from bailiwick.redaction.redact import Redactor
 
 __all__ = ["KnownSecrets", "SecretStatus", "check_secrets", "known_secrets"]
 

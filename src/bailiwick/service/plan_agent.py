@@ -114,7 +114,7 @@ async def _ask(
     session: Session, site: PlanTrial, spec: GateSpec, report: GateReport, hire: Hire
 ) -> tuple[GateSpec, str] | None:
     """One question: a run of its own, so that its money counts and `bailiwick why` can tell of it."""
-    from bailiwick.fence.preparing import remove
+    from bailiwick.environments.preparing import remove
     from bailiwick.lang.load import load
     from bailiwick.runs.hosting import ForegroundOptions, host
     from bailiwick.runs.limits import starting_limits

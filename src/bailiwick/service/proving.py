@@ -14,12 +14,12 @@ from bailiwick.gate.cli import UNBORN, describe, introduce, shown_progress
 from bailiwick.gate.spec import FILE, GateSpec
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Sandboxes
-    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.model import CheckResult, GateReport
     from bailiwick.gate.opening import Standing
     from bailiwick.gate.trying import PlanTrial, Tried
+    from bailiwick.git.store import GitStore
     from bailiwick.ids import Json
+    from bailiwick.sandbox.service import Sandboxes
     from bailiwick.service.plan_agent import Hire
 
 Say = Callable[[str], None]
@@ -63,9 +63,9 @@ class Wanted:
 
 async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Proven:
     """Find the gate of a repository and run it on the base; where it is only detected, repair it until it is green."""
-    from bailiwick.fence.service import open_fence
-    from bailiwick.fence.vault import GitStore
     from bailiwick.gate.opening import gate_for, look_at_tree
+    from bailiwick.git.store import GitStore
+    from bailiwick.sandbox.service import open_fence
 
     fence = await open_fence(config, attended=sys.stdin.isatty())
     vault = await GitStore.open(config.paths.make_state(), root)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from bailiwick.config.paths import Paths, make_private
 from bailiwick.errors import BailiwickError, InternalBug
-from bailiwick.fence.names import shown
-from bailiwick.fence.objects import FILE, PROGRAM, TreeChange
-from bailiwick.fence.toolchain_trees import HiddenPaths
+from bailiwick.git.names import shown
+from bailiwick.git.objects import FILE, PROGRAM, TreeChange
 from bailiwick.ids import digest
 from bailiwick.locks import held
 from bailiwick.routing.model import CheckOutcome, FileOut, Result
+from bailiwick.sandbox.toolchain_trees import HiddenPaths
 from bailiwick.skills.copies import Copies
 from bailiwick.skills.delivery import FileDelivery, change_fault, deliver, path_fault, write_files
 from bailiwick.skills.site import Check, CheckArguments, Which, refused
@@ -27,7 +27,7 @@ from bailiwick.skills.text_form import in_the_form_of
 from bailiwick.skills.trials import CheckRun, ProjectChecks
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Sandboxes
+    from bailiwick.sandbox.service import Sandboxes
 
 MOST_FILES = 200
 LARGEST_FILE = 2 << 20

@@ -22,9 +22,9 @@ from bailiwick.skills.tasks import with_history
 
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
-    from bailiwick.fence.service import Sandboxes
     from bailiwick.routing.models_file import Models
     from bailiwick.routing.port import CallFiles
+    from bailiwick.sandbox.service import Sandboxes
 
 Arguments = dict[str, Json]
 

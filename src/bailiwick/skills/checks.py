@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bailiwick.fence.names import shown
+from bailiwick.git.names import shown
 from bailiwick.ids import Json
 from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills.checks_tdd import check_green, check_red, check_refactor

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bailiwick.errors import UsageError
-from bailiwick.fence.names import shown
-from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.outcomes import RED, PytestSession
 from bailiwick.gate.testfiles import is_test_file, self_loading, shadowed
+from bailiwick.git.names import shown
+from bailiwick.git.objects import TreeChange
 from bailiwick.ids import Json
 from bailiwick.routing.model import CheckOutcome, Result
 from bailiwick.skills.additions import lost_names, only_adds

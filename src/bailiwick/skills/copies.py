@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.config.environment import Environment
+from bailiwick.environments.preparing import remove
 from bailiwick.errors import NotReady
-from bailiwick.fence.git import Git, GitFailed
-from bailiwick.fence.objects import Objects, TreeChange, TreeEntry
-from bailiwick.fence.preparing import remove
-from bailiwick.fence.repository import NO_REPOSITORY
-from bailiwick.fence.snapshot import KnownEntries, TreeBounds, take
-from bailiwick.fence.vault import ATTRIBUTES, GitStore
+from bailiwick.git.objects import Objects, TreeChange, TreeEntry
+from bailiwick.git.repository import NO_REPOSITORY
+from bailiwick.git.runner import Git, GitFailed
+from bailiwick.git.snapshot import KnownEntries, TreeBounds, take
+from bailiwick.git.store import ATTRIBUTES, GitStore
 
 BOUNDS = TreeBounds(files=100_000, total=2048 << 20)
 """What a project may hold at most, ignored files left out."""

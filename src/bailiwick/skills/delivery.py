@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.fence.names import is_git_name, is_text, shown
-from bailiwick.fence.objects import FILE, LINK, PROGRAM, TreeChange
+from bailiwick.git.names import is_git_name, is_text, shown
+from bailiwick.git.objects import FILE, LINK, PROGRAM, TreeChange
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from bailiwick.fence.names import shown
+from bailiwick.git.names import shown
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:

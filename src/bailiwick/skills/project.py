@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bailiwick.brain.model import slug
 from bailiwick.config.environment import Environment
 from bailiwick.errors import UsageError
-from bailiwick.fence.names import shown
+from bailiwick.git.names import shown
 from bailiwick.routing.model import Outcome
 from bailiwick.skills.bench import AttemptFiles, CallSetting, ProjectFiles, Watching
 from bailiwick.skills.checks import find_check

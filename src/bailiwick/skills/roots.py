@@ -54,8 +54,8 @@ async def current_root(directory: Path) -> Path:
     import os
 
     from bailiwick.config.environment import Environment
-    from bailiwick.fence.git import Git
-    from bailiwick.fence.repository import find_source
+    from bailiwick.git.repository import find_source
+    from bailiwick.git.runner import Git
 
     environment = Environment()
     try:

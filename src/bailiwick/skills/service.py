@@ -24,7 +24,7 @@ from bailiwick.skills.tools import RUN_TOOLS, tools_for
 
 if TYPE_CHECKING:
     from bailiwick.brain.service import Brain
-    from bailiwick.fence.service import Sandboxes
+    from bailiwick.sandbox.service import Sandboxes
 
 __all__ = ["Caller", "Skills"]
 

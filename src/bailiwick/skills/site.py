@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from bailiwick.fence.objects import TreeChange
+from bailiwick.git.objects import TreeChange
 from bailiwick.routing.model import CheckOutcome, Result
 from bailiwick.skills.trials import CheckRun
 

@@ -16,11 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bailiwick.environments.recipes import VENVS
 from bailiwick.errors import UsageError
-from bailiwick.fence.cage import HOME, INNER, Bind
-from bailiwick.fence.recipes import VENVS
-from bailiwick.fence.toolchain_trees import HiddenPaths, as_binds, is_system, program_trees
-from bailiwick.fence.toolchains import install_hint, resolve_program
 from bailiwick.gate.backends.command import try_command
 from bailiwick.gate.backends.pytest_command import PytestCommand, read_call
 from bailiwick.gate.backends.pytest_run import PytestRequest, Runner
@@ -29,10 +26,13 @@ from bailiwick.gate.port import CheckContext, Which
 from bailiwick.gate.run import CommandResult
 from bailiwick.gate.shown import shown_lines
 from bailiwick.gate.spec import CheckSpec
+from bailiwick.sandbox.spec import HOME, INNER, Bind
+from bailiwick.sandbox.toolchain_trees import HiddenPaths, as_binds, is_system, program_trees
+from bailiwick.sandbox.toolchains import install_hint, resolve_program
 from bailiwick.skills.copies import Copies
 
 if TYPE_CHECKING:
-    from bailiwick.fence.service import Sandboxes
+    from bailiwick.sandbox.service import Sandboxes
 
 BAD_COMMAND = "BW292"
 OUTPUT = 64 * 1024

@@ -19,9 +19,9 @@ from bailiwick.agents.port import Turn
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
 from bailiwick.engine.failures import FailureKind
-from bailiwick.fence.cage import SandboxLimits
-from bailiwick.fence.service import Sandboxes, open_fence
 from bailiwick.processes.command import Exit
+from bailiwick.sandbox.service import Sandboxes, open_fence
+from bailiwick.sandbox.spec import SandboxLimits
 from tests.needs import need
 
 LOOK = "import json, os; print(json.dumps({'env': dict(os.environ)}))"

@@ -13,7 +13,7 @@ from bailiwick.audit.file import chain_file, head_file, key_file
 from bailiwick.audit.service import AuditUnavailable, ChainHead, anchor_of, append, entries, export, head, verify
 from bailiwick.clock import ManualClock
 from bailiwick.errors import UsageError
-from bailiwick.fence.redact import Redactor
+from bailiwick.redaction.redact import Redactor
 from tests.unit.audit.chains import Chain
 
 APPEND = """

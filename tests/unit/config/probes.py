@@ -149,7 +149,7 @@ def broker_rules(config: Config) -> object:
 
 def fence(config: Config) -> object:
     """The sandbox that is opened."""
-    from bailiwick.fence.service import open_fence
+    from bailiwick.sandbox.service import open_fence
 
     async def opened() -> object:
         try:

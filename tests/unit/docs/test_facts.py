@@ -9,10 +9,10 @@ from bailiwick.agents.registry import TABLE
 from bailiwick.config.display import worded
 from bailiwick.config.keys import KEYS
 from bailiwick.engine.failures import FailureKind
-from bailiwick.fence.cage import GB, SandboxLimits
-from bailiwick.fence.service import PROFILES
 from bailiwick.gate.backends import TABLE as CHECKS
 from bailiwick.gate.cli import EXITS
+from bailiwick.sandbox.service import PROFILES
+from bailiwick.sandbox.spec import GB, SandboxLimits
 from tests.unit.docs.pages import ROOT
 
 DOCS = ROOT / "docs"

@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 
 from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
-from bailiwick.fence.backends.none import NoSandboxBackend
-from bailiwick.fence.egress_registries import Registries
-from bailiwick.fence.environments import EnvironmentBuilder
-from bailiwick.fence.port import SandboxBackend
-from bailiwick.fence.service import Sandboxes
-from bailiwick.fence.toolchains import Toolchains, find_toolchains
-from bailiwick.fence.vault import GitStore
+from bailiwick.environments.prepared import EnvironmentBuilder
+from bailiwick.environments.registries import Registries
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.service import GatePlaces, GateRequest, run_gate
 from bailiwick.gate.spec import FILE, GateSpec, read_gate
+from bailiwick.git.store import GitStore
+from bailiwick.sandbox.backends.none import NoSandboxBackend
+from bailiwick.sandbox.port import SandboxBackend
+from bailiwick.sandbox.service import Sandboxes
+from bailiwick.sandbox.toolchains import Toolchains, find_toolchains
 from tests.needs import need
-from tests.unit.fence.git_scene import RepositorySetup, make_scene
+from tests.unit.git.repository_setup import RepositorySetup, make_scene
 
 _T = TypeVar("_T")
 
@@ -108,7 +108,7 @@ def spec_of(text: str) -> GateSpec:
 
 def real_sandbox() -> SandboxBackend:
     """The sandbox that this machine has; the test is skipped where there is none, and fails in CI."""
-    from bailiwick.fence.backends.bwrap import BwrapBackend
+    from bailiwick.sandbox.backends.bwrap import BwrapBackend
 
     need("sandbox")
     return BwrapBackend()

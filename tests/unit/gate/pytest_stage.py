@@ -12,16 +12,16 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, cast
 
-from bailiwick.fence.cage import Bind, SandboxSpec
-from bailiwick.fence.objects import TreeChange
-from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.model import CheckResult
 from bailiwick.gate.port import CheckContext, Which
 from bailiwick.gate.spec import CheckSpec
+from bailiwick.git.objects import TreeChange
 from bailiwick.ids import Json
 from bailiwick.processes.command import Command, Exit
 from bailiwick.processes.proc import run_process
+from bailiwick.sandbox.spec import Bind, SandboxSpec
+from bailiwick.sandbox.toolchains import Toolchains
 
 Files = dict[str, str]
 

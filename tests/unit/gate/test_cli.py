@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from bailiwick.cli.root import run
 from bailiwick.gate.cli import EXITS, describe, gate
 from bailiwick.gate.model import CheckResult, Finding, GateReport, RevertedChange
-from tests.unit.fence.git_scene import RepositorySetup, make_scene
+from tests.unit.git.repository_setup import RepositorySetup, make_scene
 
 GATE = """
 checks:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import INNER, Bind
-from bailiwick.fence.environments import (
+from bailiwick.environments.prepared import (
     EnvironmentFailed,
     PreparedEnvironment,
     Recipe,
@@ -20,7 +19,8 @@ from bailiwick.fence.environments import (
     sweep_environments,
     tool_variables,
 )
-from bailiwick.fence.vault import GitStore
+from bailiwick.git.store import GitStore
+from bailiwick.sandbox.spec import INNER, Bind
 from tests.unit.gate.gate_stage import GateSetup, make_stage, real_sandbox, spec_of
 
 VENV = "mkdir -p .venv/bin && printf '#!/bin/sh\\necho tool' > .venv/bin/tool && chmod 4755 .venv/bin/tool"

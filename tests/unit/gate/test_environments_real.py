@@ -17,8 +17,8 @@ import pytest
 
 from tests.architecture.reading import ROOT
 from tests.needs import lack
-from tests.unit.fence.git_scene import RepositorySetup, make_scene
 from tests.unit.gate.gate_stage import real_sandbox
+from tests.unit.git.repository_setup import RepositorySetup, make_scene
 
 pytestmark = pytest.mark.slow
 

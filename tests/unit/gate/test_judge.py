@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.judge import is_same_model
 from bailiwick.gate.model import CheckResult
 from bailiwick.gate.port import Case, CheckContext, Judging, Opinion
 from bailiwick.gate.run import settled, verdict_of
 from bailiwick.gate.spec import CheckSpec, read_gate
+from bailiwick.git.objects import TreeChange
 
 SPEC = CheckSpec("judge", "judge", options={"model": "house/wise"})
 

@@ -12,13 +12,13 @@ from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine.graph import Output, Work
-from bailiwick.fence.service import Sandboxes
 from bailiwick.gate.nodes import OUTPUTS, GateKind
 from bailiwick.ids import Json
 from bailiwick.lang.delivery import GATE_FIELDS
 from bailiwick.lang.templates import Templates
 from bailiwick.processes.command import Command, Exit
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed
+from bailiwick.sandbox.service import Sandboxes
 from tests.unit.gate.gate_stage import GateSetup, make_stage
 
 GATE = """

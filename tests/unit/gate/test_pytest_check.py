@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.backends.pytest_command import PytestCommand
 from bailiwick.gate.backends.pytest_run import Runner
@@ -19,6 +18,7 @@ from bailiwick.gate.backends.pytest_study import Study
 from bailiwick.gate.judging import WatchedRun
 from bailiwick.gate.spec import CheckSpec
 from bailiwick.ids import Json
+from bailiwick.sandbox.toolchains import Toolchains
 from tests.unit.gate.pytest_stage import Files, PytestCheckSetup
 
 WRONG = "def discount(price, percent):\n    return price - percent\n"

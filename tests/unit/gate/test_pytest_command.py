@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from bailiwick.fence.cage import INNER, Bind
-from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.backends.pytest_command import PytestCommand, PytestPython, find_interpreter, read_call
 from bailiwick.gate.port import CheckContext
+from bailiwick.sandbox.spec import INNER, Bind
+from bailiwick.sandbox.toolchains import Toolchains
 from tests.unit.gate.pytest_stage import OpenFence, OpenSandbox, PytestCheckSetup
 
 UNDERSTOOD = {

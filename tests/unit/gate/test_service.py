@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bailiwick.audit.service import entries
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import failing_text, load_report, signature
 from bailiwick.gate.service import GateInterrupted, GateRequest, base_report
+from bailiwick.git.store import GitStore
 from bailiwick.ids import canonical, digest
 from tests.unit.gate.gate_stage import GateSetup, make_stage, spec_of
 

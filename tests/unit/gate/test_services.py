@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import pytest
 
+from bailiwick.egress.relay import Address, Relay
 from bailiwick.errors import InputInvalid
-from bailiwick.fence.failures import EnvironmentFailed
-from bailiwick.fence.relay import Address, Relay
-from bailiwick.fence.service import Sandboxes
-from bailiwick.fence.toolchains import Toolchains
 from bailiwick.gate.services import ServiceContainers, open_services, ports_of, refuse_shared
 from bailiwick.gate.spec import Service
+from bailiwick.sandbox.failures import EnvironmentFailed
+from bailiwick.sandbox.service import Sandboxes
+from bailiwick.sandbox.toolchains import Toolchains
 from tests.unit.gate.gate_stage import spec_of
 
 CHECKS = "checks: [{name: a, run: [x]}]\n"

@@ -10,7 +10,6 @@ import pytest
 
 from bailiwick.config.paths import Paths
 from bailiwick.errors import InputInvalid
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.spec import (
     FILE,
     PROTECTED,
@@ -21,7 +20,8 @@ from bailiwick.gate.spec import (
     read_gate,
 )
 from bailiwick.gate.whereabouts import SpecLookup, find_spec
-from tests.unit.fence.git_scene import RepositorySetup, make_scene
+from bailiwick.git.store import GitStore
+from tests.unit.git.repository_setup import RepositorySetup, make_scene
 
 WHOLE = b"""\
 prepare: [[uv, sync, --frozen]]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import InputInvalid
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.spec import ALWAYS_PROTECTED, PROTECTED
 from bailiwick.gate.tree import ProposedTree, TreePolicy, sift
-from tests.unit.fence.git_scene import RepositorySetup, make_scene
+from bailiwick.git.store import GitStore
+from tests.unit.git.repository_setup import RepositorySetup, make_scene
 
 BASE: dict[str, str | bytes] = {
     ".bailiwick/gate.yaml": "checks: [{name: a, run: ['true']}]\n",

@@ -10,10 +10,10 @@ from textwrap import dedent
 
 import pytest
 
-from bailiwick.fence.objects import TreeChange
 from bailiwick.gate.backends.weakening import MOST, WeakeningCheck, find_weakening
 from bailiwick.gate.model import Finding
 from bailiwick.gate.spec import CheckSpec
+from bailiwick.git.objects import TreeChange
 from tests.unit.gate.pytest_stage import PytestCheckSetup
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bailiwick.clock import ManualClock
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
+from bailiwick.git.store import GitStore
 from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.forges.rest import Network
 from bailiwick.proposals.forges.site import ForgeRepository

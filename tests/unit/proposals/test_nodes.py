@@ -12,10 +12,10 @@ from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import EffectFinished, Failure
-from bailiwick.fence.git import GitFailed
-from bailiwick.fence.vault import GitStore
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
+from bailiwick.git.runner import GitFailed
+from bailiwick.git.store import GitStore
 from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
 from bailiwick.journal.sqlite import SqliteStore

@@ -14,8 +14,8 @@ import pytest
 import bailiwick
 from bailiwick.audit.service import entries
 from bailiwick.errors import NotReady, UsageError
-from bailiwick.fence.git import GitFailed
 from bailiwick.gate.model import GateReport
+from bailiwick.git.runner import GitFailed
 from bailiwick.proposals.message import UNFINISHED
 from bailiwick.proposals.model import ChangeCost
 from bailiwick.proposals.nodes import spoken

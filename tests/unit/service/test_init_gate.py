@@ -12,7 +12,7 @@ from bailiwick.cli.root import run
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.service.cli_init import init
 from bailiwick.service.proving import failing_of
-from tests.unit.fence.git_scene import RepositorySetup
+from tests.unit.git.repository_setup import RepositorySetup
 
 NO_SANDBOX = "sandbox: {profile: none, unattended_none: true}\n"
 FILE = ".bailiwick/gate.yaml"

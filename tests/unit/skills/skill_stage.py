@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 from bailiwick.config.paths import Paths
-from bailiwick.fence.backends.none import NoSandboxBackend
-from bailiwick.fence.objects import FILE, NOTHING, TreeChange
-from bailiwick.fence.port import SandboxBackend
-from bailiwick.fence.service import Sandboxes
-from bailiwick.fence.toolchains import Toolchains, find_toolchains
+from bailiwick.git.objects import FILE, NOTHING, TreeChange
 from bailiwick.routing.model import CheckOutcome, FileOut, Result
+from bailiwick.sandbox.backends.none import NoSandboxBackend
+from bailiwick.sandbox.port import SandboxBackend
+from bailiwick.sandbox.service import Sandboxes
+from bailiwick.sandbox.toolchains import Toolchains, find_toolchains
 from bailiwick.skills.bench import CallSetting, ProjectFiles, Watching
 from bailiwick.skills.site import Check, CheckArguments, Which
 from bailiwick.skills.trials import CheckRun

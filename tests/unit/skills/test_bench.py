@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.snapshot import TreeBounds
+from bailiwick.git.snapshot import TreeBounds
 from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills import copies
 from bailiwick.skills.bench import MOST_FILES, ProjectFiles

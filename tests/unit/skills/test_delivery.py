@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.fence.objects import FILE, LINK, NOTHING, SUBMODULE, TreeChange
+from bailiwick.git.objects import FILE, LINK, NOTHING, SUBMODULE, TreeChange
 from bailiwick.skills.delivery import FileDelivery, change_fault, deliver, path_fault, write_files
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import UsageError
-from bailiwick.fence.backends.bwrap import BwrapBackend
-from bailiwick.fence.cage import INNER, Bind
+from bailiwick.sandbox.backends.bwrap import BwrapBackend
+from bailiwick.sandbox.spec import INNER, Bind
 from bailiwick.skills.trials import OUTPUT, CheckRun, ProjectChecks, read_command
 from tests.unit.skills.skill_stage import ProjectSetup
 

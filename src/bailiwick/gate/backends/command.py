@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.fence.disk import disk_words
-from bailiwick.fence.environments import bin_folders, tool_variables
-from bailiwick.fence.toolchains import install_hint
+from bailiwick.environments.prepared import bin_folders, tool_variables
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.run import NOT_FOUND, CommandResult, judge
 from bailiwick.gate.shown import KEPT, shown_lines
 from bailiwick.ids import digest
+from bailiwick.sandbox.disk import disk_words
+from bailiwick.sandbox.toolchains import install_hint
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext, Which

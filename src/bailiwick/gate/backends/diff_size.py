@@ -10,9 +10,9 @@ from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.reading import read_all
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import TreeChange
     from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
+    from bailiwick.git.objects import TreeChange
 
 MAX_LINES = 2000
 MAX_FILES = 50

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.backends.pytest_change import ChangeView, view_change
 from bailiwick.gate.backends.pytest_command import read_call
 from bailiwick.gate.backends.pytest_run import PytestRequest, PytestRun, Runner
@@ -34,6 +33,7 @@ from bailiwick.gate.plainly import PlainTestRun, alone_findings, held
 from bailiwick.gate.replays import Replayed, generality, leaning, only_under_test, surroundings
 from bailiwick.gate.shown import last_lines
 from bailiwick.ids import Json, digest
+from bailiwick.sandbox.toolchains import install_hint
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.fence.recipes import VENVS
-from bailiwick.fence.toolchains import resolve_program
+from bailiwick.environments.recipes import VENVS
+from bailiwick.sandbox.toolchains import resolve_program
 
 if TYPE_CHECKING:
-    from bailiwick.fence.toolchains import Toolchains
     from bailiwick.gate.port import CheckContext
+    from bailiwick.sandbox.toolchains import Toolchains
 
 _RUNNERS = ("uv", "poetry", "pdm", "hatch", "pipenv", "rye")
 _PYTEST = ("pytest", "py.test")

@@ -14,12 +14,12 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bailiwick.fence.disk import disk_words
-from bailiwick.fence.recipes import bin_folders, tool_variables
+from bailiwick.environments.recipes import bin_folders, tool_variables
 from bailiwick.gate.backends.pytest_command import PytestCommand, find_interpreter
 from bailiwick.gate.outcomes import Fault, PytestSession, Records, read_records
 from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
+from bailiwick.sandbox.disk import disk_words
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext, Which

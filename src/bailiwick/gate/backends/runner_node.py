@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.fence.cage import INNER
 from bailiwick.gate.backends.runner_start import (
     NOT_FOUND,
     NotUnderstoodError,
@@ -25,6 +24,7 @@ from bailiwick.gate.runner_commands import CommandStep, node_line, read_package,
 from bailiwick.gate.runner_records import SealedLines
 from bailiwick.gate.runner_sessions import merged, read_node
 from bailiwick.processes.command import Exit
+from bailiwick.sandbox.spec import INNER
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bailiwick.fence.cage import Bind
 from bailiwick.gate.backends.command import READ, gate_variables
 from bailiwick.gate.outcomes import Fault, PytestSession
 from bailiwick.processes.command import Exit
+from bailiwick.sandbox.spec import Bind
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext, Which

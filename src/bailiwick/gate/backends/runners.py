@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bailiwick.fence.toolchains import install_hint
 from bailiwick.gate.backends.runner_native import run_cargo, run_go
 from bailiwick.gate.backends.runner_node import run_node
 from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace, RunnerRequest, RunnerRun, both
@@ -23,6 +22,7 @@ from bailiwick.gate.shown import last_lines
 from bailiwick.gate.testfiles import is_test_file
 from bailiwick.ids import Json, digest
 from bailiwick.processes.command import Exit
+from bailiwick.sandbox.toolchains import install_hint
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext

@@ -18,9 +18,9 @@ from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
-    from bailiwick.fence.objects import TreeChange
     from bailiwick.gate.port import CheckContext, Which
     from bailiwick.gate.spec import CheckSpec
+    from bailiwick.git.objects import TreeChange
 
 LONGEST = 1 << 20
 """Bytes of a file that is read; a longer one is data."""

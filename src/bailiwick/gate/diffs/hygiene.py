@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from bailiwick.fence.redact import Redactor
 from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.characters import BIDIRECTIONAL, invisible, named, odd_names
 from bailiwick.gate.diffs.folding import ConstantFolder, constant_names
@@ -14,6 +13,7 @@ from bailiwick.gate.diffs.lines import added_bytes
 from bailiwick.gate.diffs.syntax import parse_or_none
 from bailiwick.gate.diffs.texts import texts_in
 from bailiwick.gate.model import Finding
+from bailiwick.redaction.redact import Redactor
 
 BIDI_CODE = "hygiene-bidirectional"
 INVISIBLE_CODE = "hygiene-invisible"

@@ -9,7 +9,7 @@ from bailiwick.testing.sandbox_conformance.walls import Walls
 
 
 class SandboxConformance(Plain, FilePromises, Walls, Endings):
-    """Every promise of `bailiwick.fence.port.SandboxBackend`; say how to get one in `sandbox`."""
+    """Every promise of `bailiwick.sandbox.port.SandboxBackend`; say how to get one in `sandbox`."""
 
 
 __all__ = ["SandboxConformance"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import INNER, Bind, SandboxSpec
 from bailiwick.processes import children
 from bailiwick.processes.command import Exit
 from bailiwick.processes.proc import EFFECT_MARK
+from bailiwick.sandbox.spec import INNER, Bind, SandboxSpec
 from bailiwick.testing.polling import until
 from bailiwick.testing.sandbox_conformance.stage import (
     DAEMON,

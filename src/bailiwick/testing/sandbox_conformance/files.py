@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.cage import HOME, INNER, Bind
+from bailiwick.sandbox.spec import HOME, INNER, Bind
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
     SandboxFixture,

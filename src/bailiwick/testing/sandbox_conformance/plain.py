@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.errors import NotReady
-from bailiwick.fence.cage import INNER, Bind
 from bailiwick.processes.proc import EFFECT_MARK
+from bailiwick.sandbox.spec import INNER, Bind
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
     WORDS,

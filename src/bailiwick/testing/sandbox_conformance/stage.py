@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import INNER, Bind, SandboxLimits, SandboxSpec
-from bailiwick.fence.port import OnDoor, SandboxBackend
-from bailiwick.fence.system_view import find_interpreter
 from bailiwick.processes.command import Command, Exit
 from bailiwick.processes.proc import EFFECT_MARK, run_process
+from bailiwick.sandbox.port import OnDoor, SandboxBackend
+from bailiwick.sandbox.spec import INNER, Bind, SandboxLimits, SandboxSpec
+from bailiwick.sandbox.system_view import find_interpreter
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PATIENCE = 60.0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.fence.cage import DOORS, MB, SandboxLimits
 from bailiwick.processes.proc import EFFECT_MARK
+from bailiwick.sandbox.spec import DOORS, MB, SandboxLimits
 from bailiwick.testing.sandbox_conformance.stage import (
     PATH,
     SandboxFixture,

@@ -1,0 +1,1 @@
+"""The commands, each with its options and what it prints; what they do is in the packages below."""

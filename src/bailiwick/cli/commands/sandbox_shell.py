@@ -1,0 +1,142 @@
+"""A shell for a person in the sandbox of an agent or of the gate, on their own terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Literal
+
+from bailiwick.clock import SystemClock
+from bailiwick.config.environment import Environment
+from bailiwick.config.paths import make_private
+from bailiwick.config.service import Config
+from bailiwick.egress.proxy import EgressProxy, UpstreamProxy, allow_list
+from bailiwick.environments.prepared import prepare_environment
+from bailiwick.environments.preparing import remove
+from bailiwick.environments.recipes import Recipe, bin_folders, tool_variables
+from bailiwick.errors import NotReady
+from bailiwick.git.store import GitStore
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK
+from bailiwick.sandbox.failures import EnvironmentFailed
+from bailiwick.sandbox.service import Sandboxes, make_sandbox, open_fence
+from bailiwick.sandbox.spec import EGRESS_PORT, Bind, SandboxSpec
+
+SHELLS = ("/bin/bash", "/bin/sh")
+_PROMPT = "[sandbox] \\w\\$ "
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What the shell is opened with."""
+
+    config: Config
+    fence: Sandboxes
+    role: Literal["agent", "gate"]
+    say: Say
+
+
+async def open_shell(config: Config, role: Literal["agent", "gate"], command: tuple[str, ...], say: Say) -> int:
+    """Run a command, or a shell, in the sandbox of that role, on our terminal; gives its exit code.
+
+    It works on a fresh copy of the repository's files with the environment that the gate prepares, and the copy is gone
+    at the end. Raises `NotReady` where there is no sandbox.
+    """
+    fence = await open_fence(config, attended=True)
+    stage = _Stage(config, fence, role, say)
+    async with _copy(stage) as (tree, prepared), AsyncExitStack() as stack:
+        hosts = tuple(config.get("sandbox.allow") or ()) if role == "agent" else ()
+        doors = ("egress",) if hosts and fence.sandbox.name != "none" else ()
+        cage = fence.cage(role, tree, environment=prepared, doors=doors)
+        say(f"{fence.sandbox.name}, as {role}; a copy of your files at {cage.cwd}, gone when you leave")
+        on_door = await _doorman(stack, config, hosts)
+        box = make_sandbox(fence.sandbox.name, fence.scratch, terminal=sys.stdin.isatty())
+        room = await stack.enter_async_context(box.enter(cage, on_door))
+        argv = command or (next(s for s in SHELLS if Path(s).exists()), "-i")
+        return await _foreground(room.command(argv, _variables(stage, cage, prepared, doors)))
+
+
+@asynccontextmanager
+async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
+    """A fresh directory with the repository's files as they are now, and what the gate mounts on top of them."""
+    folder = make_private(stage.fence.scratch / f"shell-{secrets.token_hex(6)}")
+    tree = folder / "tree"
+    prepared: tuple[Bind, ...] = ()
+    try:
+        repository = stage.config.repository
+        if repository is not None and repository.git:
+            vault = await GitStore.open(stage.config.paths.make_state(), repository.root)
+            tree.mkdir(mode=0o755)
+            await vault.checkout(await vault.snapshot(repository.root), tree)
+            prepared = await _environment(stage, vault)
+        else:
+            stage.say("this is no git repository: the sandbox is empty")
+            tree.mkdir(mode=0o755)
+        yield tree, prepared
+    finally:
+        await asyncio.to_thread(remove, folder)
+
+
+async def _environment(stage: _Stage, vault: GitStore) -> tuple[Bind, ...]:
+    """What the gate prepares for this base; where that fails the person is told, and can look why.
+
+    The gate is found by name: it stands above the fence.
+    """
+    opening, service = import_module("bailiwick.gate.opening"), import_module("bailiwick.gate.service")
+    try:
+        base = await vault.resolve(stage.config.get("base") or "HEAD")
+        spec = await opening.gate_for(stage.config, vault, base, stage.fence)
+        places = opening.places_of(stage.config)
+        how = {"cancel": asyncio.Event(), "show": stage.say, "clock": SystemClock()}
+        shop = service.workshop(vault, stage.fence, places, **how)
+        return (await prepare_environment(Recipe(spec.prepare, spec.copy), base, shop)).binds
+    except (EnvironmentFailed, NotReady) as error:
+        stage.say(f"without the prepared environment: {error.what}")
+        return ()
+
+
+async def _doorman(
+    stack: AsyncExitStack, config: Config, hosts: tuple[str, ...]
+) -> Callable[[str, socket.socket], None]:
+    """Has the listener for other hosts served until the stack is left."""
+    parent = UpstreamProxy(config.get("network.proxy") or "", config.get("network.no_proxy") or "")
+    proxy = EgressProxy(allow_list(hosts), parent=parent)
+    stack.push_async_callback(proxy.close)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def on_door(name: str, listener: socket.socket) -> None:
+        tasks.add(asyncio.get_running_loop().create_task(proxy.serve(listener)))
+
+    return on_door
+
+
+def _variables(stage: _Stage, cage: SandboxSpec, prepared: tuple[Bind, ...], doors: tuple[str, ...]) -> dict[str, str]:
+    """The environment that the role has, and what a person at a terminal needs."""
+    env = stage.fence.env({**tool_variables(prepared), EFFECT_MARK: f"shell-{secrets.token_hex(8)}"})
+    here = cage.cwd if stage.fence.sandbox.name == "none" else None
+    env["PATH"] = ":".join([*map(str, bin_folders(prepared, here)), env["PATH"]])
+    if sys.stdin.isatty():
+        env |= {"TERM": Environment().text("TERM") or "dumb", "PS1": _PROMPT}
+    if doors:
+        proxy = f"http://127.0.0.1:{EGRESS_PORT}"
+        env |= {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1,localhost"}
+    return env
+
+
+async def _foreground(command: Command) -> int:
+    """Run a command with our own input and output; what it prints is the person's to see as it is."""
+    process = subprocess.Popen(  # noqa: ASYNC220 - a start is short, and asyncio's own would take the terminal's place
+        command.argv, env=dict(command.env), cwd=command.cwd, pass_fds=command.pass_fds
+    )
+    code = await asyncio.to_thread(process.wait)
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,1 @@
+"""Environments that tests need: how a project is installed, once for each state of its manifests."""

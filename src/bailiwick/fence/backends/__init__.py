@@ -1,1 +1,0 @@
-"""Ways to fence a process in, one file each behind `bailiwick.fence.port`."""

@@ -1,0 +1,1 @@
+"""Git that runs nothing of a repository: our own store of objects, snapshots, worktrees, branches that we publish."""

@@ -1,0 +1,1 @@
+"""Ways to put a process into a sandbox, one file each behind `bailiwick.sandbox.port`."""

@@ -1,0 +1,270 @@
+"""The sandbox made by bubblewrap: namespaces, a view of the machine made of binds, a filter of system calls.
+
+On the host one line of shell enters the control groups and becomes `bwrap`, which has an empty environment but for the
+mark by which its processes are found, and takes its options from a descriptor: nothing secret is in an argument list.
+Inside, `setpriv` gives up root where we are root, and the shim becomes the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bailiwick.errors import NotReady, Place
+from bailiwick.processes import children
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK, run_process
+from bailiwick.sandbox import system_view
+from bailiwick.sandbox.backends.bwrap_options import (
+    BwrapFeatures,
+    all_binds,
+    describe,
+    inner_path,
+    options,
+    rlimits,
+    unprotected,
+)
+from bailiwick.sandbox.cgroups import Cgroup, CgroupRoots, find_ground, make_group, sweep
+from bailiwick.sandbox.descriptors import Descriptors
+from bailiwick.sandbox.listeners import ListenerChannel, make_link
+from bailiwick.sandbox.ownership import hand_over, make_mount_points, uid_of
+from bailiwick.sandbox.port import OnDoor
+from bailiwick.sandbox.seccomp import build_filter
+from bailiwick.sandbox.shim import pack
+from bailiwick.sandbox.spec import SandboxSpec, SandboxStatus, port_of
+
+INSTALL = "apt-get install bubblewrap (or your system's package of it)"
+_ENTER = (
+    "trap '' TERM; unset PWD OLDPWD SHLVL; n=$1; shift; "
+    'while [ "$n" -gt 0 ]; do echo $$ > "$1" || exit 126; shift; n=$((n - 1)); done; exec "$@"'
+)
+"""TERM is for the program inside, which the shim lets have it; `bwrap` would take it all down at once."""
+_NEEDED = ("--args", "--size", "--perms", "--seccomp", "--file", "--die-with-parent")
+_CHECK_TIME = 20.0
+
+
+class BwrapBackend:
+    """Fences processes in with bubblewrap.
+
+    `ground` is where control groups may be made, found where not given; with `terminal` a program can use ours.
+    """
+
+    name = "bwrap"
+
+    def __init__(self, ground: CgroupRoots | None = None, program: str = "bwrap", *, terminal: bool = False) -> None:
+        self._ground = ground
+        self._terminal = terminal
+        self._program = program
+        self._means: BwrapFeatures | None = None
+        self._standing: SandboxStatus | None = None
+
+    async def check(self) -> SandboxStatus:
+        if self._standing is None:
+            self._standing = await self._try()
+        return self._standing
+
+    async def _try(self) -> SandboxStatus:
+        """Find out by starting one; what was found holds for as long as this object."""
+        try:
+            means = await self._find()
+            async with self.enter(SandboxSpec("gate", cwd=Path("/"))) as room:
+                command = room.command(("true",), {EFFECT_MARK: secrets.token_hex(8)}, timeout=_CHECK_TIME)
+                end = await run_process(command, cancel=asyncio.Event())
+        except NotReady as error:
+            return SandboxStatus(ok=False, found=error.what, fix=error.hint)
+        except OSError as error:
+            return SandboxStatus(ok=False, found=f"bwrap can't be started: {error}", fix=INSTALL)
+        if end.code != 0:
+            words = end.stderr.decode("utf-8", "replace").strip().replace("\n", "; ")
+            return SandboxStatus(ok=False, found=f"bwrap {means.version} does not work here: {words}", fix=_fix(words))
+        return SandboxStatus(ok=True, found=describe(means), unprotected=unprotected(means))
+
+    @asynccontextmanager
+    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[BwrapSandbox]:
+        means = await self._find()
+        for bind in cage.binds:
+            if not bind.source.exists():
+                raise _not_entered(f"{bind.source} is to be shown at {bind.target} and is not there", bind.source)
+        uid = uid_of(cage) if means.as_root else os.geteuid()
+        trees = [bind.source for bind in cage.binds if bind.write] + ([cage.home] if cage.home else [])
+        if means.as_root:
+            for tree in trees:
+                await asyncio.to_thread(hand_over, tree, uid)
+        make_mount_points(all_binds(cage))
+        label = secrets.token_hex(6)
+        try:
+            group = make_group(means.ground, label, cage.limits)
+        except OSError as error:
+            raise _not_entered(f"the control groups can't be made: {error}") from error
+        room = BwrapSandbox(_Setting(means, cage, uid, group, on_door, self._terminal))
+        try:
+            yield room
+        finally:
+            await room.leave()
+
+    async def _find(self) -> BwrapFeatures:
+        if self._means is None:
+            self._means = await self._look()
+        return self._means
+
+    async def _look(self) -> BwrapFeatures:
+        bwrap = shutil.which(self._program, path=_SYSTEM_PATH) or shutil.which(self._program)
+        if bwrap is None:
+            raise NotReady("bwrap is not installed", hint=INSTALL, code="BW401")
+        setpriv = shutil.which("setpriv", path=_SYSTEM_PATH)
+        if os.geteuid() == 0 and setpriv is None:
+            raise NotReady("setpriv is missing, which gives up root", hint="apt-get install util-linux", code="BW401")
+        texts = [await _ask(bwrap, option) for option in ("--help", "--version")]
+        known = frozenset(word for word in texts[0].split() if word.startswith("--"))
+        missing = [option for option in _NEEDED if option not in known]
+        if missing:
+            what = f"this bwrap is too old: it has no {', '.join(missing)}"
+            raise NotReady(what, hint="install bubblewrap 0.8 or newer", code="BW401")
+        ground = find_ground() if self._ground is None else self._ground
+        sweep(ground)
+        version = texts[1].split()[-1] if texts[1] else "?"
+        return BwrapFeatures(bwrap, version, known, setpriv, ground, build_filter(), os.geteuid() == 0)
+
+
+_SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
+
+
+async def _ask(program: str, option: str) -> str:
+    command = Command((program, option), {"LC_ALL": "C"}, Path("/"), timeout=_CHECK_TIME)
+    try:
+        end = await run_process(command, cancel=asyncio.Event())
+    except OSError as error:
+        raise NotReady(f"bwrap can't be started: {error}", hint=INSTALL, code="BW401") from error
+    return end.stdout.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What the commands of a room have in common."""
+
+    means: BwrapFeatures
+    cage: SandboxSpec
+    uid: int
+    group: Cgroup | None
+    on_door: OnDoor | None
+    terminal: bool
+
+
+class BwrapSandbox:
+    """An entered cage; each command gets namespaces of its own."""
+
+    def __init__(self, setting: _Setting) -> None:
+        self._set = setting
+        self._descriptors = Descriptors()
+        self._links: list[ListenerChannel] = []
+        self._ready: dict[tuple[str, ...], int] = {}
+        self._keys: set[str] = set()
+
+    def command(
+        self,
+        argv: tuple[str, ...],
+        env: Mapping[str, str],
+        *,
+        timeout: float | None = None,
+        keep: int = 1 << 20,
+        stdin: bytes = b"",
+        pass_fds: tuple[int, ...] = (),
+    ) -> Command:
+        marks = {EFFECT_MARK: env[EFFECT_MARK]} if EFFECT_MARK in env else {}
+        handed: list[int] = []
+
+        def content(data: bytes) -> int:
+            handed.append(self._descriptors.content(data))
+            return handed[-1]
+
+        fields = [("arg", word) for word in argv] + [("env", f"{name}={value}") for name, value in env.items()]
+        fields += [("keep", str(number)) for number in pass_fds] + self._settings(handed)
+        ready, told = self._descriptors.pipe()
+        handed.append(told)
+        try:
+            letter = content(pack([*fields, ("ready", str(told))]))
+        except ValueError as error:
+            raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
+        words = [*options(self._set.means, self._set.cage, self._set.uid, content, terminal=self._set.terminal)]
+        words += [word for name, value in marks.items() for word in ("--setenv", name, value)]
+        listed = content(b"".join(os.fsencode(word) + b"\0" for word in words))
+        line = (*self._entrance(), self._set.means.bwrap, "--args", str(listed), "--", *self._program(letter))
+        self._ready[line] = ready
+        self._keys.update(marks.values())
+        return Command(line, marks, Path("/"), timeout, keep, stdin, (*pass_fds, *handed))
+
+    def _settings(self, handed: list[int]) -> list[tuple[str, str]]:
+        """What every letter to the shim says: where, how much, and which doors."""
+        cage, group, on_door = self._set.cage, self._set.group, self._set.on_door
+        bounded = () if group is None else tuple(group.folders)
+        fields = [("cwd", str(cage.cwd))]
+        fields += [("limit", limit) for limit in rlimits(self._set.means, cage, bounded)]
+        if cage.doors and on_door is not None:
+            link, far = make_link(on_door)
+            self._links.append(link)
+            handed.append(self._descriptors.own(far))
+            fields += [("link", str(far)), *(("door", f"{name}={port_of(name)}") for name in cage.doors)]
+        return fields
+
+    def _entrance(self) -> tuple[str, ...]:
+        """What goes first on the host."""
+        group = self._set.group
+        entries = () if group is None else tuple(map(str, group.entries))
+        return ("/bin/sh", "-c", _ENTER, "bailiwick-enter", str(len(entries)), *entries)
+
+    def _program(self, letter: int) -> tuple[str, ...]:
+        """What bwrap starts inside."""
+        shim = (str(system_view.find_interpreter().program), "-I", "-S", str(system_view.COMPILED_SHIM), str(letter))
+        means, uid = self._set.means, self._set.uid
+        if not means.as_root or means.setpriv is None:
+            return shim
+        who = (f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
+        rights = ("--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all")
+        return (means.setpriv, *who, *rights, "--", *shim)
+
+    def hand_over(self, path: Path) -> None:
+        if self._set.means.as_root:
+            hand_over(path, self._set.uid)
+
+    def inner(self, path: Path) -> Path:
+        return inner_path(self._set.cage, path)
+
+    def entered(self, command: Command) -> bool:
+        """Whether the program of a command was reached: if not, what it printed is about the sandbox."""
+        return self._descriptors.said(self._ready.get(command.argv, -1))
+
+    def exceeded(self) -> tuple[str, ...]:
+        """Which limits of the whole sandbox were met so far."""
+        return () if self._set.group is None else self._set.group.exceeded()
+
+    async def leave(self) -> None:
+        """End what is left inside and let go of everything."""
+        for link in self._links:
+            link.close()
+        self._descriptors.close()
+        if self._set.group is not None:
+            await self._set.group.remove()
+            return
+        for key in self._keys:
+            await children.end_children({EFFECT_MARK: key}, 0.0)
+
+
+def _not_entered(what: str, place: Path | None = None) -> NotReady:
+    where = None if place is None else Place(str(place))
+    return NotReady(what, place=where, hint="`bailiwick sandbox check` says what works here", code="BW403")
+
+
+def _fix(words: str) -> str:
+    if "uid map" in words or "user namespace" in words or "Operation not permitted" in words:
+        return (
+            "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, "
+            "kernel.apparmor_restrict_unprivileged_userns=0), or set sandbox.profile: container"
+        )
+    return "`bwrap --unshare-all --ro-bind / / true` shows the same trouble; or set sandbox.profile: container"

@@ -1,0 +1,261 @@
+"""The sandbox made by docker or podman: a container without network or rights, whose files are binds of the host's.
+
+Its image is almost empty and made here, so no registry is needed and the same tools are seen as with bubblewrap. The
+shim is process 1: it connects to a socket of the room, over which descriptors go in and listeners come out, and then it
+watches that link. When it is closed (we leave the room, or are killed), the shim ends and with it the container.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from bailiwick.errors import NotReady, Place
+from bailiwick.processes import children
+from bailiwick.processes.command import Command
+from bailiwick.processes.proc import EFFECT_MARK, run_process
+from bailiwick.sandbox import system_view
+from bailiwick.sandbox.backends import container_options as options
+from bailiwick.sandbox.backends.container_engine import INSTALL, Engine, find_engine, told_variables
+from bailiwick.sandbox.backends.container_link import ShimConnection
+from bailiwick.sandbox.descriptors import Descriptors
+from bailiwick.sandbox.ownership import hand_over, make_mount_points, uid_of
+from bailiwick.sandbox.port import OnDoor
+from bailiwick.sandbox.shim import pack
+from bailiwick.sandbox.spec import INNER, Bind, SandboxSpec, SandboxStatus, port_of
+
+_CHECK_TIME = 60.0
+_LETTER = "letter"
+_LINK = "link"
+
+
+class ContainerBackend:
+    """Fences processes in with containers.
+
+    `scratch` is where the files of a room are made; `variables` say where the engine is, the operator's where not
+    given; with `terminal` a program can use ours.
+    """
+
+    name = "container"
+
+    def __init__(
+        self, scratch: Path | None = None, variables: Mapping[str, str] | None = None, *, terminal: bool = False
+    ) -> None:
+        self._scratch = scratch
+        self._variables = variables
+        self._terminal = terminal
+        self._ready: tuple[Engine, str] | None = None
+        self._lock: asyncio.Lock | None = None
+
+    async def check(self) -> SandboxStatus:
+        try:
+            engine, _ = await self._find()
+            words = await self._try(engine)
+        except NotReady as error:
+            return SandboxStatus(ok=False, found=error.what, fix=error.hint)
+        except OSError as error:
+            return SandboxStatus(ok=False, found=f"the engine can't be started: {error}", fix=INSTALL)
+        if words:
+            found = f"{engine.kind} {engine.version} does not work here: {words}"
+            return SandboxStatus(ok=False, found=found, fix="the engine has to run on this machine, and see its files")
+        return SandboxStatus(ok=True, found=options.describe(engine), unprotected=options.unprotected(engine))
+
+    async def _try(self, engine: Engine) -> str:
+        """Start one container that writes a file; what went wrong, if anything did."""
+        place = Path(tempfile.mkdtemp(prefix="check-", dir=self._scratch))
+        try:
+            async with self.enter(SandboxSpec("gate", (Bind(place, INNER, write=True),))) as room:
+                env = {EFFECT_MARK: secrets.token_hex(8)}
+                command = room.command(("/bin/sh", "-c", "echo here > written"), env, timeout=_CHECK_TIME)
+                end = await run_process(command, cancel=asyncio.Event())
+            if end.code == 0 and (place / "written").exists():
+                return ""
+            return end.stderr.decode("utf-8", "replace").strip().replace("\n", "; ") or "what is written inside is lost"
+        finally:
+            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+
+    @asynccontextmanager
+    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[ContainerSandbox]:
+        engine, image = await self._find()
+        for bind in cage.binds:
+            if not bind.source.exists():
+                raise _not_entered(f"{bind.source} is to be shown at {bind.target} and is not there", bind.source)
+        who = _identity(engine, cage)
+        if who.owner is not None:
+            for tree in (bind.source for bind in options.shown(cage) if bind.write):
+                await asyncio.to_thread(hand_over, tree, who.owner)
+        make_mount_points(options.shown(cage))
+        place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
+        room = ContainerSandbox(_Setting(engine, image, cage, who, place, on_door, self._terminal))
+        try:
+            yield room
+        finally:
+            await room.leave()
+            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+
+    async def _find(self) -> tuple[Engine, str]:
+        """The engine with the image in it; looked for once."""
+        if self._ready is not None:
+            return self._ready
+        if self._lock is None:
+            self._lock = asyncio.Lock()
+        async with self._lock:
+            if self._ready is None:
+                engine = await find_engine(told_variables() if self._variables is None else self._variables)
+                image, _ = await asyncio.gather(_bring_image(engine), engine.sweep())
+                self._ready = engine, image
+        return self._ready
+
+
+async def _bring_image(engine: Engine) -> str:
+    """Make the image, unless it is there from an earlier run."""
+    content = await asyncio.to_thread(options.image_content)
+    name = options.image_name(content)
+    found = await engine.ask("image", "inspect", "--format", "{{.Id}}", name)
+    if found.code != 0:
+        made = await engine.ask("import", "-", name, stdin=content)
+        if made.code != 0:
+            words = made.stderr.decode("utf-8", "replace").strip()
+            raise NotReady(f"the image of the sandbox can't be made: {words[:500]}", hint=INSTALL, code="BW401")
+    return name
+
+
+def _identity(engine: Engine, cage: SandboxSpec) -> options.Identity:
+    if os.geteuid() == 0 and not engine.rootless:
+        own = uid_of(cage)
+        return options.Identity(own, own, own)
+    if engine.rootless and engine.kind == "docker":
+        return options.Identity(0, 0, None)  # the engine's root is nobody but us
+    return options.Identity(os.geteuid(), os.getegid(), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What the commands of a room have in common."""
+
+    engine: Engine
+    image: str
+    cage: SandboxSpec
+    who: options.Identity
+    place: Path
+    on_door: OnDoor | None
+    terminal: bool
+
+
+class ContainerSandbox:
+    """An entered cage; each command gets a container of its own."""
+
+    def __init__(self, setting: _Setting) -> None:
+        self._set = setting
+        self._name = secrets.token_hex(8)
+        self._numbers = count()
+        self._descriptors = Descriptors()
+        self._meetings: list[ShimConnection] = []
+        self._ready: dict[tuple[str, ...], int] = {}
+        self._keys: set[str] = set()
+        self._files = setting.place / "etc"
+        self._files.mkdir()
+        options.write_files(setting.who, self._files)
+
+    def command(
+        self,
+        argv: tuple[str, ...],
+        env: Mapping[str, str],
+        *,
+        timeout: float | None = None,
+        keep: int = 1 << 20,
+        stdin: bytes = b"",
+        pass_fds: tuple[int, ...] = (),
+    ) -> Command:
+        setting, told = self._set, 1 + max((2, *pass_fds))
+        fields = [("arg", word) for word in argv] + [("env", f"{name}={value}") for name, value in env.items()]
+        fields += [("take", str(number)) for number in (*pass_fds, told)] + [("ready", str(told))]
+        fields += self._settings()
+        try:
+            letter = pack(fields)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
+        folder = setting.place / str(next(self._numbers))
+        ready, writer = self._descriptors.pipe()
+        given = [self._descriptors.own(os.dup(number)) for number in pass_fds]
+        self._meetings.append(ShimConnection(self._make_place(folder, letter), [*given, writer], setting.on_door))
+        self._hand_in(folder)
+        marks = {EFFECT_MARK: env[EFFECT_MARK]} if EFFECT_MARK in env else {}
+        self._keys.update(marks.values())
+        line = self._line(folder, stdin=bool(stdin))
+        self._ready[line] = ready
+        return Command(line, {**setting.engine.variables, **marks}, Path("/"), timeout, keep, stdin)
+
+    def _settings(self) -> list[tuple[str, str]]:
+        """What every letter to the shim says: where, how much, which doors, and to end with us."""
+        cage = self._set.cage
+        fields = [("cwd", str(cage.cwd)), ("link", str(options.ROOM / _LINK)), ("stay", "")]
+        fields += [("limit", limit) for limit in options.rlimits(self._set.engine, cage)]
+        if self._set.on_door is not None:
+            fields += [("door", f"{name}={port_of(name)}") for name in cage.doors]
+        return fields
+
+    def _make_place(self, folder: Path, letter: bytes) -> Path:
+        """The directory that the shim finds its letter in; the socket is made beside it."""
+        folder.mkdir(mode=0o700)
+        number = os.open(folder / _LETTER, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(number, "wb") as file:
+            file.write(letter)
+        return folder
+
+    def _hand_in(self, folder: Path) -> None:
+        owner = self._set.who.owner
+        if owner is not None:
+            for path in (folder, *folder.iterdir()):
+                os.chown(path, owner, owner)
+
+    def _line(self, folder: Path, *, stdin: bool) -> tuple[str, ...]:
+        setting = self._set
+        words = [setting.engine.program, *options.options(setting.engine, setting.cage, setting.who, self._name)]
+        if stdin or setting.terminal:
+            words.append("--interactive")
+        if setting.terminal:
+            words.append("--tty")
+        words += options.mounts(setting.engine, setting.cage, setting.who, self._files, folder)
+        python = str(system_view.find_interpreter().program)
+        return (*words, setting.image, python, "-I", "-S", str(options.GUARD), str(options.ROOM / _LETTER))
+
+    def hand_over(self, path: Path) -> None:
+        if self._set.who.owner is not None:
+            hand_over(path, self._set.who.owner)
+
+    def inner(self, path: Path) -> Path:
+        return options.inner_path(self._set.cage, path)
+
+    def entered(self, command: Command) -> bool:
+        """Whether the program of a command was reached: if not, what it printed is about the sandbox."""
+        return self._descriptors.said(self._ready.get(command.argv, -1))
+
+    def exceeded(self) -> tuple[str, ...]:
+        """Which limits were met; an engine that removes a container with its end does not tell."""
+        return ()
+
+    async def leave(self) -> None:
+        """End what is left inside and let go of everything."""
+        for meeting in self._meetings:
+            meeting.close()
+        self._descriptors.close()
+        if not self._meetings:
+            return
+        gone = await self._set.engine.remove(self._name)
+        for key in () if gone else self._keys:
+            await children.end_children({EFFECT_MARK: key}, 0.0)
+
+
+def _not_entered(what: str, place: Path | None = None) -> NotReady:
+    where = None if place is None else Place(str(place))
+    return NotReady(what, place=where, hint="`bailiwick sandbox check` says what works here", code="BW403")
