@@ -175,7 +175,7 @@ def _default(field: Field[Any]) -> str:
 def errors_page() -> str:
     """Every code with its meaning, and the classes behind them."""
     from bailiwick import errors
-    from bailiwick.cli.session import LOST
+    from bailiwick.app.session import LOST
     from bailiwick.lang.codes import MEANING
 
     ours = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.BailiwickError)]
@@ -344,7 +344,7 @@ def exit_codes() -> set[int]:
     from bailiwick import errors
 
     foreground = import_module("bailiwick.runs.foreground")
-    hosting = import_module("bailiwick.runs.hosting")
+    hosting = import_module("bailiwick.cli.hosting")
     names = ("DONE", "FAILED", "WAITS", "DEGRADED", "BUDGET", "HANDOFF", "TIME", "STOPPED")
     own = {c.exit_code for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.BailiwickError)}
     return own | {getattr(foreground, name) for name in names} | set(hosting.CODES.values())

@@ -49,7 +49,7 @@ os.write(feed, json.dumps(hello).encode() + b"\\n")
 os.dup2(inlet, 0)
 os.dup2(outlet, 1)
 
-import bailiwick.service.cli as cli
+import bailiwick.cli.commands.serve as cli
 
 async def told(wire, stop):
     answer = os.read(outlet_read, 65536)
@@ -75,7 +75,7 @@ def test_a_client_is_greeted_before_the_server_is_loaded(person: Person) -> None
     )
     name, modules = json.loads(done.stderr.splitlines()[-1])
     assert name == 1
-    heavy = {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "anyio", "apsw", "jinja2", "bailiwick.cli.session"}
+    heavy = {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "anyio", "apsw", "jinja2", "bailiwick.app.session"}
     assert not heavy & set(modules)
 
 

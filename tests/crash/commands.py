@@ -27,7 +27,8 @@ from tests.crash.scene import is_traced
 
 NEEDED = (
     "asyncio.subprocess", "apsw", "httpx2", "jinja2", "yaml", "bailiwick.cli.root", "bailiwick.cli.view",
-    "bailiwick.cli.session", "bailiwick.journal.sqlite", "bailiwick.patterns.cli", "bailiwick.patterns.readiness",
+    "bailiwick.app.session", "bailiwick.journal.sqlite", "bailiwick.cli.commands.pipelines",
+    "bailiwick.cli.pipelines.readiness",
     "bailiwick.patterns.basis", "bailiwick.patterns.nodes", "bailiwick.proposals.nodes", "bailiwick.gate.nodes",
     "bailiwick.proposals.forges.gitea", "bailiwick.agents.kind", "bailiwick.sandbox.backends.bwrap",
     "bailiwick.agents.backends.simulate", "bailiwick.audit.service", "bailiwick.gate.backends.command",

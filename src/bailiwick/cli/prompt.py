@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from bailiwick.cli.output import clean
 from bailiwick.journal.rows import WaitRow
+from bailiwick.terminal.output import clean
 
 
 async def read_line(prompt: str) -> str:

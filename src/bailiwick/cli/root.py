@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 INTERRUPTED = 130
-COMPLETION = "bailiwick.completion.service"
+COMPLETION = "bailiwick.cli.completion"
 """What makes commands complete in a shell; found by name, as it stands above."""
 
 
@@ -147,7 +147,7 @@ def wants_json(argv: list[str]) -> bool:
 
 def _document(problems: list[Problem]) -> None:
     """Write an error as the one document of the command: what, where, how to fix it; each problem where several."""
-    from bailiwick.cli.output import emit_json
+    from bailiwick.terminal.output import emit_json
 
     rows = [
         {
@@ -164,7 +164,7 @@ def _document(problems: list[Problem]) -> None:
 
 def _show(error: BailiwickError, *, as_json: bool) -> None:
     """Print an error; what it quotes of files and answers is data, never a terminal escape."""
-    from bailiwick.cli.output import problem_lines
+    from bailiwick.terminal.output import problem_lines
 
     if as_json:
         _document(error.problems())

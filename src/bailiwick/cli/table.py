@@ -15,63 +15,77 @@ class CommandEntry(NamedTuple):
 
 
 COMMANDS: dict[str, CommandEntry] = {
-    "run": CommandEntry("bailiwick.runs.cli_run", "run", "Run a workflow, or go on with it where it was."),
+    "run": CommandEntry("bailiwick.cli.commands.run", "run", "Run a workflow, or go on with it where it was."),
     "status": CommandEntry(
-        "bailiwick.runs.cli_query", "status", "What waits for you, what finished, failed or sleeps."
+        "bailiwick.cli.commands.query", "status", "What waits for you, what finished, failed or sleeps."
     ),
-    "why": CommandEntry("bailiwick.runs.cli_query", "why", "Why a run or node waits, stopped or went this way."),
+    "why": CommandEntry("bailiwick.cli.commands.query", "why", "Why a run or node waits, stopped or went this way."),
     "runs": CommandEntry(
-        "bailiwick.runs.cli_group", "runs", "List, show, stop, resume, rewind, fork, answer, export runs."
+        "bailiwick.cli.commands.runs", "runs", "List, show, stop, resume, rewind, fork, answer, export runs."
     ),
-    "stop": CommandEntry("bailiwick.runs.cli_control", "stop", "Stop a run at the next node, or now."),
-    "resume": CommandEntry("bailiwick.runs.cli_run", "resume", "Go on with a run that stopped or failed."),
-    "logs": CommandEntry("bailiwick.runs.cli_query", "logs", "What a run did, line by line."),
-    "worker": CommandEntry("bailiwick.runs.cli_run", "worker", "Take ready runs and walk them."),
+    "stop": CommandEntry("bailiwick.cli.commands.control", "stop", "Stop a run at the next node, or now."),
+    "resume": CommandEntry("bailiwick.cli.commands.run", "resume", "Go on with a run that stopped or failed."),
+    "logs": CommandEntry("bailiwick.cli.commands.query", "logs", "What a run did, line by line."),
+    "worker": CommandEntry("bailiwick.cli.commands.run", "worker", "Take ready runs and walk them."),
     "validate": CommandEntry(
-        "bailiwick.workflows.cli", "validate", "Check a workflow and list every problem with its place."
+        "bailiwick.cli.commands.workflows", "validate", "Check a workflow and list every problem with its place."
     ),
-    "graph": CommandEntry("bailiwick.drawing.cli", "graph", "Draw a workflow as mermaid, dot, svg or text."),
-    "schema": CommandEntry("bailiwick.workflows.cli", "schema", "Print a JSON Schema for editors."),
-    "new": CommandEntry("bailiwick.workflows.cli", "new", "Make a commented workflow to start from."),
-    "demo": CommandEntry("bailiwick.demo.cli", "demo", "See it work in under a minute: no key, no network."),
+    "graph": CommandEntry("bailiwick.cli.commands.graph", "graph", "Draw a workflow as mermaid, dot, svg or text."),
+    "schema": CommandEntry("bailiwick.cli.commands.workflows", "schema", "Print a JSON Schema for editors."),
+    "new": CommandEntry("bailiwick.cli.commands.workflows", "new", "Make a commented workflow to start from."),
+    "demo": CommandEntry("bailiwick.cli.commands.demo", "demo", "See it work in under a minute: no key, no network."),
     "doctor": CommandEntry(
-        "bailiwick.doctor.cli", "doctor", "Check this machine; each problem with the command that fixes it."
+        "bailiwick.cli.commands.doctor", "doctor", "Check this machine; each problem with the command that fixes it."
     ),
     "issue-to-pr": CommandEntry(
-        "bailiwick.patterns.cli", "issue_to_pr", "Turn an issue into a proposal that passed the gate."
+        "bailiwick.cli.commands.pipelines", "issue_to_pr", "Turn an issue into a proposal that passed the gate."
     ),
     "self-heal": CommandEntry(
-        "bailiwick.patterns.cli", "self_heal", "Let an agent try to make a red gate green, within bounds."
+        "bailiwick.cli.commands.pipelines", "self_heal", "Let an agent try to make a red gate green, within bounds."
     ),
-    "gate": CommandEntry("bailiwick.gate.cli", "gate", "Check the work tree as a proposal would be checked."),
+    "gate": CommandEntry("bailiwick.cli.commands.gate", "gate", "Check the work tree as a proposal would be checked."),
     "proposals": CommandEntry(
-        "bailiwick.proposals.cli", "proposals", "List, show, check out, publish, reject, discard, follow proposals."
+        "bailiwick.cli.commands.proposals",
+        "proposals",
+        "List, show, check out, publish, reject, discard, follow proposals.",
     ),
     "sandbox": CommandEntry("bailiwick.cli.commands.sandbox", "sandbox", "Look at the sandbox, or open a shell in it."),
-    "audit": CommandEntry("bailiwick.audit.cli", "audit", "Verify, show and export the tamper-evident record."),
-    "secrets": CommandEntry("bailiwick.secrets.cli", "secrets", "Check that every secret can be read; none is shown."),
-    "agents": CommandEntry(
-        "bailiwick.agents.cli", "agents", "The ways to reach an agent, and what each of them needs."
+    "audit": CommandEntry(
+        "bailiwick.cli.commands.audit", "audit", "Verify, show and export the tamper-evident record."
     ),
-    "login": CommandEntry("bailiwick.agents.cli", "login", "Log a backend in, in a home of its own."),
-    "limits": CommandEntry("bailiwick.agents.cli", "limits", "Windows and limits of your credentials, as last seen."),
-    "skill": CommandEntry("bailiwick.skills.cli", "skill", "Call a skill, or list, show, check and make skills."),
+    "secrets": CommandEntry(
+        "bailiwick.cli.commands.secrets", "secrets", "Check that every secret can be read; none is shown."
+    ),
+    "agents": CommandEntry(
+        "bailiwick.cli.commands.agents", "agents", "The ways to reach an agent, and what each of them needs."
+    ),
+    "login": CommandEntry("bailiwick.cli.commands.agents", "login", "Log a backend in, in a home of its own."),
+    "limits": CommandEntry(
+        "bailiwick.cli.commands.agents", "limits", "Windows and limits of your credentials, as last seen."
+    ),
+    "skill": CommandEntry(
+        "bailiwick.cli.commands.skill", "skill", "Call a skill, or list, show, check and make skills."
+    ),
     "brain": CommandEntry(
-        "bailiwick.brain.cli", "brain", "Notes that skills and briefs remember; a person approves them."
+        "bailiwick.cli.commands.brain", "brain", "Notes that skills and briefs remember; a person approves them."
     ),
     "mcp": CommandEntry(
-        "bailiwick.service.cli", "mcp", "Speak MCP on standard input and output, for an editor or agent."
+        "bailiwick.cli.commands.serve", "mcp", "Speak MCP on standard input and output, for an editor or agent."
     ),
-    "serve": CommandEntry("bailiwick.service.cli", "serve", "Serve MCP over HTTP, with tokens."),
+    "serve": CommandEntry("bailiwick.cli.commands.serve", "serve", "Serve MCP over HTTP, with tokens."),
     "init": CommandEntry(
-        "bailiwick.service.cli_init", "init", "Set this repository up: a gate, and how an editor connects."
+        "bailiwick.cli.commands.init", "init", "Set this repository up: a gate, and how an editor connects."
     ),
-    "stats": CommandEntry("bailiwick.routing.cli_stats", "stats", "What models and sessions did, and what it cost."),
-    "costs": CommandEntry("bailiwick.routing.cli_stats", "costs", "What each day, workflow and model cost."),
-    "config": CommandEntry("bailiwick.config.cli", "config", "Show, set and check the configuration, with origins."),
-    "du": CommandEntry("bailiwick.runs.cli_du", "du", "What takes space, and what of it is kept no longer."),
+    "stats": CommandEntry("bailiwick.cli.commands.stats", "stats", "What models and sessions did, and what it cost."),
+    "costs": CommandEntry("bailiwick.cli.commands.stats", "costs", "What each day, workflow and model cost."),
+    "config": CommandEntry(
+        "bailiwick.cli.commands.config", "config", "Show, set and check the configuration, with origins."
+    ),
+    "du": CommandEntry("bailiwick.cli.commands.du", "du", "What takes space, and what of it is kept no longer."),
     "help": CommandEntry("bailiwick.cli.help", "help_", "What a command does and which options it takes."),
-    "completion": CommandEntry("bailiwick.completion.cli", "completion", "Print the completion script for your shell."),
+    "completion": CommandEntry(
+        "bailiwick.cli.commands.completion", "completion", "Print the completion script for your shell."
+    ),
 }
 
 GROUPS: dict[str, list[str]] = {

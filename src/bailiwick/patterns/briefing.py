@@ -14,7 +14,8 @@ from bailiwick.errors import BailiwickError
 from bailiwick.patterns.model import GateCommand, PreflightLine
 
 if TYPE_CHECKING:
-    from bailiwick.cli.session import Session
+    from bailiwick.clock import Clock
+    from bailiwick.config.service import Config
     from bailiwick.gate.spec import GateSpec
 
 TOKENS = 1500
@@ -25,14 +26,15 @@ def gate_commands(spec: GateSpec) -> tuple[GateCommand, ...]:
     return tuple(GateCommand(check.name, shlex.join(check.run)) for check in spec.checks if check.run)
 
 
-async def notes_about(task: str, repository: Path, session: Session, tell: Callable[[PreflightLine], None]) -> str:
+async def notes_about(
+    task: str, repository: Path, config: Config, clock: Clock, tell: Callable[[PreflightLine], None]
+) -> str:
     """Approved notes of this project and global ones about a task, as one marked text; "" where there are none."""
     from bailiwick.brain.service import Brain, scope_of
 
-    config = session.config
     if not (config.get("features.brain") and config.get("brain.briefs")):
         return ""
-    brain = Brain.open(config, session.assembly.clock)
+    brain = Brain.open(config, clock)
     try:
         brief = await brain.brief(task, scope_of(repository), int(config.get("brain.tokens")))
     except (BailiwickError, OSError) as error:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from bailiwick.cli.output import clean
 from bailiwick.config.repository import Remote
 from bailiwick.errors import NotFound, Place, UsageError
 from bailiwick.patterns.model import IssueText, title_of
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.proposals.model import IssueRef, parse_issue
+from bailiwick.terminal.output import clean
 
 LIMIT = 1 << 20
 """Bytes that an issue may have."""

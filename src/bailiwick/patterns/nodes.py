@@ -122,7 +122,7 @@ class WorktreeKind:
 
     async def _conventions(self, vault: GitStore, commit: str) -> tuple[str, str]:
         """The conventions file of the base commit, and as much of its text as a brief may hold."""
-        from bailiwick.cli.output import clean
+        from bailiwick.terminal.output import clean
 
         name = choose_conventions(await vault.files(commit), self.config.get("conventions"))
         raw = await vault.blob(commit, name) if name else None

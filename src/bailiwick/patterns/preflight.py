@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bailiwick.cli.output import duration
-from bailiwick.cli.session import Session
 from bailiwick.clock import day, local
 from bailiwick.config.room import require_room
+from bailiwick.config.service import Config
 from bailiwick.engine.graph import Graph, Work
 from bailiwick.errors import BailiwickError, NotReady, Place, Problem, UsageError
 from bailiwick.ids import Json
 from bailiwick.patterns.model import PipelineRequest, PreflightLine
+from bailiwick.runtime.assemble import Runtime
+from bailiwick.terminal.output import duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,8 @@ class Unready(NotReady):
 class Preflight:
     """One preflight: `say` gets each line as it is known, problems are kept until `verdict`."""
 
-    session: Session
+    config: Config
+    runtime: Runtime
     order: PipelineRequest
     say: Say
     found: list[Problem] = field(default_factory=list)
@@ -73,7 +75,7 @@ class Preflight:
         from bailiwick.agents.usable import require_credential
         from bailiwick.config.environment import Environment
 
-        config = self.session.config
+        config = self.config
         settings = read_settings(config, simulate).for_run(chosen)
         choices = {settings.choose(n) for n in graph.nodes.values() if isinstance(n, Work) and n.type == "agent"}
         for choice in sorted(choices, key=lambda one: one.backend):
@@ -86,9 +88,7 @@ class Preflight:
                     continue
                 for model in choice.models:
                     require_model(choice.backend, model, settings)
-                credential = BrokerAccess(config, self.session.assembly.clock).credential(
-                    choice.backend, choice.models[0]
-                )
+                credential = BrokerAccess(config, self.runtime.clock).credential(choice.backend, choice.models[0])
                 require_credential(choice.backend, credential, config, Environment().child_environment({}))
                 self.note("agent", f"{choice.backend}, {models}; credential {credential.name} ({credential.kind})")
                 for words in cost_words([choice.backend], settings):
@@ -99,7 +99,7 @@ class Preflight:
     def disk(self) -> None:
         """There is room for a worktree, an environment and a gate."""
         try:
-            require_room(self.session.config)
+            require_room(self.config)
         except NotReady as error:
             self.trouble(error)
 
@@ -107,7 +107,7 @@ class Preflight:
         """People have not more proposals to look at than they want to."""
         from bailiwick.proposals.store import ProposalStore
 
-        config = self.session.config
+        config = self.config
         most = config.get("night.max_open")
         live = [one for one in ProposalStore(config.paths.state).all() if one.live]
         if most is not None and len(live) >= int(most):
@@ -117,7 +117,7 @@ class Preflight:
 
     async def limits(self, limits: dict[str, Json]) -> None:
         """There is money left, and the person sees how much the run may use."""
-        assembly, config = self.session.assembly, self.session.config
+        assembly, config = self.runtime, self.config
         words = [f"{self.order.attempts} fix calls" if self.order.attempts != 1 else "1 fix call"]
         daily = config.get("budget.day.usd")
         today = await assembly.store.spend(f"day:{day(assembly.clock.now())}")
@@ -163,7 +163,7 @@ class Preflight:
         if access.can_push is False:
             hint = "give the token the right to push, or set publish.push_to to fork"
             self.found.append(Problem(NOT_THERE, f"{access.user} may not push to {where}", None, hint))
-        if access.expires is not None and access.expires <= self.session.assembly.clock.now() + 86400:
+        if access.expires is not None and access.expires <= self.runtime.clock.now() + 86400:
             hint = "renew it: the run may take longer than that"
             self.found.append(Problem(NOT_THERE, f"the token for {where} ends {local(access.expires)}", None, hint))
         merge = {True: "could merge", False: "can't merge", None: "it is not known whether it could merge"}

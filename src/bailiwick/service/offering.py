@@ -24,7 +24,7 @@ from bailiwick.skills.model import Skill
 from bailiwick.skills.tools import RUN_TOOLS
 
 if TYPE_CHECKING:
-    from bailiwick.cli.session import Session
+    from bailiwick.app.session import Session
     from bailiwick.skills.service import Caller
 
 

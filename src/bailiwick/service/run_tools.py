@@ -29,7 +29,7 @@ from bailiwick.service.mcp_tools import ToolRequest
 from bailiwick.workflows.service import BUNDLED, FILE, WorkflowFolder, named
 
 if TYPE_CHECKING:
-    from bailiwick.cli.session import Session
+    from bailiwick.app.session import Session
 
 NOT_LISTED = "BW603"
 NO_SANDBOX = "BW604"

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bailiwick.cli.session import Session
+from bailiwick.app.night import NIGHT, night_is_over
+from bailiwick.app.retention import keep_to_retention
+from bailiwick.app.session import Session
 from bailiwick.errors import StoreUnavailable
 from bailiwick.journal.rows import ClaimFilter
 from bailiwick.processes.owner import current_owner
 from bailiwick.processes.proc import become_subreaper
-from bailiwick.runs.hosting import NIGHT, keep_to_retention, night_is_over
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.worker import Worker
 from bailiwick.service.app import Part, Parts, create_app

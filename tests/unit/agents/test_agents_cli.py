@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from bailiwick.agents import cli
 from bailiwick.agents.backends.claude import ClaudeBackend
 from bailiwick.agents.broker.windows import limits_file, remember_limits, remembered_limits
 from bailiwick.agents.brokerage import BrokerAccess
 from bailiwick.agents.port import LimitSeen, Turn
+from bailiwick.cli.commands import agents as cli
 from bailiwick.clock import ManualClock
 from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.audit.cli import audit
 from bailiwick.audit.service import append
+from bailiwick.cli.commands.audit import audit
 from bailiwick.clock import ManualClock
 from bailiwick.errors import UsageError
 from tests.unit.audit.chains import Chain

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.brain.cli import brain
 from bailiwick.brain.service import scope_of
+from bailiwick.cli.commands.brain import brain
 from bailiwick.errors import NotFound, UsageError
 
 

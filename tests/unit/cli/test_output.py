@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.cli.output import Printer, Styled, cells, clean, clip, duration, emit_json, problem_lines, size
 from bailiwick.config.environment import Environment
 from bailiwick.errors import Place, Problem
+from bailiwick.terminal.output import Printer, Styled, cells, clean, clip, duration, emit_json, problem_lines, size
 
 NOON = 1_700_049_600.0
 DIRECTIONS = set("\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

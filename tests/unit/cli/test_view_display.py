@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.cli.output import cells, wrapped
 from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.plain import PlainView
 from bailiwick.cli.view.tree import Run, RunTreeView
 from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Display
+from bailiwick.terminal.output import cells, wrapped
 from tests.unit.cli.view_stage import Branch, Set, ViewSetup, graph, lines, printer, work
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Protocol
 
-from bailiwick.cli.output import Printer
 from bailiwick.clock import ManualClock
 from bailiwick.engine import events as ev
 from bailiwick.engine.evolve import evolve
@@ -16,6 +15,7 @@ from bailiwick.engine.state import State
 from bailiwick.ids import Json, effect_key
 from bailiwick.journal.rows import RunRow
 from bailiwick.runtime.record import row_status, summary
+from bailiwick.terminal.output import Printer
 
 NOON = 1_700_049_600.0  # 2023-11-15 12:00:00 UTC
 

@@ -136,7 +136,7 @@ def reserve(config: Config) -> object:
 
 def purse(config: Config) -> object:
     """What a credential may spend a day."""
-    from bailiwick.cli.session import AgentServices
+    from bailiwick.app.session import AgentServices
 
     return AgentServices(config, SimpleNamespace(), CLOCK, None).daily("claude")
 
@@ -217,7 +217,7 @@ def secrets(config: Config) -> object:
 
 def service(config: Config) -> object:
     """Where the service listens."""
-    from bailiwick.service.cli import _wanted
+    from bailiwick.cli.commands.serve import _wanted
 
     given = {"allow_anonymous_loopback": False, "no_worker": True, "concurrency": 1}
     return _wanted(SimpleNamespace(config=config), given)  # type: ignore[arg-type]
@@ -251,7 +251,8 @@ def preflight(config: Config) -> object:
     folder = config.paths.make_state() / "proposals"
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / "abcdef0123.json").write_text(json.dumps(PROPOSAL))
-    found = Preflight(SimpleNamespace(config=config), SimpleNamespace(), lambda _line: None)  # type: ignore[arg-type]
+    nothing: Any = SimpleNamespace()
+    found = Preflight(config, nothing, nothing, lambda _line: None)
     found.waiting()
     return [problem.what for problem in found.found]
 
@@ -279,7 +280,7 @@ def protection(config: Config) -> object:
 
 def egress(config: Config) -> object:
     """The hosts that a turn may reach."""
-    from bailiwick.cli.session import AgentServices
+    from bailiwick.app.session import AgentServices
 
     async def none() -> None:
         return None
@@ -291,7 +292,7 @@ def egress(config: Config) -> object:
 
 def order(config: Config) -> object:
     """How often a red gate is fixed."""
-    from bailiwick.patterns.service import PipelineRunner
+    from bailiwick.cli.pipelines.service import PipelineRunner
 
     request = SimpleNamespace(pattern="issue-to-pr", attempts=None, base=None, allow=(), known_red=False)
     desk_ = SimpleNamespace(vault=SimpleNamespace(repository="/r"))
@@ -301,7 +302,7 @@ def order(config: Config) -> object:
 
 def briefed(config: Config) -> object:
     """The conventions that a brief names."""
-    from bailiwick.patterns.readiness import _conventions
+    from bailiwick.cli.pipelines.readiness import _conventions
 
     told: list[object] = []
 
@@ -327,15 +328,14 @@ def notes(config: Config) -> object:
         return SimpleNamespace(notes=(), text="")
 
     opened = SimpleNamespace(brief=brief, close=lambda: None)
-    own: Any = SimpleNamespace(config=config, assembly=SimpleNamespace(clock=CLOCK))
     with swapped("bailiwick.brain.service", "Brain", SimpleNamespace(open=lambda *_: opened)):
-        asyncio.run(notes_about("task", Path("/r"), own, lambda _line: None))
+        asyncio.run(notes_about("task", Path("/r"), config, CLOCK, lambda _line: None))
     return asked
 
 
 def served_roots(config: Config) -> object:
     """Where the skills of the service may work."""
-    from bailiwick.service import cli
+    from bailiwick.cli.commands import serve as cli
 
     own: Any = SimpleNamespace(config=config, household=SimpleNamespace(skills=None))
     wanted: Any = SimpleNamespace(concurrency=1, limits=SimpleNamespace(body=1))
@@ -351,7 +351,7 @@ def served_roots(config: Config) -> object:
 
 def session(config: Config) -> object:
     """What a session walks runs with; the configuration is found again by its home."""
-    from bailiwick.cli.session import open_session
+    from bailiwick.app.session import open_session
 
     async def opened() -> object:
         async with open_session() as found:

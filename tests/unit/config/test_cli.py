@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from bailiwick.config.cli import config
+from bailiwick.cli.commands.config import config
 from bailiwick.errors import InputInvalid, NotReady, UsageError
 
 

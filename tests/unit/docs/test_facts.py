@@ -6,11 +6,11 @@ import re
 import tomllib
 
 from bailiwick.agents.registry import TABLE
+from bailiwick.cli.commands.gate import EXITS
 from bailiwick.config.display import worded
 from bailiwick.config.keys import KEYS
 from bailiwick.engine.failures import FailureKind
 from bailiwick.gate.backends import TABLE as CHECKS
-from bailiwick.gate.cli import EXITS
 from bailiwick.sandbox.service import PROFILES
 from bailiwick.sandbox.spec import GB, SandboxLimits
 from tests.unit.docs.pages import ROOT

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.drawing.cli import graph
+from bailiwick.cli.commands.graph import graph
 from bailiwick.errors import UsageError
 
 HELLO = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bailiwick.dryrun.cli import report
+from bailiwick.cli.commands.dry_run import report
 from bailiwick.dryrun.model import DryRunReport
 from bailiwick.dryrun.service import MOST_PASSES, dry_run
 from bailiwick.ids import Json

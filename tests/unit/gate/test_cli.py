@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from bailiwick.cli.commands.gate import EXITS, gate
+from bailiwick.cli.gate_report import describe
 from bailiwick.cli.root import run
-from bailiwick.gate.cli import EXITS, describe, gate
 from bailiwick.gate.model import CheckResult, Finding, GateReport, RevertedChange
 from tests.unit.git.repository_setup import RepositorySetup, make_scene
 

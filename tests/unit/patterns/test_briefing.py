@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bailiwick.app.session import open_session
 from bailiwick.brain.frontmatter import write
 from bailiwick.brain.model import Note, Status
 from bailiwick.brain.service import scope_of
-from bailiwick.cli.session import open_session
 from bailiwick.patterns.briefing import notes_about
 from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern, PreflightLine
 from bailiwick.patterns.simulation import write_repository
@@ -44,7 +44,7 @@ def _about(task: str, root: Path) -> tuple[str, list[str]]:
 
     async def ask() -> str:
         async with open_session({}) as session:
-            return await notes_about(task, root, session, lines.append)
+            return await notes_about(task, root, session.config, session.assembly.clock, lines.append)
 
     return asyncio.run(ask()), [line.text for line in lines]
 

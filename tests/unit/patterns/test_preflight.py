@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.cli.session import open_session
+from bailiwick.app.session import open_session
 from bailiwick.errors import NotReady
 from bailiwick.lang.load import load
 from bailiwick.patterns.model import ISSUE_TO_PR, PipelineRequest, PreflightLine
@@ -21,7 +21,7 @@ def _flown(order: PipelineRequest, *, simulate: bool = True, **limits: float) ->
 
     async def fly() -> list[str]:
         async with open_session({}, simulate=simulate or None) as session:
-            flight = Preflight(session, order, lines.append)
+            flight = Preflight(session.config, session.assembly, order, lines.append)
             flight.disk()
             flight.agent(load(BUNDLED / ISSUE_TO_PR).graph, {}, simulate or None)
             await flight.limits(dict(limits))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bailiwick.cli.output import cells
-from bailiwick.patterns import request as module
+from bailiwick.cli.pipelines import request as module
+from bailiwick.cli.pipelines.request import PipelineCommand
 from bailiwick.patterns.model import PreflightLine
-from bailiwick.patterns.request import PipelineCommand
+from bailiwick.terminal.output import cells
 
 if TYPE_CHECKING:
     import pytest

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from bailiwick.cli.commands import proposals as cli
+from bailiwick.cli.commands.proposals import proposals
 from bailiwick.config.paths import find_paths
 from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
-from bailiwick.proposals import cli
-from bailiwick.proposals.cli import proposals
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.service import propose
 from bailiwick.testing.forge_server import ForgeServer, Trip

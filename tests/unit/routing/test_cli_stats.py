@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.clock import SystemClock
-from bailiwick.errors import UsageError
-from bailiwick.journal.port import Store
-from bailiwick.lang.durations import beginning
-from bailiwick.routing.cli_stats import (
+from bailiwick.cli.commands.stats import (
     costs,
     describe_costs,
     describe_models,
     describe_sessions,
     stats,
 )
+from bailiwick.clock import SystemClock
+from bailiwick.errors import UsageError
+from bailiwick.journal.port import Store
+from bailiwick.lang.durations import beginning
 from bailiwick.routing.costs import costs_since
 from bailiwick.routing.reports import models_report, sessions_report
 from tests.unit.routing.records import NOW, agent_log, attempt, call, routed, walked, with_store

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bailiwick.app.session import Session, open_session
 from bailiwick.cli.root import run as run_command
-from bailiwick.cli.session import Session, open_session
 from bailiwick.journal.rows import ClaimFilter, RunRow
 from bailiwick.lang.load import load
 from bailiwick.processes.owner import current_owner

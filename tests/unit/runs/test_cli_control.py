@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.cli.session import Session
+from bailiwick.app.session import Session
 from bailiwick.runs.find import find_run
 from tests.unit.runs.house import ASKS, Machine
 from tests.unit.runs.test_cli_query import PURE, SLEEPS

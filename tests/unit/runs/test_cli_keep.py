@@ -8,7 +8,7 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from bailiwick.cli.session import Session
+from bailiwick.app.session import Session
 from bailiwick.ids import digest
 from bailiwick.runs.prune import YOUNG_PIN, sweep_pins
 from tests.unit.runs.house import Machine

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from bailiwick.cli.session import Session
+from bailiwick.app.session import Session
 from bailiwick.journal.rows import ClaimFilter
 from bailiwick.processes.owner import current_owner
 from tests.unit.runs.house import Machine

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from bailiwick.agents.workplaces import Workplaces
+from bailiwick.app.night import NIGHT, night_end
+from bailiwick.cli.hosting import Signals
 from bailiwick.clock import ManualClock
-from bailiwick.runs.hosting import NIGHT, Signals, night_end
 from bailiwick.runtime.awake import Awake, can_inhibit, inhibitor
 from bailiwick.testing.polling import until
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.secrets.cli import secrets
+from bailiwick.cli.commands.secrets import secrets
 
 
 @pytest.fixture

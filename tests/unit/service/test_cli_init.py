@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bailiwick.cli.commands.init import init
 from bailiwick.errors import NotReady
-from bailiwick.service.cli_init import init
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from bailiwick.cli.commands.init import init
+from bailiwick.cli.gate_setup.proving import failing_of
 from bailiwick.cli.root import run
 from bailiwick.gate.model import CheckResult, GateReport
-from bailiwick.service.cli_init import init
-from bailiwick.service.proving import failing_of
 from tests.unit.git.repository_setup import RepositorySetup
 
 NO_SANDBOX = "sandbox: {profile: none, unattended_none: true}\n"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from bailiwick.app.session import Session, open_session
 from bailiwick.audit.service import entries
-from bailiwick.cli.session import Session, open_session
 from bailiwick.config.environment import Environment
 from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
 from bailiwick.ids import Json

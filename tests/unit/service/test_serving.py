@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
+from bailiwick.app.night import NIGHT, night_is_over
 from bailiwick.clock import ManualClock
-from bailiwick.runs.hosting import NIGHT, night_is_over
 from bailiwick.service import serving
 from bailiwick.service.ports import listen
 from bailiwick.service.serving import client_snippet, url_of

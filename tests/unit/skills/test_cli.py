@@ -13,9 +13,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from bailiwick.cli.commands import skill_call as cli_call
+from bailiwick.cli.commands.skill import skill
 from bailiwick.errors import InputInvalid, NotReady, UsageError
-from bailiwick.skills import cli_call
-from bailiwick.skills.cli import skill
 from tests.unit.skills import opened
 from tests.unit.skills.opened import Fake, outcome
 from tests.unit.skills.test_folders import Shelves, text

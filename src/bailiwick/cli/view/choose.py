@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from bailiwick.cli import output
-from bailiwick.cli.output import Printer
 from bailiwick.cli.view.port import RunView
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.config.environment import Environment
 from bailiwick.errors import UsageError
+from bailiwick.terminal import output
+from bailiwick.terminal.output import Printer
 
 
 def choose_view(

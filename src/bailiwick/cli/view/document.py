@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from bailiwick.cli.output import Printer, json_text
 from bailiwick.cli.view.ending import BACKGROUND, WORDS, PendingWait, SeenRuns, ending, results
 from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of, run_dir, told
 from bailiwick.clock import Clock, iso
@@ -13,6 +12,7 @@ from bailiwick.engine.state import State
 from bailiwick.errors import StoreError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
+from bailiwick.terminal.output import Printer, json_text
 
 CONTEXT_LIMIT = 64 * 1024
 

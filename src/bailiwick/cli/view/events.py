@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Sequence
 
-from bailiwick.cli.output import Printer, json_text
 from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of, told
 from bailiwick.clock import iso
 from bailiwick.engine.events import Event, body_of
@@ -14,6 +13,7 @@ from bailiwick.engine.state import Deferred, State
 from bailiwick.ids import Json, digest
 from bailiwick.journal.codec import INLINE
 from bailiwick.journal.rows import RunRow
+from bailiwick.terminal.output import Printer, json_text
 
 _WHOLE = frozenset({"value", "request"})
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bailiwick.cli.output import NARROW, Line, Printer
 from bailiwick.cli.view.display import Displays
 from bailiwick.cli.view.ending import SeenRuns, ending
 from bailiwick.cli.view.plain import FIRST_OWN, PlainView
@@ -21,6 +20,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import RunRow
 from bailiwick.runtime.record import shown_state
+from bailiwick.terminal.output import NARROW, Line, Printer
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bailiwick.cli.output import Printer, Styled, counted, duration
 from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.ending import SeenRuns, ending
 from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of
@@ -16,6 +15,7 @@ from bailiwick.engine.graph import Branch, Graph
 from bailiwick.engine.state import State
 from bailiwick.ids import place
 from bailiwick.journal.rows import RunRow
+from bailiwick.terminal.output import Printer, Styled, counted, duration
 
 PURE_LINES = 20
 """Lines for pure steps of one batch; further ones are only counted."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bailiwick.cli.output import NARROW, Line, Printer, Styled, cells, counted, dollars, duration, wrapped
 from bailiwick.cli.view.display import is_left_out
 from bailiwick.cli.view.visits import Lane, RunVisits, ViewedVisit, VisitStatus
 from bailiwick.cli.view.words import STYLE, phrase, question_of, short
 from bailiwick.engine.graph import Graph
 from bailiwick.engine.state import State
+from bailiwick.terminal.output import NARROW, Line, Printer, Styled, cells, counted, dollars, duration, wrapped
 
 CONSTRUCT_LINES = 12
 """Lines below a construct or a call, at most."""

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bailiwick.cli.output import Printer, clean, clip, counted, dollars, duration
 from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Branch, Graph
 from bailiwick.ids import Json
+from bailiwick.terminal.output import Printer, clean, clip, counted, dollars, duration
 
 LONGEST = 500
 STYLE = {

@@ -1,0 +1,166 @@
+"""Asking one recorded turn of an agent once more, elsewhere. The run and its journal stay as they are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bailiwick.clock import day
+from bailiwick.engine import events as ev
+from bailiwick.engine.graph import Work
+from bailiwick.engine.state import Deferred, State
+from bailiwick.errors import NotFound
+from bailiwick.ids import Json, place
+from bailiwick.journal.rows import CallRow, Reservation, RunRow
+from bailiwick.runs.find import name_of
+from bailiwick.runs.visits import Entry
+
+if TYPE_CHECKING:
+    from bailiwick.agents.asking import TurnResult
+    from bailiwick.app.session import Session
+
+UNITS = ("usd", "tokens", "agent_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A turn as the journal has it: what was asked of whom, and what came back."""
+
+    node: str
+    backend: str
+    model: str | None
+    prompt: str
+    answer: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReaskResult:
+    """Both answers, with what the new one cost; None is unknown."""
+
+    recorded: Recorded
+    backend: str
+    model: str | None
+    answer: str
+    ok: bool
+    usd: float | None
+
+
+def find_turn(entries: Sequence[Entry], node: str, session: Session) -> Recorded:
+    """The last turn that a node made; raises `NotFound` where it made none."""
+    started: dict[str, str] = {}
+    found: Recorded | None = None
+    for _, _, event in entries:
+        if isinstance(event, ev.EffectStarted):
+            started[event.key] = place(event.scope, event.node)
+        elif isinstance(event, ev.EffectFinished) and "prompt" in event.log:
+            where = started.get(event.key, "")
+            if node in (where, where.rsplit("/", 1)[-1]):
+                found = _recorded(where, event, session)
+    if found is None:
+        turns = ", ".join(sorted(set(started.values()))) or "none"
+        raise NotFound(f"'{node}' asked no agent in this run", hint=f"nodes that did something: {turns}")
+    return found
+
+
+def _recorded(node: str, event: ev.EffectFinished, session: Session) -> Recorded:
+    def resolved(value: Json) -> Json:
+        return session.assembly.library.fetch(value.digest) if isinstance(value, Deferred) else value
+
+    log = event.log
+    lines = resolved(log.get("transcript"))
+    said = [line.get("text") for line in lines if isinstance(line, dict) and line.get("event") == "Answered"]
+    outputs = {name: resolved(value) for name, value in event.outputs.items()}
+    failed = str((event.failure or {}).get("message") or "")
+    answer = str(said[-1] if said and said[-1] else json.dumps(outputs, ensure_ascii=False) if outputs else failed)
+    model = log.get("model")
+    return Recorded(
+        node, str(log.get("backend")), str(model) if model else None, str(resolved(log["prompt"])), answer,
+        ok=event.failure is None,
+    )  # fmt: skip
+
+
+async def reask(session: Session, row: RunRow, node: str, model: str | None, prompt: str | None) -> ReaskResult:
+    """Ask the last turn of a node once more, in an empty directory and a session of its own; it is paid as a call."""
+    entries = await session.assembly.library.history(row.id)
+    turn = find_turn(entries, node, session)
+    wanted = replace(turn, model=model or turn.model, prompt=prompt or turn.prompt)
+    state = session.assembly.library.replay(entries)
+    call = f"c-{secrets.token_hex(8)}"
+    scratch = session.config.paths.state / "workspaces" / call
+    scratch.mkdir(parents=True, mode=0o700)
+    store, now = session.assembly.store, session.assembly.clock.now
+    record = CallRow(
+        id=call, session_id="", skill="reask", phase=turn.node, project=row.source, model=wanted.model or "",
+        by=session.by, origin=f"runs reask {name_of(row)}", run="", node="", started_at=now(), size=len(wanted.prompt),
+        chain=(wanted.model or wanted.backend,),
+    )  # fmt: skip
+    await store.begin_call(record, _reservations(session, call, wanted.backend))
+    told: TurnResult | None = None
+    try:
+        told = await _turn(session, call, wanted, scratch, state)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(session.config.paths.state / "homes" / call, ignore_errors=True)
+        await store.end_call(_ended(record, told, now()), [], _spent(told))
+    answer = told.answer.text if told.answer else told.failure.message if told.failure else ""
+    return ReaskResult(turn, wanted.backend, wanted.model, answer, told.answer is not None, told.spent.usd)
+
+
+def _ended(record: CallRow, told: TurnResult | None, now: float) -> CallRow:
+    good = told is not None and told.answer is not None
+    return replace(record, status="pass" if good else "error", finished_at=now, model_used=record.model)
+
+
+def _spent(told: TurnResult | None) -> dict[str, float | None]:
+    """What it used; unknown where it was cut off."""
+    if told is None:
+        return {"usd": None, "agent_calls": 1.0}
+    tokens = (told.spent.input or 0) + (told.spent.output or 0)
+    return {"usd": told.spent.usd, "tokens": float(tokens), "agent_calls": 1.0}
+
+
+def _reservations(session: Session, call: str, backend: str) -> list[Reservation]:
+    """What it may cost, of the day's money and of its credential's."""
+    from bailiwick.agents.record import FREE
+
+    config, today = session.config, day(session.assembly.clock.now())
+    scopes: dict[str, dict[str, float | None]] = {
+        f"day:{today}": {unit: config.get(f"budget.day.{unit}") for unit in UNITS}
+    }
+    if backend not in FREE:
+        name, ceilings = session.agents.daily(backend)
+        if name:
+            scopes[f"credential:{name}:{today}"] = dict(ceilings)
+    usd = 0.0 if backend in FREE else float(config.get("budget.call.usd"))
+    amounts = {"usd": usd, "tokens": 0.0, "agent_calls": 1.0}
+    return [
+        Reservation(scope, call, unit, amounts[unit], limits.get(unit))
+        for scope, limits in scopes.items()
+        for unit in UNITS
+    ]
+
+
+async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, state: State) -> TurnResult:
+    from bailiwick.agents.asking import TurnContext
+    from bailiwick.agents.kind import answer_schema
+    from bailiwick.agents.port import Turn
+
+    desk = session.agents.desk()
+    backend = desk.backend(wanted.backend, state.agents.get("script"))
+    name = wanted.node.rsplit("/", 1)[-1]
+    node = state.graph.nodes.get(name)
+    schema = answer_schema(node) if isinstance(node, Work) else None
+    turn = Turn(
+        key=call, prompt=wanted.prompt, model=wanted.model, cwd=scratch, env=session.assembly.environment(),
+        max_usd=float(session.config.get("budget.call.usd")), node=name, schema=schema,
+        options={"silence": desk.settings.silence, "total": desk.settings.total},
+    )  # fmt: skip
+    scene = TurnContext(asyncio.Event(), call, scratch, desk.settings.total, desk.settings.silence)
+    return await desk.ask(backend, turn, scene)

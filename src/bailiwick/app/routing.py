@@ -1,0 +1,111 @@
+"""Routing of a command, put together when the first call or node needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bailiwick.clock import Clock
+from bailiwick.config.environment import Environment
+from bailiwick.config.service import Config
+from bailiwick.journal.port import Store
+
+if TYPE_CHECKING:
+    from bailiwick.agents.asking import TurnRunner
+    from bailiwick.app.node_kinds import App
+    from bailiwick.gate.port import Judge
+    from bailiwick.ids import Json
+    from bailiwick.routing.cooldown import Cooldowns
+    from bailiwick.routing.endpoints import Endpoints
+    from bailiwick.routing.leads import NodeChains, SkillRoute
+    from bailiwick.routing.models_file import Models
+    from bailiwick.routing.service import Router
+    from bailiwick.routing.slots import Slots
+    from bailiwick.skills.service import Skills
+
+
+@dataclass(slots=True)
+class RoutingServices:
+    """The ways to models that the calls and nodes of a process share, so that they wait for each other in one queue."""
+
+    config: Config
+    store: Store
+    clock: Clock
+    desk: Callable[[], TurnRunner]
+    purse: Callable[[str], tuple[str, Mapping[str, float | None]]]
+    clean: Callable[[Json], Json]
+    models_file: Path | None = None
+    _shared: tuple[Endpoints, Slots, Cooldowns] | None = field(default=None)
+    _leads: NodeChains | None = field(default=None)
+    _router: Router | None = field(default=None)
+
+    def models(self) -> Models:
+        """What the models files say now. Raises `InputInvalid` with every mistake in them."""
+        from bailiwick.routing.models_file import read_models
+
+        return read_models(self.config, file=self.models_file)
+
+    def leads(self) -> NodeChains:
+        """The chains of agent nodes."""
+        from bailiwick.routing.leads import NodeChains
+
+        if self._leads is None:
+            endpoints, slots, cooldowns = self._ways()
+            self._leads = NodeChains(
+                clock=self.clock, models=self.models, endpoints=endpoints, queue=slots, cooldowns=cooldowns,
+                discipline=self._discipline, environment=environment,
+            )  # fmt: skip
+        return self._leads
+
+    def _discipline(self, name: str) -> SkillRoute:
+        from bailiwick.routing.leads import SkillRoute
+        from bailiwick.skills.folders import find_skills
+
+        skill = find_skills(self.config).get(name)
+        return SkillRoute(skill.body, tuple(skill.chain or ()), skill.local_only)
+
+    def router(self) -> Router:
+        """Where skill calls go."""
+        from bailiwick.routing.service import Router
+        from bailiwick.routing.starts import LearnedStarts
+
+        if self._router is None:
+            endpoints, slots, cooldowns = self._ways()
+            self._router = Router(
+                config=self.config, store=self.store, clock=self.clock, desk=self.desk(), models=self.models,
+                endpoints=endpoints, slots=slots, cooldowns=cooldowns, environment=environment, clean=self.clean,
+                purse=self.purse, start=LearnedStarts(store=self.store, clock=self.clock),
+            )  # fmt: skip
+        return self._router
+
+    def skills(self, household: App) -> Skills:
+        """The tools that a person, an editor or an agent can call."""
+        from bailiwick.skills.service import Skills
+
+        return Skills(
+            config=self.config, store=self.store, clock=self.clock, by=household.by, router=self.router(),
+            fence=household.fence, brain=household.brain, clean=household.clean,
+        )  # fmt: skip
+
+    def judge(self, by: str) -> Judge:
+        """Asks models for their opinion of a change, as calls that are routed, paid for and on record like others."""
+        from bailiwick.app.judging import RoutedJudge
+
+        return RoutedJudge(self.router, self.config.paths.cache, by)
+
+    def _ways(self) -> tuple[Endpoints, Slots, Cooldowns]:
+        from bailiwick.routing.cooldown import Cooldowns
+        from bailiwick.routing.endpoints import Endpoints
+        from bailiwick.routing.slots import Slots
+
+        if self._shared is None:
+            cooldowns = Cooldowns(self.store, self.clock)
+            self._shared = Endpoints.of(self.config), Slots.of(self.config), cooldowns
+        return self._shared
+
+
+def environment() -> Mapping[str, str]:
+    """What programs of agents are given of the operator's environment."""
+    return Environment().child_environment({})

@@ -1,0 +1,300 @@
+"""`stop`, `rewind`, `fork`, `reload`: steering runs. Each says what is next."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from bailiwick.app.session import Session, open_session
+from bailiwick.clock import SystemClock
+from bailiwick.engine import events as ev
+from bailiwick.errors import NotReady, UsageError
+from bailiwick.ids import NAME, Json
+from bailiwick.journal.rows import RunRow
+from bailiwick.processes.children import end_children
+from bailiwick.processes.owner import current_owner, shown
+from bailiwick.runs import documents as doc
+from bailiwick.runs.control import Control, ControlResult, Point
+from bailiwick.runs.find import find_run, name_of
+from bailiwick.runs.limits import starting_limits
+from bailiwick.runs.points import read_point, standing_point
+from bailiwick.runs.query import children_of, is_held, state_alone
+from bailiwick.terminal.output import Printer, clean, is_terminal, problem_lines
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+REFUSED = "BW244"
+LOOK = 0.05
+MOMENT, GRACE = 1.0, 3.0
+"""`stop --all`: seconds that holders get to end their processes, and that a process gets after TERM."""
+LANDING = 10.0
+"""Seconds that `stop --now` stays: longer than TERM, 5 s and KILL take."""
+UNCHANGED = "it is the definition the run has"
+
+
+def may_ask(out: Printer) -> bool:
+    """Whether a person is there to be asked."""
+    return not out.json and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def refuse(outcome: ControlResult) -> None:
+    """Raise `UsageError` when the run refused the message."""
+    if outcome.refused:
+        name = name_of(outcome.row)
+        hint = f"bailiwick runs show {name}"
+        raise UsageError(f"run '{name}' refused it: {clean(outcome.refused)}", hint=hint, code=REFUSED)
+
+
+def after(session: Session, outcome: ControlResult) -> str:
+    """What is next for a run that can go on: its holder goes on by itself, else somebody has to walk it."""
+    row, name = outcome.row, name_of(outcome.row)
+    if not outcome.taken:
+        return f"the holder has not taken it yet; see: bailiwick runs show {name}"
+    if row.owner is not None and is_held(row, current_owner("bailiwick"), session.assembly.clock.now()):
+        return f"{shown(row.owner)} goes on with it: bailiwick logs -f {name}"
+    if row.status in ("done", "failed"):
+        return f"bailiwick runs show {name}"
+    return f"go on with: bailiwick resume {name}"
+
+
+def _document(outcome: ControlResult, text: str, following: str) -> dict[str, Json]:
+    state = state_alone(outcome.row, current_owner("bailiwick"), SystemClock().now())
+    return {**doc.row_document(outcome.row, state), "taken": outcome.taken, "done": text, "next": following}
+
+
+def report(out: Printer, outcome: ControlResult, text: str, following: str) -> int:
+    """Say what was done and what is next."""
+    if out.json:
+        out.emit_json(_document(outcome, text, following))
+    else:
+        out.line(text)
+        out.line(f"  {following}")
+    return 0
+
+
+@click.command()
+@click.argument("run", required=False)
+@click.option("--now", is_flag=True, help="End the running processes too; they are entered again on resume.")
+@click.option("--all", "every", is_flag=True, help="Stop every run now: no process of any run is left.")
+@JSON
+def stop(run: str | None, now: bool, every: bool, as_json: bool) -> int:
+    """Stop RUN at the next node boundary, or now. It stays resumable.
+
+    \b
+    Example:  bailiwick stop hello-default --now
+    """
+    if bool(run) == every:
+        raise UsageError("name one run, or give --all", hint="bailiwick runs list", code="BW245")
+    return asyncio.run(_stop(Printer.for_stdout(json=as_json), run, now=now or every))
+
+
+async def _end_everything(runs: list[str], stopping: Sequence[asyncio.Future[ControlResult]]) -> None:
+    """The holders were told; whoever has not ended its processes a moment later has them ended from here."""
+    if stopping:
+        await asyncio.wait(stopping, timeout=MOMENT)
+    await asyncio.gather(*(end_children({"BAILIWICK_RUN": run}, GRACE) for run in runs))
+
+
+async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
+    async with open_session() as session:
+        store = session.assembly.store
+        every = await store.runs(status="ready")
+        rows = [await find_run(store, run)] if run else [row for row in every if row.parent is None]
+        control = Control(session.assembly, session.by)
+        stopping = [asyncio.ensure_future(control.stop(row, now=now)) for row in rows]
+        if not run:
+            await _end_everything([row.id for row in every], stopping)
+        outcomes = list(await asyncio.gather(*stopping))
+        if run:
+            refuse(outcomes[0])
+        if now:
+            outcomes = [await _landed(session, outcome) for outcome in outcomes]
+        for outcome in outcomes:
+            await _pass_on(session, control, outcome.row)
+        told = [(outcome, *_stopped(session, outcome)) for outcome in outcomes]
+    if out.json:
+        documents = [_document(outcome, text, then) for outcome, text, then in told]
+        out.emit_json(documents[0] if run else {"stopped": documents})
+        return 0
+    for _, text, then in told:
+        out.line(text)
+        out.line(f"  {then}")
+    if not told:
+        out.line("No run is going on.")
+    return 0
+
+
+async def _landed(session: Session, outcome: ControlResult) -> ControlResult:
+    """The outcome once the run's processes have ended, which takes a holder a few seconds at most."""
+    store, clock = session.assembly.store, session.assembly.clock
+    until = clock.monotonic() + LANDING
+    row = outcome.row
+    while outcome.taken and row.status == "ready" and clock.monotonic() < until:
+        await asyncio.sleep(LOOK)
+        row = await store.run(row.id) or row
+    return replace(outcome, row=row)
+
+
+async def _pass_on(session: Session, control: Control, row: RunRow) -> None:
+    """Let runs below take the stop that their parent sent them, where nobody walks them."""
+    store = session.assembly.store
+    for child in children_of(row, await store.runs(root_id=row.root_id, status="ready")):
+        held = is_held(child, current_owner("bailiwick"), session.assembly.clock.now())
+        if not held and await store.inbox(child.id):
+            await control.send(child, "wake", {})
+            await _pass_on(session, control, child)
+
+
+def _stopped(session: Session, outcome: ControlResult) -> tuple[str, str]:
+    name = name_of(outcome.row)
+    if outcome.refused:
+        return f"{name} was not stopped: {outcome.refused}", f"bailiwick runs show {name}"
+    if outcome.row.status == "stopped":
+        return f"{name} is stopped", f"go on with: bailiwick resume {name}"
+    if not outcome.taken:
+        return f"{name} is asked to stop", after(session, outcome)
+    then = f"bailiwick runs wait {name}   ·   at once: bailiwick stop {name} --now"
+    return f"{name} stops when the running node is done", then
+
+
+@click.command()
+@click.argument("run")
+@click.argument("point", metavar="NODE[@VISIT]")
+@click.option("--yes", is_flag=True, help="Don't ask, although effects are not undone.")
+@JSON
+def rewind(run: str, point: str, yes: bool, as_json: bool) -> int:
+    """Go back to before a visit of NODE (the last one). What happened after it is not undone.
+
+    \b
+    Example:  bailiwick runs rewind hello-default build@1 --yes
+    """
+    return asyncio.run(_rewind(Printer.for_stdout(json=as_json), run, point, yes=yes))
+
+
+async def _rewind(out: Printer, run: str, text: str, *, yes: bool) -> int:
+    node, visit = read_point(text)
+    async with open_session() as session:
+        row = await find_run(session.assembly.store, run)
+        control = Control(session.assembly, session.by)
+        point = await control.point(row, node, visit)
+        if point.effects and not yes and not _confirmed(out, point):
+            out.line("nothing was changed")
+            return 0
+        outcome = await control.rewind(row, point)
+        refuse(outcome)
+        following = after(session, outcome)
+    return report(out, outcome, f"{name_of(row)} is back before '{point.node}', visit {point.visit}", following)
+
+
+def _confirmed(out: Printer, point: Point) -> bool:
+    """Ask whether to go back past effects that stay done; without a terminal raise `UsageError` with the list."""
+    counts = Counter(point.effects)
+    listed = [f"{name}{f' ({count} times)' if count > 1 else ''}" for name, count in counts.items()]
+    if not may_ask(out):
+        names = ", ".join(listed[:10]) + (f" and {len(listed) - 10} more" if len(listed) > 10 else "")
+        hint = "add --yes to go back all the same"
+        raise UsageError(f"these effects are not undone: {names}", hint=hint, code="BW246")
+    out.line("These effects are done and are not undone; they may happen again:")
+    for name in listed:
+        out.line(f"  {name}")
+    return click.confirm(f"Go back to before '{point.node}', visit {point.visit}?", default=False)
+
+
+@click.command()
+@click.argument("run")
+@click.option("--at", "point", metavar="NODE[@VISIT]", help="Before which visit; default: where it stands.")
+@click.option("--set", "values", metavar="KEY=VALUE", multiple=True, help="Set a context value anew (JSON, else text).")
+@click.option("--run-id", metavar="ID", help="The new run's id.")
+@JSON
+def fork(run: str, point: str | None, values: tuple[str, ...], run_id: str | None, as_json: bool) -> int:
+    """Make a new run that shares RUN's journal up to a visit and goes its own way from there.
+
+    \b
+    Example:  bailiwick runs fork hello-default --at build --set retries=3
+    """
+    made = dict(_pair(text) for text in values)
+    if run_id is not None and not NAME.fullmatch(run_id):
+        hint = "letters, digits, '_', '.', '-'; at most 64"
+        raise UsageError(f"run id '{clean(run_id)}' is not a valid name", hint=hint)
+    return asyncio.run(_fork(Printer.for_stdout(json=as_json), run, point, made, run_id))
+
+
+def _pair(text: str) -> tuple[str, Json]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise UsageError(f"--set {text} has no value", hint="write --set KEY=VALUE", code="BW247")
+    try:
+        return key, json.loads(value, parse_constant=lambda _: value)
+    except ValueError:
+        return key, value
+
+
+async def _fork(out: Printer, run: str, text: str | None, values: dict[str, Json], run_id: str | None) -> int:
+    async with open_session() as session:
+        row = await find_run(session.assembly.store, run)
+        control, library = Control(session.assembly, session.by), session.assembly.library
+        if text is None:
+            entries = await library.history(row.id)
+            point = standing_point(entries, library.replay(entries), name_of(row))
+        else:
+            point = await control.point(row, *read_point(text))
+        limits = starting_limits(session.config, (await library.state(row.id)).graph.budget)
+        made = await control.fork(row, point, values, run_id or await _free_key(session, row), limits)
+        outcome = ControlResult(made, ())
+        following = after(session, outcome)
+    done = f"{name_of(made)} is a fork of {name_of(row)} before '{point.node}', visit {point.visit}"
+    return report(out, outcome, done, following)
+
+
+async def _free_key(session: Session, row: RunRow) -> str:
+    for number in range(1, 1000):
+        key = f"{row.run_key[:52]}-fork{number if number > 1 else ''}"
+        if await session.assembly.store.find(row.workflow, key) is None:
+            return key
+    raise UsageError(f"run '{name_of(row)}' has many forks", hint="choose a --run-id")
+
+
+@click.command()
+@click.argument("run")
+@JSON
+def reload(run: str, as_json: bool) -> int:
+    """Let RUN adopt its workflow's files as they are now, if everything it is in the middle of still exists.
+
+    \b
+    Example:  bailiwick runs reload hello-default
+    """
+    return asyncio.run(_reload(Printer.for_stdout(json=as_json), run))
+
+
+async def _reload(out: Printer, run: str) -> int:
+    from bailiwick.workflows.service import load_workflow
+
+    async with open_session() as session:
+        row = await find_run(session.assembly.store, run)
+        name = name_of(row)
+        if not row.source or not Path(row.source).exists():
+            where = row.source or "nowhere"
+            raise NotReady(f"run '{name}' was started from {where}, which is not there", hint="put the workflow back")
+        loaded = load_workflow(row.source, Path.cwd(), session.config.paths.config)
+        for warning in loaded.warnings:
+            for line in problem_lines(warning):
+                click.echo(line, err=True)
+        outcome = await Control(session.assembly, session.by).reload(row, loaded)
+        following = after(session, outcome)
+    if outcome.refused == UNCHANGED:
+        return report(out, outcome, f"{name} has these files already", following)
+    if outcome.refused:
+        way = f"put these nodes back, or start over: bailiwick run {row.source} --fresh"
+        report(out, outcome, f"{name} did not adopt the files: {outcome.refused}", way)
+        return 1
+    adopted = any(isinstance(event, ev.DefinitionAdopted) for event in outcome.events)
+    verb = "goes on with" if adopted else "was told to adopt"
+    if outcome.row.status == "failed":
+        following = f"go on with: bailiwick resume {name}"
+    return report(out, outcome, f"{name} {verb} the files of {row.source}", following)

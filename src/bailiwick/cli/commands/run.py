@@ -1,0 +1,314 @@
+"""`run`, `resume` and `worker`: commands that walk runs in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from bailiwick.app.session import Session, open_session
+from bailiwick.cli.hosting import ForegroundOptions, host, serve
+from bailiwick.cli.view import RunView, choose_view
+from bailiwick.config.environment import Environment
+from bailiwick.config.layers import LayerKind
+from bailiwick.errors import UsageError
+from bailiwick.ids import Json
+from bailiwick.journal.rows import RunRow
+from bailiwick.lang.load import Loaded
+from bailiwick.lang.params import check_params, unread_params
+from bailiwick.runs.edits import source_notices
+from bailiwick.runs.find import find_run
+from bailiwick.runs.limits import starting_limits
+from bailiwick.runs.params import read_params, with_pairs
+from bailiwick.runs.start import StartRequest, kept_agent, key_of, refuse_other_params, start
+from bailiwick.runtime.creation import refuse
+from bailiwick.terminal.output import Printer, Styled, problem_lines
+
+WORKFLOW_FILE = "workflow.yaml"
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Every step, also those a workflow hides.")
+
+
+@dataclass(frozen=True, slots=True)
+class RunArguments:
+    """The command line of `run`, read."""
+
+    workflow: str | None
+    key: str | None
+    params: dict[str, Json]
+    pairs: tuple[str, ...]
+    flags: dict[str, Json]
+    fresh: bool
+    strict: bool
+    manners: ForegroundOptions
+    simulate: Path | bool | None
+
+
+def _flags(given: dict[str, object]) -> dict[str, Json]:
+    """What the command line says about configuration."""
+    flags: dict[str, Json] = {name: str(given[name]) for name in ("runs_dir", "backend", "model") if given.get(name)}
+    return flags | ({"budget.run.usd": given["budget_usd"]} if given.get("budget_usd") else {})
+
+
+def told_apart(workflow: str | None, simulate: object) -> tuple[str | None, Path | bool | None]:
+    """The workflow and the simulated agent of a command line: the flag alone is True, with a script it is the script.
+
+    `run --simulate WORKFLOW` means the flag alone: what is a workflow is never taken for a script.
+    """
+    if simulate is None or simulate == "":
+        return workflow, None if simulate is None else True
+    text = str(simulate)
+    if Path(text).is_file() and Path(text).name != WORKFLOW_FILE:
+        return workflow, Path(text)
+    if workflow is None:
+        return text, True
+    if Path(workflow).is_file() and Path(workflow).name != WORKFLOW_FILE:
+        return text, Path(workflow)
+    raise UsageError(
+        f"--simulate takes the file of a script, and there is none at '{text}'",
+        hint=f"bailiwick run {workflow} --simulate alone makes answers up from the declared outputs",
+    )
+
+
+@click.command()
+@click.argument("workflow", required=False)
+@click.option("--workflow", "workflow_file", metavar="FILE", help="The workflow.yaml itself.")
+@click.option("--run-id", metavar="ID", help="The run's id; default: 'default', or a digest of the params.")
+@click.option("--params", metavar="JSON", help="Values for the context, as a JSON object; win over --params-file.")
+@click.option("--params-file", metavar="FILE", help="The same from a file.")
+@click.option("-p", "--param", "pairs", multiple=True, metavar="KEY=VALUE", help="One value; wins over --params.")
+@click.option("--runs-dir", metavar="DIR", help="Where run directories are written.")
+@click.option("--backend", "--cli", "backend", metavar="NAME", help="The agent backend; a node's own comes first.")
+@click.option("--model", metavar="NAME", help="The model; a node's own comes first.")
+@click.option(
+    "--simulate", is_flag=False, flag_value="", metavar="SCRIPT", help="A simulated agent: no key, no network."
+)
+@click.option(
+    "--budget-usd", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Dollars for the run tree."
+)
+@click.option("--resume-run", metavar="RUN", help="Go on with this run: its directory or its name.")
+@click.option("--resume-latest", is_flag=True, help="Go on with the newest run that is not over.")
+@click.option("--fresh", is_flag=True, help="Set the old run of this name aside and start anew.")
+@click.option("--dry-run", is_flag=True, help="Walk the graph with stand-in answers; run nothing.")
+@click.option("--strict", is_flag=True, help="Warnings about unknown keys are errors.")
+@click.option("--detach", is_flag=True, help="Go on in the background; the command returns at once.")
+@click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
+@click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
+@click.option("--no-input", is_flag=True, help="Never ask on the terminal.")
+@VERBOSE
+@click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
+@click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
+def run(**given: object) -> int:
+    """Run WORKFLOW (a directory, a workflow.yaml or a name), or go on with it where it was.
+
+    \b
+    Examples:
+      bailiwick run my-workflow/
+      bailiwick run my-workflow/ --params '{"issue": "412"}'
+      bailiwick run my-workflow/ --dry-run
+    """
+    if given["wait"] and given["no_wait"]:
+        raise UsageError("--wait and --no-wait exclude each other")
+    workflow, simulate = told_apart(_text(given["workflow_file"] or given["workflow"]), given["simulate"])
+    workflow = workflow or Environment().workflow_dir()
+    manners = ForegroundOptions(
+        wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), ask=not given["no_input"] and not given["as_json"]
+        and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
+    )  # fmt: skip
+    view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]), verbose=bool(given["verbose"]))
+    request = RunArguments(
+        workflow=workflow,
+        key=None if given["run_id"] is None else str(given["run_id"]),
+        params=read_params(_text(given["params"]), _text(given["params_file"])),
+        pairs=tuple(map(str, _listed(given["pairs"]))),
+        flags=_flags(given),
+        fresh=bool(given["fresh"]),
+        strict=bool(given["strict"]),
+        manners=manners,
+        simulate=simulate,
+    )
+    if given["resume_run"] or given["resume_latest"]:
+        reference = str(given["resume_run"]) if given["resume_run"] else None
+        return asyncio.run(_resume(reference, request, view))
+    if workflow is None:
+        return _list(as_json=bool(given["as_json"]))
+    if given["dry_run"]:
+        return _dry_run(request, workflow, as_json=bool(given["as_json"]))
+    return asyncio.run(_run(request, workflow, view))
+
+
+def _listed(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _list(*, as_json: bool) -> int:
+    """`run` with nothing: the workflows there are, with what they are for."""
+    from bailiwick.config.paths import find_paths
+    from bailiwick.workflows.service import listed
+
+    out = Printer.for_stdout(json=as_json)
+    found = listed(Path.cwd(), find_paths().config)
+    if out.json:
+        out.emit_json({"workflows": [one.to_json() for one in found]})
+        return 0
+    rows = [(one.name, Styled(one.label, "dim"), one.description or str(one.path)) for one in found]
+    out.table(rows, ("workflow", "where", "what it is for"))
+    out.line()
+    out.line(Styled("Run one", "dim"), f"  bailiwick run {found[0].name}" if found else "")
+    out.line(Styled("Make one", "dim"), "  bailiwick new --list")
+    return 0
+
+
+def _load(workflow: str, *, strict: bool) -> Loaded:
+    from bailiwick.config.paths import find_paths
+    from bailiwick.workflows.service import load_workflow
+
+    loaded = load_workflow(workflow, Path.cwd(), find_paths().config, strict=strict)
+    for warning in loaded.warnings:
+        for line in problem_lines(warning):
+            click.echo(line, err=True)
+    return loaded
+
+
+def _dry_run(request: RunArguments, workflow: str, *, as_json: bool) -> int:
+    from bailiwick.cli.commands.dry_run import report
+
+    loaded = _load(workflow, strict=request.strict)
+    params = with_pairs(request.params, request.pairs, loaded.graph)
+    refuse(check_params(loaded.graph, params, complete=False))
+    for text in unread_params(loaded.graph, loaded.reads, params):
+        click.echo(f"warning: {text}", err=True)
+    return report(loaded, params, as_json=as_json)
+
+
+async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
+    loaded = _load(workflow, strict=request.strict)
+    async with open_session(
+        request.flags, view.watch(), request.simulate, attended=request.manners.attended
+    ) as session:
+        runs_dir = str(session.config.runs_dir)
+        limits = starting_limits(session.config, loaded.graph.budget)
+        chosen = _chosen(request.flags, request.simulate)
+        params = with_pairs(request.params, request.pairs, loaded.graph)
+        wish = StartRequest(loaded, params, request.key, runs_dir, request.fresh, limits, chosen)
+        costs = await _check_agents(session, wish, request.simulate)
+        started = await start(session.assembly, wish)
+        return await host(session, started.row, view, request.manners, (*_notices(session), *costs, *started.notices))
+
+
+def _notices(session: Session) -> list[str]:
+    return [str(problem) for problem in session.config.notices]
+
+
+def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, Json]:
+    """What this command line says about agents: the run keeps it, so that whoever goes on with it uses the same."""
+    out: dict[str, Json] = {name: flags[name] for name in ("backend", "model") if name in flags}
+    if simulate is not None:
+        out["backend"] = "simulate"
+    if isinstance(simulate, Path):
+        out["script"] = str(simulate.resolve())
+    return out
+
+
+async def _check_agents(session: Session, wish: StartRequest, simulate: Path | bool | None) -> tuple[str, ...]:
+    """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with.
+
+    Gives what the person should know of their costs.
+    """
+    from bailiwick.engine.graph import Work
+
+    if not any(isinstance(node, Work) and node.type == "agent" for node in wish.loaded.graph.nodes.values()):
+        return ()
+    from bailiwick.agents.ready import agents_of, cost_words, require_agents
+    from bailiwick.agents.registry import SERVERS
+    from bailiwick.agents.settings import read_settings
+
+    assembly = session.assembly
+    known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
+    if known is not None and known.status == "done":
+        return ()
+    chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
+    settings = read_settings(session.config, simulate).for_run(chosen)
+    names = require_agents(
+        agents_of(wish.loaded.graph), settings, lambda node: session.agents.backends(node, chosen, settings)
+    )
+    if names - SERVERS:
+        await session.household.fence()
+    return cost_words(names, settings)
+
+
+async def _resume(reference: str | None, request: RunArguments, view: RunView) -> int:
+    manners = request.manners
+    async with open_session(request.flags, view.watch(), request.simulate, attended=manners.attended) as session:
+        row = await find_run(session.assembly.store, reference) if reference else await _latest(session, request)
+        if request.params or request.pairs:
+            state = await session.assembly.library.state(row.id)
+            refuse_other_params(row, state, with_pairs(request.params, request.pairs, state.graph))
+        said = await source_notices(session.assembly.library, row, session.config.paths.config)
+        kept = await kept_agent(session.assembly, row, _chosen(request.flags, request.simulate))
+        return await host(session, row, view, manners, (*_notices(session), *said, *kept))
+
+
+async def _latest(session: Session, request: RunArguments) -> RunRow:
+    """The newest unfinished run; where the command names a runs directory or a workflow, of those only."""
+    rows = [r for r in await session.assembly.store.runs() if r.parent is None and r.status != "done"]
+    where = ""
+    if session.config.origin("runs_dir").kind is not LayerKind.BUILT_IN:
+        wanted = Path(session.config.runs_dir).resolve()
+        rows = [r for r in rows if session.assembly.run_dir(r).parent.resolve() == wanted]
+        where = f" in {session.config.runs_dir}"
+    if request.workflow is not None:
+        loaded = _load(request.workflow, strict=request.strict)
+        rows = [r for r in rows if r.source == str(loaded.root)]
+        where += f" of {request.workflow}"
+    if not rows:
+        raise UsageError(f"no run{where} is unfinished", hint="bailiwick runs list")
+    return rows[0]
+
+
+@click.command()
+@click.argument("reference", metavar="RUN")
+@click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
+@click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
+@click.option("--detach", is_flag=True, help="Go on in the background.")
+@VERBOSE
+@click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
+@click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
+def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, **shown: bool) -> int:
+    """Go on with RUN where it was.
+
+    \b
+    Example:  bailiwick resume hello-default
+    """
+    manners = ForegroundOptions(
+        wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach
+    )
+    view = choose_view(json=shown["as_json"], events=shown["events"], verbose=shown["verbose"])
+    request = RunArguments(None, None, {}, (), {}, fresh=False, strict=False, manners=manners, simulate=None)
+    return asyncio.run(_resume(reference, request, view))
+
+
+@click.command()
+@click.option("--concurrency", default=4, show_default=True, type=click.IntRange(1, 1000), help="Runs at once.")
+@click.option("--until-idle", is_flag=True, help="Leave when no run can go on now.")
+@click.option("--run", "reference", metavar="RUN", help="Only this run and its children.")
+@click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
+def worker(*, concurrency: int, until_idle: bool, reference: str | None, events: bool) -> int:
+    """Take ready runs and walk them until told to stop (SIGTERM, Ctrl-C).
+
+    \b
+    Example:  bailiwick worker --concurrency 2 --until-idle
+    """
+    return asyncio.run(_worker(concurrency, reference, choose_view(json=False, events=events), until_idle=until_idle))
+
+
+async def _worker(concurrency: int, reference: str | None, view: RunView, *, until_idle: bool) -> int:
+    async with open_session(None, view.watch()) as session:
+        root = (await find_run(session.assembly.store, reference)).root_id if reference else None
+        return await serve(session, concurrency, root, until_idle=until_idle)

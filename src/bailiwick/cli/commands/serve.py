@@ -1,0 +1,260 @@
+"""`serve`, `mcp` and `init`: the commands that let others connect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bailiwick.errors import UsageError
+from bailiwick.service.tokens import ApiTokens, Scope
+
+if TYPE_CHECKING:
+    from bailiwick.app.session import Session
+    from bailiwick.service.app import Part
+    from bailiwick.service.offering import Calling
+    from bailiwick.service.serving import ServeOptions
+    from bailiwick.service.stdio import StdioTransport
+
+SCOPES = ("read", "run", "admin")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--host", metavar="ADDRESS", help="Where to listen; service.host, 127.0.0.1 if not set.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", help="service.port, 3200 if not set; 0: a free one."
+)
+@click.option("--allow-anonymous-loopback", is_flag=True, help="Let anybody on this machine read without a token.")
+@click.option("--no-worker", is_flag=True, help="Walk no runs here; `bailiwick worker` does.")
+@click.option("--concurrency", default=4, show_default=True, type=click.IntRange(1, 1000), help="Runs at once.")
+@click.option("--db", hidden=True, metavar="URL", help="Not in this version yet: refused by name.")
+@click.pass_context
+def serve(ctx: click.Context, /, **given: Any) -> int:
+    """Serve MCP over HTTP, and walk runs, until told to stop (SIGTERM, Ctrl-C).
+
+    \b
+    Examples:
+      bailiwick serve
+      bailiwick serve --port 0
+      bailiwick serve token add ci --scope read
+    """
+    if ctx.invoked_subcommand is not None:
+        return 0
+    from bailiwick.service.app import require_extra
+
+    require_extra()
+    return asyncio.run(_serve(given))
+
+
+@serve.group()
+def token() -> None:
+    """Tokens for clients: each has a name and a scope; only its digest is kept."""
+
+
+@token.command("add")
+@click.argument("name")
+@click.option("--scope", type=click.Choice(SCOPES), default="read", show_default=True, help="How far it reaches.")
+def token_add(name: str, scope: Scope) -> int:
+    """Make a token called NAME and show it, once.
+
+    \b
+    Example:  bailiwick serve token add editor --scope run
+    """
+    click.echo(_tokens().add(name, scope))
+    click.echo(f"'{name}' has scope {scope}; it is not shown again", err=True)
+    return 0
+
+
+@token.command("list")
+def token_list() -> int:
+    """List the names and scopes of tokens.
+
+    \b
+    Example:  bailiwick serve token list
+    """
+    for one in _tokens().all():
+        click.echo(f"{one.name:24}  {one.scope}")
+    return 0
+
+
+@token.command("remove")
+@click.argument("name")
+def token_remove(name: str) -> int:
+    """Let the token NAME count no more; a running service notices at once.
+
+    \b
+    Example:  bailiwick serve token remove editor
+    """
+    _tokens().remove(name)
+    click.echo(f"removed {name}")
+    return 0
+
+
+def _tokens() -> ApiTokens:
+    from bailiwick.config.paths import find_paths
+
+    return ApiTokens(find_paths().state)
+
+
+async def _serve(given: dict[str, Any]) -> int:
+    from bailiwick.app.session import open_session
+    from bailiwick.cli.hosting import CODES, again
+    from bailiwick.runtime.upgrade import execute_again
+    from bailiwick.service.serving import UPGRADE
+
+    flags = {f"service.{name}": given[name] for name in ("host", "port") if given[name] is not None}
+    flags |= {"database": given["db"]} if given["db"] is not None else {}
+    async with open_session(flags, _watch()) as session:
+        why = await _served(session, _wanted(session, given))
+    if why == UPGRADE:
+        execute_again(again())
+    return CODES.get(why, 0) if why == "SIGINT" else 0
+
+
+def _wanted(session: Session, given: dict[str, Any]) -> ServeOptions:
+    from bailiwick.service.serving import ServeOptions
+
+    get = session.config.get
+    return ServeOptions(
+        str(get("service.host")), int(get("service.port")), get("service.public_url"),
+        anonymous=bool(given["allow_anonymous_loopback"]),
+        concurrency=0 if given["no_worker"] else int(given["concurrency"]),
+    )  # fmt: skip
+
+
+async def _served(session: Session, wanted: ServeOptions) -> str:
+    from bailiwick.service.features import require_feature
+    from bailiwick.service.ports import listen
+
+    require_feature(session.config, "service")
+    tokens = ApiTokens(session.config.paths.state)
+    tokens.own()
+    with listen(wanted.host, wanted.port) as listening:
+        from bailiwick.service.serving import application, run_service, url_of
+
+        app = application(session, tokens, wanted, _parts(session, wanted))
+        url = url_of(wanted.host, listening)
+        return await run_service(session, app, listening, wanted, lambda: _announce(tokens, wanted, url))
+
+
+def _parts(session: Session, wanted: ServeOptions) -> tuple[Part, ...]:
+    """What is served."""
+    if not session.config.get("features.mcp"):
+        return ()
+    from bailiwick.service.mcp import http_part
+    from bailiwick.service.offering import make_offer, skill_answerer
+
+    roots = tuple(Path(one) for one in session.config.get("roots") or ())
+    walk = (lambda _row: session.assembly.nudge()) if wanted.concurrency else _detach
+    offer = make_offer(session, skill_answerer(skills_of(session), roots), walk)
+    return (http_part(offer, most=wanted.limits.body),)
+
+
+def _announce(tokens: ApiTokens, wanted: ServeOptions, url: str) -> None:
+    """Say where we are and how to connect."""
+    from bailiwick.service.hosts import is_loopback
+    from bailiwick.service.serving import client_snippet, shown
+
+    click.echo(f"Serving at {url}   (Ctrl-C ends it)")
+    click.echo(f"  MCP    {url}/mcp")
+    click.echo(f"  token  {tokens.file}   (scope admin; others: bailiwick serve token add NAME --scope read)")
+    click.echo(f"To connect:  export BW_TOKEN=$(cat {shown(tokens.file)})   and in .mcp.json:")
+    click.echo(json.dumps(client_snippet(url), indent=2))
+    if wanted.anonymous:
+        click.echo("WARNING: --allow-anonymous-loopback: anybody on this machine can read without a token", err=True)
+    if not is_loopback(wanted.host):
+        what = (
+            f"WARNING: {wanted.host} can be reached by others, and tokens travel unencrypted: put a TLS proxy in front"
+        )
+        click.echo(what, err=True)
+
+
+@click.command()
+@click.option("--project-root", metavar="DIR", help="The project; the current directory's repository if not given.")
+def mcp(project_root: str | None) -> int:
+    """Speak MCP on standard input and output, as an editor or an agent CLI starts it.
+
+    \b
+    Example:  bailiwick mcp          (`bailiwick init --mcp` writes it into .mcp.json)
+    """
+    from bailiwick.service.app import require_extra
+
+    require_extra()
+    if project_root is not None:
+        try:
+            os.chdir(project_root)
+        except OSError as error:
+            what = f"--project-root {project_root}: {error.strerror}"
+            raise UsageError(what, hint="name the project's directory") from error
+    from bailiwick.service.stdio import claimed
+
+    with claimed() as (inlet, outlet):
+        return asyncio.run(_pipe(inlet, outlet))
+
+
+async def _pipe(inlet: int, outlet: int) -> int:
+    """Greet the client before anything large is loaded, then serve it."""
+    from bailiwick.config.service import load_config
+    from bailiwick.service.features import require_feature
+    from bailiwick.service.stdio import StdioTransport
+
+    require_feature(load_config(Path.cwd(), {}), "mcp")
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    wire = StdioTransport(inlet, outlet)
+    await wire.greet(stop)
+    if not stop.is_set():
+        await _serve_pipe(wire, stop)
+    await wire.finish()
+    return 0
+
+
+async def _serve_pipe(wire: StdioTransport, stop: asyncio.Event) -> None:
+    from bailiwick.app.session import open_session
+    from bailiwick.processes.proc import become_subreaper
+    from bailiwick.service.mcp import build_server
+    from bailiwick.service.offering import make_offer, skill_answerer
+    from bailiwick.service.stdio import serve_pipe
+    from bailiwick.skills.roots import current_root
+
+    become_subreaper()
+    async with open_session(None, _watch()) as session:
+        roots = (await current_root(Path.cwd()),)
+        offer = make_offer(session, skill_answerer(skills_of(session), roots), _detach)
+        await serve_pipe(build_server(offer), wire, stop)
+
+
+def skills_of(session: Session) -> Callable[[], Awaitable[Calling]]:
+    """The skills of a session, opened when the first call needs them."""
+
+    async def opened() -> Calling:
+        return session.household.skills()
+
+    return opened
+
+
+def _detach(row: Any) -> None:
+    """Let a run go on in the background: it outlives the client that started it."""
+    from bailiwick.processes.detach import start_background
+
+    start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
+
+
+def _watch() -> Any:
+    """Trouble goes to standard error, with the run it is about."""
+    from bailiwick.runtime.assemble import Watch
+    from bailiwick.terminal.output import clean
+
+    def trouble(run: str, text: str) -> None:
+        click.echo(clean(f"{run}: {text}" if run else text), err=True)
+
+    return Watch(trouble=trouble)

@@ -1,0 +1,225 @@
+"""`runs list`, `show` and `tree`: looking at runs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from bailiwick.app.session import Session, open_session
+from bailiwick.cli.commands.query import JSON, STYLES, no_runs, standing_of, walker
+from bailiwick.cli.view.ending import results, shown_value
+from bailiwick.engine.state import State
+from bailiwick.journal.rows import RunFilter, RunRow
+from bailiwick.lang.durations import beginning
+from bailiwick.processes.owner import current_owner
+from bailiwick.runs import documents as doc
+from bailiwick.runs.disk import directories
+from bailiwick.runs.find import find_run, name_of
+from bailiwick.runs.query import RunStatus, questions, standing
+from bailiwick.runs.trees import RunTreeRow, grow
+from bailiwick.runs.visits import Visit, visits
+from bailiwick.terminal.output import Printer, Styled, duration
+
+SHOWN_VISITS = 40
+STATES = ("running", "interrupted", "queued", "waiting", "sleeping", "stopped", "failed", "done")
+PAGE = 100
+
+
+@click.command(name="list")
+@click.option("--state", "--status", "state", type=click.Choice(STATES), help="Only runs in this state.")
+@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--since", metavar="TIME", help="Only runs started since: 2d ago, or 2026-08-01.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="At most so many, the newest.")
+@click.option("--before", metavar="RUN", help="Go on behind this run, the last one of the page before.")
+@click.option("--all", "every", is_flag=True, help="Called runs and archived ones too.")
+@JSON
+def list_(state: str | None, workflow: str | None, every: bool, as_json: bool, **page: Any) -> int:
+    """List runs, newest first.
+
+    \b
+    Examples:
+      bailiwick runs list --state failed --since 2d
+      bailiwick runs list --limit 20
+    """
+    return asyncio.run(_list(Printer.for_stdout(json=as_json), state, RunSelection(workflow, every, **page)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunSelection:
+    """Which runs were asked for."""
+
+    workflow: str | None
+    every: bool
+    since: str | None = None
+    limit: int | None = None
+    before: str | None = None
+
+
+async def _list(out: Printer, state: str | None, asked: RunSelection) -> int:
+    async with open_session() as session:
+        now, store = session.assembly.clock.now(), session.assembly.store
+        status = state if state in ("stopped", "failed", "done") else "ready" if state else None
+        since = beginning(asked.since, now)
+        which = RunFilter(status=status, workflow=asked.workflow, since=since, called=asked.every)
+        cursor = (await find_run(store, asked.before)).id if asked.before else None
+        found, more = await _fitting(session, which, (state, asked.limit), cursor)
+        empty = not found and not await store.page(RunFilter(called=True), 1)
+    if out.json:
+        out.emit_json({"runs": [doc.standing_document(one) for one in found], "more": more})
+    elif not found:
+        out.line(no_runs() if empty else "No run fits.")
+    else:
+        lines = [_list_line(out, one, now) for one in found]
+        out.table(lines, ("run", "state", "node", "steps", "started", ""), right={3})
+        if more:
+            out.line(f"{out.symbol('more')} more: --before {found[-1].row.id}")
+    return 0
+
+
+async def _fitting(
+    session: Session, which: RunFilter, wanted: tuple[str | None, int | None], cursor: str | None
+) -> tuple[list[RunStatus], bool]:
+    """The first runs that fit, page by page, and whether there are more: no more is read than is needed."""
+    state, limit = wanted
+    store, me, now = session.assembly.store, current_owner("bailiwick"), session.assembly.clock.now()
+    unfinished = await store.runs(status="ready", archived=True)
+    found: list[RunStatus] = []
+    while rows := await store.page(which, PAGE, cursor):
+        for row in rows:
+            one = standing(row, unfinished if row.status == "ready" else (), me, now)
+            if state in (None, one.state):
+                if limit is not None and len(found) == limit:
+                    return found, True
+                found.append(one)
+        cursor = rows[-1].id
+    return found, False
+
+
+def _list_line(out: Printer, found: RunStatus, now: float) -> tuple[str | Styled, ...]:
+    notes = ["archived"] * found.row.archived + ["degraded"] * bool(found.degraded) + [found.note] * bool(found.note)
+    started = out.relative(found.row.created_at, now)
+    note = Styled("; ".join(notes) or walker(found).partition(":")[0], "dim")
+    name = f"  {found.name}" if found.row.parent else found.name
+    return name, Styled(found.state, STYLES.get(found.state, "")), found.node, str(found.steps), started, note
+
+
+@click.command()
+@click.argument("run")
+@click.option("--all", "every", is_flag=True, help="Every visit, not only the last ones.")
+@JSON
+def show(run: str, every: bool, as_json: bool) -> int:
+    """Show one run: facts, what it waits for, and its visits.
+
+    \b
+    Example:  bailiwick runs show hello-default
+    """
+    return asyncio.run(_show(Printer.for_stdout(json=as_json), run, every=every))
+
+
+async def _show(out: Printer, text: str, *, every: bool) -> int:
+    async with open_session() as session:
+        assembly = session.assembly
+        row = await find_run(assembly.store, text)
+        found = await standing_of(session, row)
+        entries = await assembly.library.history(row.id)
+        state = assembly.library.replay(entries)
+        waits = await assembly.store.waits(row.id)
+        places = _places(session, row, state)
+        returned = results(state)
+    made = visits(entries)
+    if found.state == "interrupted":
+        made = [replace(visit, result="interrupted") if visit.result == "running" else visit for visit in made]
+    if out.json:
+        extra = {
+            "params": doc.plain(state.params),
+            "definition": state.definition,
+            "reentered": state.lost,
+            **places,
+            "results": returned,
+        }
+        lists = {"waits": [doc.wait_document(w) for w in waits], "visits": [doc.visit_document(v) for v in made]}
+        out.emit_json({**doc.standing_document(found), **extra, **lists})
+        return 0
+    _print_facts(out, found, state, places)
+    out.facts([("result", f"{name} = {shown_value(value)}") for name, value in returned.items()])
+    for asked in questions([row], waits):
+        out.line(f"{out.symbol('waits')} {asked.place}  {asked.text}")
+        out.line(f"    {asked.command}")
+    _print_visits(out, made if every else made[-SHOWN_VISITS:], len(made))
+    return 0
+
+
+def _places(session: Session, row: RunRow, state: State) -> dict[str, str | None]:
+    directory = next(map(str, directories(session.assembly, row)), None)
+    return {"directory": directory, "workspace": state.workspace, "source": row.source}
+
+
+def _print_facts(out: Printer, found: RunStatus, state: State, places: dict[str, str | None]) -> None:
+    pairs = [
+        ("run", found.name),
+        ("state", found.state),
+        ("at", found.node),
+        ("reason", found.note),
+        ("started", out.time(found.row.created_at)),
+        ("ended", out.time(found.ended_at) if found.ended_at else ""),
+        ("steps", str(state.steps)),
+        ("re-entered", str(state.lost or "")),
+        ("walked by", walker(found).removeprefix("by ")),
+        ("degraded by", ", ".join(found.degraded)),
+        ("called by", found.row.parent or ""),
+        *((name, value or "") for name, value in places.items()),
+    ]
+    out.facts([(label, value) for label, value in pairs if value])
+
+
+def _print_visits(out: Printer, made: list[Visit], total: int) -> None:
+    if len(made) < total:
+        out.line(f"{out.symbol('more')} {total - len(made)} earlier visits: --all")
+    lines = []
+    for visit in made:
+        took = duration(visit.seconds) if visit.seconds is not None else ""
+        result = Styled("taken back" if visit.undone else visit.result, STYLES.get(visit.result, ""))
+        tries = str(visit.attempts or "") + (f" +{visit.reentries}" if visit.reentries else "")
+        to = f"{out.symbol('arrow')} {visit.next}" if visit.next else ""
+        lines.append((visit.place, str(visit.visit), result, took, tries, f"{to} {visit.detail}".strip()))
+    if lines:
+        out.table(lines, ("node", "visit", "result", "took", "tries", ""), right={1, 3})
+
+
+@click.command()
+@click.argument("run")
+@JSON
+def tree(run: str, as_json: bool) -> int:
+    """Show a run with its branches, items and the runs it called.
+
+    \b
+    Example:  bailiwick runs tree hello-default
+    """
+    return asyncio.run(_tree(Printer.for_stdout(json=as_json), run))
+
+
+async def _tree(out: Printer, text: str) -> int:
+    async with open_session() as session:
+        row = await find_run(session.assembly.store, text)
+        rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
+        me, now = current_owner("bailiwick"), session.assembly.clock.now()
+        twig = await grow(session.assembly.library, row, rows, lambda one: standing(one, rows, me, now).state)
+    parent = next((name_of(r) for r in rows if r.id == row.parent), None)
+    if out.json:
+        out.emit_json({"called_by": parent, **twig.document()})
+        return 0
+    if parent:
+        out.line(Styled(f"called by {parent}", "dim"))
+    _print_twig(out, twig, "", "")
+    return 0
+
+
+def _print_twig(out: Printer, twig: RunTreeRow, lead: str, below: str) -> None:
+    bar, turn, gap = ("├─ ", "└─ ", "│  ") if out.unicode else ("|- ", "`- ", "|  ")
+    out.line(f"{lead}{twig.label}  ", Styled(twig.state, STYLES.get(twig.state, "")), f"  {twig.note}")
+    for number, member in enumerate(twig.members, 1):
+        last = number == len(twig.members)
+        _print_twig(out, member, below + (turn if last else bar), below + ("   " if last else gap))

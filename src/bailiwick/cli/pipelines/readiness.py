@@ -1,0 +1,73 @@
+"""Puts a preflight together for a command: what is cheap first, the gate on the base last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bailiwick.patterns.model import ISSUE_TO_PR, BaseCommit, PipelineRequest, PreflightLine, choose_conventions
+from bailiwick.patterns.preflight import Preflight
+
+if TYPE_CHECKING:
+    from bailiwick.app.session import Session
+    from bailiwick.cli.pipelines.request import PipelineCommand
+    from bailiwick.patterns.basis import BaseCheck
+    from bailiwick.proposals.desk import RepositoryProposals
+    from bailiwick.runs.start import StartRequest
+
+
+async def make_ready(
+    request: PipelineCommand,
+    session: Session,
+    desk: RepositoryProposals,
+    order: PipelineRequest,
+    ground: BaseCommit,
+    wish: StartRequest,
+) -> BaseCheck:
+    """Everything that the run will need, or `NotReady`; tells the first lines as they are known."""
+    from bailiwick.patterns.basis import BaseInspector, gate_line
+
+    flight = Preflight(session.config, session.assembly, order, request.tell)
+    flight.disk()
+    flight.waiting()
+    await desk.vault.check(ground.commit)
+    fence = await session.household.fence()
+    standing = await fence.look()
+    request.tell(PreflightLine("fence", standing.found))
+    for part in standing.unprotected:
+        request.tell(PreflightLine("", f"not protected: {part}"))
+    await flight.publishing(desk)
+    if order.pattern == ISSUE_TO_PR:
+        flight.agent(wish.loaded.graph, wish.agents, request.simulate)
+        await flight.limits(wish.limits)
+        flight.verdict()
+    lookout = BaseInspector(
+        session.config,
+        desk.vault,
+        fence,
+        session.assembly.clock,
+        show=lambda text: request.tell(PreflightLine("", text)),
+    )
+    spec = await lookout.spec(ground.commit)
+    request.tell(gate_line(spec))
+    for note in spec.notes:
+        request.say(str(note))
+    await _conventions(request, session, desk, ground)
+    basis = await lookout.look(ground.commit, spec)
+    basis.require_known()
+    if order.pattern == ISSUE_TO_PR and not order.known_red:
+        basis.require_green((), f"bailiwick issue-to-pr {request.issue}")
+    if order.pattern != ISSUE_TO_PR and basis.report.verdict != "green":
+        flight.agent(wish.loaded.graph, wish.agents, request.simulate)
+        await flight.limits(wish.limits)
+        flight.verdict()
+    return basis
+
+
+async def _conventions(
+    request: PipelineCommand, session: Session, desk: RepositoryProposals, ground: BaseCommit
+) -> None:
+    """Name the conventions file that the agent is given, or say that the configured one is not there."""
+    wanted = session.config.get("conventions")
+    found = choose_conventions(await desk.vault.files(ground.commit), wanted)
+    if found or wanted:
+        request.tell(PreflightLine("brief", f"with {found}" if found else f"{wanted} is not in the base commit"))

@@ -1,0 +1,47 @@
+"""What a command line of a pattern says, and how the person who typed it is spoken to."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from bailiwick.cli.hosting import ForegroundOptions
+from bailiwick.ids import Json
+from bailiwick.patterns.model import Pattern, PreflightLine
+from bailiwick.terminal.output import clean, is_terminal, terminal_width, wrapped
+
+
+def screen_width(*, quiet: bool) -> int:
+    """The columns that lines for people have to fit; 0 where nobody looks at a terminal."""
+    return 0 if quiet or not is_terminal(sys.stdout) else terminal_width(sys.stdout)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCommand:
+    """A command line of a pattern, read. `quiet`: standard output belongs to a program, people read standard error."""
+
+    pattern: Pattern
+    issue: str = ""
+    base: str | None = None
+    attempts: int | None = None
+    allow: tuple[str, ...] = ()
+    known_red: bool = False
+    fresh: bool = False
+    flags: dict[str, Json] = field(default_factory=dict)
+    simulate: Path | bool | None = None
+    manners: ForegroundOptions = field(default_factory=ForegroundOptions)
+    quiet: bool = False
+
+    def say(self, text: str) -> None:
+        """Tell the person something."""
+        click.echo(clean(text, lines=True), err=self.quiet)
+
+    def tell(self, line: PreflightLine) -> None:
+        """Tell one of the first lines."""
+        width = screen_width(quiet=self.quiet)
+        label = f"{line.label:<8}  "
+        for number, part in enumerate(wrapped(clean(line.text), max(width - len(label), 20) if width else 0)):
+            self.say(f"{label if not number else ' ' * len(label)}{part}")

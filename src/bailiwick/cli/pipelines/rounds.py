@@ -1,0 +1,56 @@
+"""Further rounds: what people or their CI said of a proposal becomes the issue of a new run on the same branch."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+from pathlib import Path
+
+from bailiwick.app.session import open_session
+from bailiwick.cli.hosting import ForegroundOptions
+from bailiwick.cli.pipelines.request import PipelineCommand
+from bailiwick.cli.pipelines.service import PipelineRunner
+from bailiwick.cli.view import choose_view
+from bailiwick.cli.view.port import Leaving
+from bailiwick.config.service import Config
+from bailiwick.patterns.issues import harmless
+from bailiwick.patterns.model import ISSUE_TO_PR, BaseCommit, IssueText, PipelineRequest, run_key, title_of
+from bailiwick.proposals.desk import open_desk
+from bailiwick.proposals.model import Proposal, Round
+from bailiwick.proposals.service import begin_round
+
+LIMIT = 64 * 1024
+"""Characters of what people said that a round is given."""
+
+
+async def start_round(asked: Round, config: Config) -> int:
+    """Start a round once and walk it, or go on with it; gives its exit code, 0 where the proposal is over.
+
+    The run is there before the round is noted: a crash in between starts the same run again, not another one.
+    """
+    view = choose_view()
+    with chdir(asked.repository):
+        async with open_session({}, view.watch()) as session:
+            desk = await open_desk(session.config, Path(asked.repository), session.assembly.clock, by=session.by)
+            manners = ForegroundOptions(leaving=Leaving(results=False))
+            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, manners=manners), session, view, desk)
+            proposal = desk.store.named(asked.proposal)
+            key = run_key(asked.repository, f"round-{asked.number}", asked.key)
+            known = await session.assembly.store.find(ISSUE_TO_PR, key)
+            if known is not None:
+                return await errand.walk(known)
+            if not proposal.live or asked.key in proposal.handled:
+                return 0
+            order = _order(asked, proposal, int(session.config.get("attempts")))
+            note = f"round {asked.number}, {', '.join(asked.why)}"
+            ground = BaseCommit(asked.base, await desk.vault.tree_of(asked.base), asked.branch, note)
+            return await errand.begin(order, ground, key, lambda: begin_round(asked, desk))
+
+
+def _order(asked: Round, proposal: Proposal, attempts: int) -> PipelineRequest:
+    """What was said of a proposal, as an issue: the words of strangers, made harmless to show."""
+    text = harmless("\n\n".join(asked.texts))[:LIMIT] or ", ".join(asked.why)
+    title = title_of(f"Round {asked.number}: {proposal.title}", proposal.title)
+    issue = IssueText(proposal.issue, proposal.title, title, text)
+    return PipelineRequest(
+        ISSUE_TO_PR, asked.repository, issue, attempts=attempts, branch=asked.branch, continues=asked.proposal
+    )  # fmt: skip

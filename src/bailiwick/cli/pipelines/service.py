@@ -1,0 +1,282 @@
+"""Carrying out a pattern: which run is meant, whether it can start, walking it, and what is said at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bailiwick.app.session import Session, open_session
+from bailiwick.cli.hosting import host
+from bailiwick.cli.pipelines.readiness import make_ready
+from bailiwick.cli.pipelines.request import PipelineCommand
+from bailiwick.cli.view import RunView
+from bailiwick.config.repository import find_remote
+from bailiwick.engine.state import State
+from bailiwick.errors import NotReady, Place, StoreError
+from bailiwick.gate.headline import details
+from bailiwick.gate.model import read_report
+from bailiwick.git.repository import BARE
+from bailiwick.ids import Json
+from bailiwick.journal.rows import RunRow
+from bailiwick.lang.load import Loaded, load
+from bailiwick.patterns.closing import Ended, PipelineSummary, closing
+from bailiwick.patterns.issues import Reference, fetched_issue, hidden_parts, parse_reference, read_issue
+from bailiwick.patterns.model import (
+    ISSUE_TO_PR,
+    NOTES,
+    BaseCommit,
+    IssueText,
+    Pattern,
+    PipelineRequest,
+    PreflightLine,
+    params_of,
+    run_key,
+)
+from bailiwick.proposals.desk import RepositoryProposals, open_desk
+from bailiwick.proposals.forges.port import Issue as ForgeIssue
+from bailiwick.runs.find import name_of
+from bailiwick.runs.limits import starting_limits
+from bailiwick.runs.start import StartRequest, start
+from bailiwick.workflows.service import BUNDLED, WorkflowFolder, named
+
+NO_REPOSITORY = "BW483"
+Started = Callable[[], Awaitable[object]]
+"""Called when a run is durable and before anything of it is done."""
+
+
+async def carry_out(request: PipelineCommand, view: RunView) -> int:
+    """Find the run that is meant and go on with it, or start it; gives the exit code."""
+    async with open_session(
+        request.flags, view.watch(), request.simulate, attended=request.manners.attended
+    ) as session:
+        repository = session.config.repository
+        if repository is None or not repository.git:
+            raise _no_work_tree(Path.cwd())
+        desk = await open_desk(session.config, repository.root, session.assembly.clock, by=session.by)
+        return await PipelineRunner(request, session, view, desk).run()
+
+
+def _no_work_tree(cwd: Path) -> NotReady:
+    if any((folder / "HEAD").is_file() and (folder / "objects").is_dir() for folder in (cwd, *cwd.parents)):
+        what, hint = "this is a bare repository: there is no work tree to start from", "clone it and start there"
+        return NotReady(what, hint=hint, place=Place(str(cwd)), code=BARE)
+    return NotReady(
+        "this directory is in no git repository",
+        hint="go into one, or see it work anywhere: --simulate good",
+        code=NO_REPOSITORY,
+    )
+
+
+def pattern_workflow(pattern: Pattern, person: Path) -> Loaded:
+    """The workflow of a pattern: the person's own of that name, else the bundled one; never the repository's."""
+    return load(named([WorkflowFolder("person", person / "workflows"), WorkflowFolder("bundled", BUNDLED)])[pattern][1])
+
+
+@dataclass(slots=True)
+class PipelineRunner:
+    """One command, from what was asked to the last words."""
+
+    request: PipelineCommand
+    session: Session
+    view: RunView
+    desk: RepositoryProposals
+
+    async def run(self) -> int:
+        """Do it."""
+        if self.request.pattern == ISSUE_TO_PR:
+            return await self._issue_to_pr()
+        return await self._self_heal()
+
+    async def _issue_to_pr(self) -> int:
+        root = self.desk.vault.repository
+        reference = parse_reference(self.request.issue, Path.cwd())
+        reference = reference.on(find_remote(root)) if reference.kind == "forge" else reference
+        read = None if reference.kind == "forge" else read_issue(reference)
+        identity = read.ref if read is not None else reference.identity
+        key = run_key(str(root), read.stem if read else f"issue-{reference.issue.number}", identity)
+        known = await self._known(key)
+        if known is not None:
+            return await self.walk(known, await self._news(known, reference, read))
+        issue = read or fetched_issue(reference, await self._fetched(reference))
+        if hidden := hidden_parts(issue):
+            self.request.say(
+                f"note: the issue holds {hidden} HTML comment(s): the agent reads them, a browser hides them"
+            )
+        return await self.begin(self._order(issue), await self._ground(), key)
+
+    async def _self_heal(self) -> int:
+        vault = self.desk.vault
+        head = await vault.resolve("HEAD")
+        tree = await vault.snapshot(vault.repository)
+        key = run_key(str(vault.repository), "heal", tree)
+        known = await self._known(key)
+        if known is not None:
+            return await self.walk(known, ())
+        ground = BaseCommit(head, tree, "HEAD")
+        if tree != await vault.tree_of(head):
+            commit = await vault.commit(
+                tree, (head,), "The work tree as it was, before it was healed\n", self.desk.settings.author,
+                when=self.session.assembly.clock.now(),
+            )  # fmt: skip
+            ground = BaseCommit(commit, tree, "your work tree", "with what is not committed yet")
+        return await self.begin(self._order(None), ground, key)
+
+    def _order(self, issue: IssueText | None) -> PipelineRequest:
+        request = self.request
+        attempts = self.session.config.get("attempts") if request.attempts is None else request.attempts
+        return PipelineRequest(
+            request.pattern, str(self.desk.vault.repository), issue, request.base, int(attempts), request.allow,
+            request.known_red,
+        )  # fmt: skip
+
+    async def _known(self, key: str) -> RunRow | None:
+        if self.request.fresh:
+            return None
+        return await self.session.assembly.store.find(self.request.pattern, key)
+
+    async def _news(self, row: RunRow, reference: Reference, read: IssueText | None) -> tuple[str, ...]:
+        """What changed about the issue since its run was started."""
+        params = (await self.session.assembly.library.state(row.id)).params
+        before = params.get("issue", {}).get("digest")
+        try:
+            now = read or fetched_issue(reference, await self._fetched(reference))
+        except NotReady as error:
+            return (f"the issue could not be looked at again: {error.what}",)
+        if before is None or now.digest == before:
+            return ()
+        return ("the text of the issue has changed since; this run goes on with the old one (start over: --fresh)",)
+
+    async def _fetched(self, reference: Reference) -> ForgeIssue:
+        forge = self.desk.settings.open_forge()
+        try:
+            return await forge.fetch_issue(reference.issue)
+        finally:
+            await forge.close()
+
+    async def _ground(self) -> BaseCommit:
+        """Where the work starts: what the person names, else the forge's default branch as it is now, else HEAD."""
+        vault = self.desk.vault
+        chosen = self.request.base or self.session.config.get("base")
+        note = ""
+        if not chosen and self.desk.settings.site is not None and self.desk.settings.mode != "never":
+            try:
+                return await self._forges_branch()
+            except NotReady as error:
+                note = f"the forge's default branch could not be fetched: {error.what}"
+        name = str(chosen or "HEAD")
+        commit = await vault.resolve(name)
+        return BaseCommit(commit, await vault.tree_of(commit), name, note)
+
+    async def _forges_branch(self) -> BaseCommit:
+        settings, vault = self.desk.settings, self.desk.vault
+        if settings.site is None:
+            raise NotReady("no forge is configured")
+        forge = replace(settings, site=replace(settings.site, fork=False)).open_forge()
+        try:
+            name = await forge.default_branch()
+            target = await forge.push_target()
+        finally:
+            await forge.close()
+        commit = await vault.fetch_remote(target.url, name, **self.desk.login(target))
+        return BaseCommit(commit, await vault.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
+
+    async def begin(
+        self, order: PipelineRequest, ground: BaseCommit, key: str, on_started: Started | None = None
+    ) -> int:
+        """Look whether everything is there, start the run, say so, and walk it."""
+        session, request = self.session, self.request
+        loaded = pattern_workflow(order.pattern, session.config.paths.config)
+        if order.issue is not None:
+            request.tell(PreflightLine("issue", order.issue.title))
+        request.tell(PreflightLine("base", ground.shown))
+        wish = StartRequest(
+            loaded, {}, key, str(session.config.runs_dir), request.fresh,
+            starting_limits(session.config, loaded.graph.budget), self._chosen(),
+        )  # fmt: skip
+        basis = await make_ready(request, session, self.desk, order, ground, wish)
+        if order.pattern != ISSUE_TO_PR and basis.report.verdict == "green":
+            request.say("nothing to heal")
+            return 0
+        known_red = basis.failing if order.known_red and order.pattern == ISSUE_TO_PR else ()
+        params = params_of(order, ground, known_red)
+        if NOTES in (loaded.graph.params or {}):
+            params |= await self._notes(order, str(basis.outputs()["failing"]))
+        started = await start(session.assembly, replace(wish, params=params))
+        if on_started is not None:
+            await on_started()
+        notices = tuple(str(problem) for problem in session.config.notices)
+        return await self.walk(started.row, (*notices, *started.notices))
+
+    async def _notes(self, order: PipelineRequest, failing: str) -> dict[str, Json]:
+        """The param with approved notes about the issue, or about what is red; nothing where there are none."""
+        from bailiwick.patterns.briefing import notes_about
+
+        about = f"{order.issue.title}\n{order.issue.text}" if order.issue else failing
+        notes = await notes_about(
+            about, self.desk.vault.repository, self.session.config, self.session.assembly.clock, self.request.tell
+        )
+        return {NOTES: notes} if notes else {}
+
+    def _chosen(self) -> dict[str, Json]:
+        """What this command line says about agents: the run keeps it."""
+        request = self.request
+        chosen: dict[str, Json] = {name: request.flags[name] for name in ("backend", "model") if name in request.flags}
+        if request.simulate is not None:
+            chosen["backend"] = "simulate"
+        if isinstance(request.simulate, Path):
+            chosen["script"] = str(request.simulate)
+        return chosen
+
+    async def walk(self, row: RunRow, notices: tuple[str, ...] = ()) -> int:
+        """Walk a run, and say the last words."""
+        code = await host(self.session, row, self.view, self.request.manners, notices)
+        if self.request.manners.detach:
+            return code
+        state = await self.session.assembly.library.state(row.id)
+        ended = Ended(
+            name_of(row), row.workflow, state.status, _value(state, "proposal"), _value(state, "kept"),
+            _found(_value(state, "report")),
+        )  # fmt: skip
+        last = closing(ended, code, self._status, gone=self.request.manners.leaving.gone)
+        for line in last.lines:
+            self.request.say(line)
+        return await self._consent(last) if last.consent and self.request.manners.ask else last.code
+
+    def _status(self, proposal: str) -> str | None:
+        found = self.desk.store.get(proposal)
+        return found.status if found is not None else None
+
+    async def _consent(self, last: PipelineSummary) -> int:
+        """The person is here: ask the one time whether proposals of this repository may leave this machine."""
+        from bailiwick.cli.prompt import read_line
+        from bailiwick.proposals.nodes import spoken
+        from bailiwick.proposals.service import publish
+
+        site = self.desk.settings.site
+        where = site.full_name if site is not None else "the forge"
+        try:
+            answer = await read_line(f"Open draft pull requests at {where}, now and for the next 90 days? [y/N] ")
+        except EOFError:
+            return last.code
+        if answer.strip().lower() not in ("y", "yes"):
+            return last.code
+        outcome = await publish(last.consent, self.desk, consent=True)
+        self.request.say(spoken(outcome))
+        return 0
+
+
+def _found(report: Json) -> tuple[str, ...]:
+    """What the gate report of a run lists, a line each; nothing where it is no report that can be read."""
+    try:
+        return details(read_report(report)) if isinstance(report, dict) else ()
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
+
+
+def _value(state: State, name: str) -> Json:
+    """A value of a run's context; None where there is none, or it can't be read any more."""
+    try:
+        return state.lookup("", name) if "" in state.scopes else None
+    except (KeyError, StoreError):
+        return None

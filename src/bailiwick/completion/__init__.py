@@ -1,1 +1,0 @@
-"""Completion in a shell: the script for it, and what is completed."""

@@ -1,0 +1,1 @@
+"""How commands speak to a terminal: clean texts, widths, spans of time, tables."""
