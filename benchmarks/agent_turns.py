@@ -14,7 +14,7 @@ from bailiwick.agents.asking import TurnRunner
 from bailiwick.agents.kind import AgentKind
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.runtime.assemble import KINDS, Runtime

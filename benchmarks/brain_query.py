@@ -18,7 +18,7 @@ from bailiwick.brain.model import Note
 from bailiwick.brain.notes import NoteFolder, NoteWriter
 from bailiwick.brain.service import Brain
 from bailiwick.clock import ManualClock
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from benchmarks.measure import Bench, Reading, Spread, column
 from benchmarks.report import Figure
 

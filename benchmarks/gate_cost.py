@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 from bailiwick.environments.prepared import EnvironmentFailed
 from bailiwick.gate.backends.command import try_command
 from bailiwick.gate.benches import Trees
-from bailiwick.gate.opening import gate_for, places_of
+from bailiwick.gate.from_config import gate_for, places_of
 from bailiwick.gate.report import FOLDER
 from bailiwick.gate.service import GateOptions, GateRequest, run_gate, try_prepare, workshop
 from bailiwick.git.store import GitStore

@@ -92,7 +92,7 @@ PARTS = {"calls": calls}
 
 async def _serve(folder: Path) -> None:
     """The real application with a tool that does nothing."""
-    from bailiwick.service.app import Parts, create_app
+    from bailiwick.service.asgi_app import Parts, create_app
     from bailiwick.service.hosts import Hosts
     from bailiwick.service.limits import Rate, RequestLimits
     from bailiwick.service.mcp import Offer, http_part

@@ -14,8 +14,8 @@ from bailiwick.agents.port import Answered, Backend, Capabilities, Emit, Turn, T
 from bailiwick.agents.record import TurnUsage
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.endpoints import Endpoints

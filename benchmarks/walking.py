@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.engine.graph import Node
 from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.ids import Json

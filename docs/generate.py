@@ -306,8 +306,8 @@ def _kind_of(call: ast.Call) -> str:
 
 def environment_page() -> str:
     """Every variable that is read or set."""
-    from bailiwick.config.environment import MEANING
     from bailiwick.config.keys import CONCRETE_VARIABLES, KEYS
+    from bailiwick.config.variables import MEANING
 
     known = dict(MEANING)
     own = sorted(known.items(), key=lambda item: (not item[0].startswith("BAILIWICK"), item[0]))

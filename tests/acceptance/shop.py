@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.simulation import BUNDLED, write_repository
+from bailiwick.pipelines.simulation import BUNDLED, write_repository
 from tests.acceptance.command import Person, Result
 
 LONG = 280.0

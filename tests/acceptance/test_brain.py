@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.simulation import BUNDLED, write_repository
+from bailiwick.pipelines.simulation import BUNDLED, write_repository
 from tests.acceptance.command import Person, end
 from tests.acceptance.toolbox import python_with_pytest
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bailiwick.patterns.simulation import write_repository
+from bailiwick.pipelines.simulation import write_repository
 from tests.acceptance.command import EXAMPLES, Person
 from tests.acceptance.toolbox import python_with_pytest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bailiwick.patterns.simulation import write_repository
+from bailiwick.pipelines.simulation import write_repository
 from tests.acceptance.command import EXAMPLES, Person
 from tests.acceptance.toolbox import python_with_pytest
 from tests.security.programs import PROGRAMS, Program

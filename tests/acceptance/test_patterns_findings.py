@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.patterns.simulation import write_repository
+from bailiwick.pipelines.simulation import write_repository
 from tests.acceptance.command import Person
 from tests.acceptance.next_steps import unworkable
 from tests.acceptance.shop import LONG, asks, branches, script, set_up_shop

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.simulation import BUNDLED, write_repository
+from bailiwick.pipelines.simulation import BUNDLED, write_repository
 from bailiwick.testing.forge_server import ForgeServer
 from bailiwick.testing.forge_server_state import Hosted
 from tests.acceptance.command import Person, Result

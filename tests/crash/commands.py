@@ -29,7 +29,7 @@ NEEDED = (
     "asyncio.subprocess", "apsw", "httpx2", "jinja2", "yaml", "bailiwick.cli.root", "bailiwick.cli.view",
     "bailiwick.app.session", "bailiwick.journal.sqlite", "bailiwick.cli.commands.pipelines",
     "bailiwick.cli.pipelines.readiness",
-    "bailiwick.patterns.basis", "bailiwick.patterns.nodes", "bailiwick.proposals.nodes", "bailiwick.gate.nodes",
+    "bailiwick.pipelines.basis", "bailiwick.pipelines.nodes", "bailiwick.proposals.nodes", "bailiwick.gate.nodes",
     "bailiwick.proposals.forges.gitea", "bailiwick.agents.kind", "bailiwick.sandbox.backends.bwrap",
     "bailiwick.agents.backends.simulate", "bailiwick.audit.service", "bailiwick.gate.backends.command",
 )  # fmt: skip

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.patterns.simulation import write_repository
+from bailiwick.pipelines.simulation import write_repository
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.sandbox.cgroups import find_ground, is_made_by_living

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
+from bailiwick.gate.from_config import gate_for
 from bailiwick.gate.model import GateReport
-from bailiwick.gate.opening import gate_for
 from bailiwick.gate.service import GatePlaces, GateRequest, run_gate
 from bailiwick.git.store import GitStore
 from bailiwick.sandbox.service import Sandboxes, open_fence

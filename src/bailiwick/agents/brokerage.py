@@ -20,8 +20,8 @@ from bailiwick.agents.credentials import (
 )
 from bailiwick.agents.port import AgentEvent, Backend, LimitSeen, Turn, Used
 from bailiwick.clock import Clock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady, UsageError
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 from bailiwick.agents.clouds import cloud_of
-from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
 from bailiwick.config.secrets import checked_token, resolve_secret
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
 
 __all__ = [

@@ -16,7 +16,7 @@ from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
-from bailiwick.engine.rungs import AttemptPlan
+from bailiwick.engine.retry_agent import AttemptPlan
 from bailiwick.engine.state import CHOSEN
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from bailiwick.engine.rungs import AttemptPlan
+from bailiwick.engine.retry_agent import AttemptPlan
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 

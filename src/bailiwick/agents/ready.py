@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from bailiwick.agents.brokerage import ENDPOINTS
 from bailiwick.agents.registry import SERVERS, require
 from bailiwick.agents.settings import AgentSettings
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.engine.graph import Graph, Work
 from bailiwick.errors import UsageError
 

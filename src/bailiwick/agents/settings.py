@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bailiwick.config.service import Config
 from bailiwick.engine.graph import Work
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.ids import Json
 
 SIMULATED = "simulate"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from bailiwick.agents.broker.upstreams import VENDORS
 from bailiwick.agents.clouds import CLOUDS
 from bailiwick.agents.credentials import LOGINS, Credential
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady
 
 ALLOW = "bailiwick config set agents.allow_exposed_credentials true"

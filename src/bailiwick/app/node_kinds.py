@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bailiwick.skills.service import Skills
 
 TABLE: dict[str, str] = {
-    "worktree": "bailiwick.patterns.nodes",
+    "worktree": "bailiwick.pipelines.nodes",
     "gate": "bailiwick.gate.nodes",
     "propose": "bailiwick.proposals.nodes",
 }

@@ -13,13 +13,13 @@ import click
 from bailiwick import crashpoints
 from bailiwick.app.node_kinds import App, makers
 from bailiwick.clock import Clock, SystemClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
 from bailiwick.config.person import person
 from bailiwick.config.room import require_room
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.engine.graph import Node, Work
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.errors import BailiwickError, InternalBug, NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store

@@ -18,8 +18,8 @@ from pathlib import Path
 from bailiwick.brain.frontmatter import MOST, UNREADABLE, parse
 from bailiwick.brain.model import Note
 from bailiwick.clock import iso
-from bailiwick.config.environment import Environment
 from bailiwick.config.repository import is_work_tree
+from bailiwick.config.variables import Environment
 from bailiwick.durable import sync_folder
 from bailiwick.errors import NotReady, Place
 from bailiwick.git.runner import Git, GitFailed, GitOptions

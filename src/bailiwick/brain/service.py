@@ -36,9 +36,9 @@ from bailiwick.brain.model import (
 from bailiwick.brain.notes import NoteFolder, NoteWriter
 from bailiwick.brain.terms import words
 from bailiwick.clock import Clock, iso
-from bailiwick.config.environment import Environment
 from bailiwick.config.repository import find_remote
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, NotReady, UsageError
 from bailiwick.ids import digest
 

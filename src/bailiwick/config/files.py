@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.layers import Layer, LayerKind, read_layer
 from bailiwick.config.paths import Paths
 from bailiwick.config.policy import policy_problems
 from bailiwick.config.repository import CONFIG, Repository, committed, find_remote
+from bailiwick.config.variables import Environment
 from bailiwick.errors import InputInvalid, Place
 from bailiwick.lang.fields import Findings
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from bailiwick.config.environment import PREFIX
 from bailiwick.config.limits import AllAgree, AnyAsks, Least, LimitRule, Most, Overlap, Ranked, Union
 from bailiwick.config.shapes import Ceiling, FilePath, SecretText, Share, Size, Zone
+from bailiwick.config.variables import PREFIX
 from bailiwick.ids import Json
 from bailiwick.lang.fields import Choice, Duration, Flag, ListOf, Number, Shape, Text
 

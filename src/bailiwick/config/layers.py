@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from bailiwick.config.environment import MEANING, PREFIX, Environment
 from bailiwick.config.keys import BACKENDS, CONCRETE_VARIABLES, KEYS, Key, find_key
 from bailiwick.config.planned import NOT_YET, planned_name, planned_variable, refuse, refuse_value
 from bailiwick.config.shapes import FilePath, as_value, from_text
+from bailiwick.config.variables import MEANING, PREFIX, Environment
 from bailiwick.errors import Place
 from bailiwick.ids import Json
 from bailiwick.lang import codes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError
 
 

@@ -5,7 +5,7 @@ Whoever builds one moves its name from here into `keys.py`, with the probe that 
 
 from __future__ import annotations
 
-from bailiwick.config.environment import PREFIX
+from bailiwick.config.variables import PREFIX
 from bailiwick.errors import Place
 from bailiwick.lang.fields import Findings
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady, Place
 
 FOLDER = ".bailiwick"

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
 from bailiwick.config.shapes import REFERENCE
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError, InputInvalid, NotReady, Place, UsageError
 from bailiwick.ids import Json
 

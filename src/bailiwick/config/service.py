@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.files import read_operator_files, read_person_repository, read_repository
 from bailiwick.config.keys import KEYS, Key, find_key
 from bailiwick.config.layers import Layer, Origin, read_flags, read_variables
@@ -14,6 +13,7 @@ from bailiwick.config.paths import Paths, find_paths
 from bailiwick.config.planned import NOT_YET, PLANNED, planned_name
 from bailiwick.config.repository import Repository, find_repository
 from bailiwick.config.resolution import BUILT_IN, Resolved, resolve
+from bailiwick.config.variables import Environment
 from bailiwick.errors import InputInvalid, NotFound, Problem
 from bailiwick.ids import Json
 from bailiwick.lang.fields import Findings

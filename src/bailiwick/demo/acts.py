@@ -11,8 +11,8 @@ from pathlib import Path
 from bailiwick.demo.service import Say
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
-from bailiwick.patterns.model import ISSUE_TO_PR
-from bailiwick.patterns.simulation import Play, SimulatedRepository, staged
+from bailiwick.pipelines.model import ISSUE_TO_PR
+from bailiwick.pipelines.simulation import Play, SimulatedRepository, staged
 
 _VERDICTS = {"green": "✓ green", "red": "✗ red", "needs_person": "needs a person", "environment": "could not be run"}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bailiwick.config.environment import child_environment
+from bailiwick.config.variables import child_environment
 from bailiwick.errors import InternalBug
 from bailiwick.ids import Json
 

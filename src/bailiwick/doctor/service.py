@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bailiwick import __version__
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.doctor.finding import DoctorFinding
 from bailiwick.errors import BailiwickError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bailiwick.engine.rungs import AttemptPlan
+from bailiwick.engine.retry_agent import AttemptPlan
 from bailiwick.ids import Json
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import assert_never
 
+from bailiwick.engine import attempts as turns
 from bailiwick.engine import events as ev
-from bailiwick.engine import turns
 from bailiwick.engine.commands import OpenWait, StartEffect
 from bailiwick.engine.graph import Wait, Work
-from bailiwick.engine.ladder import Again, after_failure, after_poll
 from bailiwick.engine.render import RenderFailed
+from bailiwick.engine.retry_agent import AttemptPlan
+from bailiwick.engine.retry_script import Again, after_failure, after_poll
 from bailiwick.engine.rules import Action, Rules, at_visit, fail, held_back
-from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.engine.state import Scope, State
 from bailiwick.ids import Json, effect_key, wait_id
 from bailiwick.ids import place as written

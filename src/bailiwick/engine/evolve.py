@@ -8,7 +8,7 @@ from typing import Any
 from bailiwick.engine import events as ev
 from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Map, Parallel
-from bailiwick.engine.rungs import FailedAttempt
+from bailiwick.engine.retry_agent import FailedAttempt
 from bailiwick.engine.state import (
     PER_DAY,
     Construct,

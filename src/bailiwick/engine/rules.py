@@ -9,7 +9,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.commands import Command
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.engine.state import Scope, State
 from bailiwick.ids import Json
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Graph
-from bailiwick.engine.rungs import FailedAttempt
+from bailiwick.engine.retry_agent import FailedAttempt
 from bailiwick.engine.worktime import Span
 from bailiwick.ids import Json
 

@@ -14,9 +14,9 @@ from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.environments.prepared import EnvironmentFailed
 from bailiwick.errors import BailiwickError, NotReady
+from bailiwick.gate.from_config import gate_for, places_of
 from bailiwick.gate.headline import details, headline, told
 from bailiwick.gate.model import GateReport
-from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.port import Judge
 from bailiwick.gate.report import failing_text, signature
 from bailiwick.gate.service import GateInterrupted, GateOptions, GateRequest, run_gate, try_prepare, workshop

@@ -23,7 +23,7 @@ from bailiwick.environments.prepared import (
 )
 from bailiwick.environments.registries import Registries
 from bailiwick.errors import BailiwickError
-from bailiwick.gate import kept
+from bailiwick.gate import base_cache as kept
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.backends.weakening import find_weakening

@@ -11,7 +11,7 @@ from bailiwick.gate.detection.draft import Wish
 from bailiwick.gate.detection.missing import MissingPart, missing_at_collection
 from bailiwick.gate.optional import is_left_out
 from bailiwick.gate.service import GateOptions, GatePlaces, GateRequest, run_gate
-from bailiwick.gate.whereabouts import SpecLookup, detect_spec, protected_by
+from bailiwick.gate.spec_lookup import SpecLookup, detect_spec, protected_by
 
 if TYPE_CHECKING:
     from bailiwick.gate.model import CheckResult, GateReport

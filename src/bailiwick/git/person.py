@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.git.objects import TreeEntry
 from bailiwick.git.repository import Source
 from bailiwick.git.runner import Git, GitOptions

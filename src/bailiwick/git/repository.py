@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, NotReady, Place
 from bailiwick.git.runner import Git, GitOptions, said
 from bailiwick.git.settings import read_settings

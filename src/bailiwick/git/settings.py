@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.git.runner import Git, GitOptions
 
 SYSTEM = Path("/etc/gitconfig")

@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NotRequired, TypedDict, Unpack
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.paths import make_private
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, NotReady, Place, UsageError
 from bailiwick.git import publish
 from bailiwick.git.loose import adopt

@@ -13,7 +13,7 @@ from jinja2.runtime import Undefined
 
 from bailiwick.engine.render import Lookup, Rendered, RenderFailed
 from bailiwick.lang.reading import NoSuchFile, TemplateBroken
-from bailiwick.lang.sandbox import CURRENT, TemplateEnvironment, TemplateRender
+from bailiwick.lang.template_sandbox import CURRENT, TemplateEnvironment, TemplateRender
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

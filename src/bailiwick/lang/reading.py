@@ -123,7 +123,7 @@ _cached: list[Any] = []
 def _environment() -> Any:
     """One environment for all readings: it holds no state of a workflow."""
     if not _cached:
-        from bailiwick.lang.sandbox import TemplateEnvironment
+        from bailiwick.lang.template_sandbox import TemplateEnvironment
 
         _cached.append(TemplateEnvironment(limit=1))
     return _cached[0]

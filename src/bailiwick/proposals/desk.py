@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.clock import Clock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, NotReady
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import load_report

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from bailiwick.agents.broker.upstreams import bypasses
 from bailiwick.clock import Clock
-from bailiwick.config.environment import Environment
 from bailiwick.config.repository import Remote, find_remote
 from bailiwick.config.secrets import Secrets, checked_token
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Mode

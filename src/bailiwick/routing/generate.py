@@ -19,7 +19,7 @@ from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail, FailureKind
-from bailiwick.engine.rungs import AttemptPlan
+from bailiwick.engine.retry_agent import AttemptPlan
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.processes.proc import EFFECT_MARK

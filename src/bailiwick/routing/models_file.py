@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.repository import FOLDER, Repository, committed
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.ids import NAME, Json, digest
 from bailiwick.lang.fields import Choice, Field, Findings, Flag, ListOf, MapOf, Schema, Shape, Table, Text

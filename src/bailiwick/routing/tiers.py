@@ -10,8 +10,8 @@ from bailiwick.agents.http import CallFailed
 from bailiwick.agents.port import Trouble
 from bailiwick.agents.settings import SIMULATED, AgentSettings
 from bailiwick.clock import iso
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.routing.chains import candidate_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from bailiwick.engine.failures import Detail, FailureKind
-from bailiwick.engine.rungs import AttemptPlan, FailedAttempt, RetryPause, RetryPolicy, next_rung
-from bailiwick.engine.rungs import RetriesExhausted as LadderEnded
+from bailiwick.engine.retry_agent import AttemptPlan, FailedAttempt, RetryPause, RetryPolicy, next_rung
+from bailiwick.engine.retry_agent import RetriesExhausted as LadderEnded
 from bailiwick.routing.model import Candidate, Chain, Verdict
 
 _KINDS = frozenset(FailureKind)

@@ -6,8 +6,8 @@ from bailiwick.clock import iso
 from bailiwick.engine.state import Deferred
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow, WaitRow
-from bailiwick.runs.chronicle import LogLine
 from bailiwick.runs.find import name_of
+from bailiwick.runs.log_lines import LogLine
 from bailiwick.runs.query import OpenQuestion, Overview, RunStatus
 from bailiwick.runs.visits import Visit
 from bailiwick.runs.why import Explanation

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Work
-from bailiwick.engine.ladder import FINAL
+from bailiwick.engine.retry_script import FINAL
 from bailiwick.engine.state import State
 from bailiwick.ids import Json, place
 from bailiwick.runs.visits import Entry, Visit

@@ -10,8 +10,8 @@ from pathlib import Path
 from bailiwick import __version__
 from bailiwick.clock import Clock
 from bailiwick.engine.graph import Definition, Work
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.engine.rules import Rules, plain_policy
-from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.engine.state import State
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner, RunRow

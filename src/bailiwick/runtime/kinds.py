@@ -10,7 +10,7 @@ from typing import Protocol
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
-from bailiwick.engine.rungs import AttemptPlan
+from bailiwick.engine.retry_agent import AttemptPlan
 from bailiwick.ids import Json
 from bailiwick.processes.command import Command, Exit
 

@@ -11,7 +11,6 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.state import Fetch, Graphs
 from bailiwick.errors import BailiwickError, Place, Problem
 from bailiwick.runtime.facts import RunFacts
-from bailiwick.runtime.image import Entry, History, RunDirectory
 from bailiwick.runtime.layout import (
     BLOBS,
     CONTEXT,
@@ -25,6 +24,7 @@ from bailiwick.runtime.layout import (
     segment,
     swap,
 )
+from bailiwick.runtime.run_directory import Entry, History, RunDirectory
 
 LAZY = 1.0
 """Seconds between two writes of what changes with every event."""

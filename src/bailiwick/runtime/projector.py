@@ -18,9 +18,9 @@ from bailiwick.errors import Problem
 from bailiwick.journal.rows import RunRow
 from bailiwick.runtime.facts import RunFacts
 from bailiwick.runtime.history import RunReader
-from bailiwick.runtime.image import Entry, History
 from bailiwick.runtime.projection import LAZY, Projection, rebuild
 from bailiwick.runtime.rendering import Redact, unredacted
+from bailiwick.runtime.run_directory import Entry, History
 
 if TYPE_CHECKING:
     import asyncio

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.secrets import Secrets
 from bailiwick.config.shapes import REFERENCE
+from bailiwick.config.variables import Environment
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Node, Output, Wait, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer

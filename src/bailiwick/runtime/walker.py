@@ -19,7 +19,8 @@ from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Reservation, RunRow, Settlement
 from bailiwick.processes.children import end_children
-from bailiwick.runtime import ceilings, happenings, money
+from bailiwick.runtime import ceilings, money
+from bailiwick.runtime import event_builders as happenings
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Effects, RunPaths
 from bailiwick.runtime.facts import Cost

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
 
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.paths import Paths
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.egress.relay import Relay, RelayServer
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.processes.command import Command, Exit, Why

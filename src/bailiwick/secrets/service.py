@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES, login_home
-from bailiwick.config.environment import Environment
 from bailiwick.config.keys import find_key
 from bailiwick.config.secrets import Secrets, problem_of
 from bailiwick.config.service import Config
 from bailiwick.config.shapes import SecretText
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
 from bailiwick.redaction.redact import Redactor

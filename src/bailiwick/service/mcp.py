@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bailiwick import __version__
 from bailiwick.errors import BailiwickError
 from bailiwick.ids import Json
-from bailiwick.service.app import Part
 from bailiwick.service.asgi import ACCESS, App, Context, Message, Receive, Send, answer, header
+from bailiwick.service.asgi_app import Part
 from bailiwick.service.auth import access_of
 from bailiwick.service.handshake import NAME, TITLE, instructions
 from bailiwick.service.jsonrpc import OpenRequests, Refused, in_use, read_message

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.routing.call_log import read_calls, sessions_folder

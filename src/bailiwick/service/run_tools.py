@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.engine.state import State
 from bailiwick.errors import NotFound, NotReady, UsageError
 from bailiwick.ids import NAME, Json

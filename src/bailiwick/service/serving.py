@@ -20,7 +20,7 @@ from bailiwick.processes.owner import current_owner
 from bailiwick.processes.proc import become_subreaper
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.worker import Worker
-from bailiwick.service.app import Part, Parts, create_app
+from bailiwick.service.asgi_app import Part, Parts, create_app
 from bailiwick.service.hosts import Hosts
 from bailiwick.service.limits import RequestLimits
 from bailiwick.service.tokens import ApiTokens

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bailiwick.config.editing import write_atomically
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.gate.spec import CheckSpec, GateSpec, read_gate
 from bailiwick.ids import Json

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.environments.preparing import remove
 from bailiwick.errors import NotReady
 from bailiwick.git.objects import Objects, TreeChange, TreeEntry

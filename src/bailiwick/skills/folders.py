@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.repository import Repository, committed
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import InputInvalid, NotFound, Place, Problem
 from bailiwick.ids import digest
 from bailiwick.lang.fields import Findings

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.brain.model import slug
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError
 from bailiwick.git.names import shown
 from bailiwick.routing.model import Outcome

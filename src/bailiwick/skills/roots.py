@@ -53,7 +53,7 @@ async def current_root(directory: Path) -> Path:
     """The top of the repository that a directory is in, or the directory itself where there is none."""
     import os
 
-    from bailiwick.config.environment import Environment
+    from bailiwick.config.variables import Environment
     from bailiwick.git.repository import find_source
     from bailiwick.git.runner import Git
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bailiwick.clock import Clock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from bailiwick.clock import local_time
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import Place, Problem
 from bailiwick.ids import Json
 

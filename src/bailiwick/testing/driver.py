@@ -16,7 +16,7 @@ from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
 from bailiwick.lang.params import first_context
-from bailiwick.runtime import happenings
+from bailiwick.runtime import event_builders as happenings
 
 Answer = dict[str, Json] | ev.Failure
 Oracle = Callable[[ev.EffectStarted], Answer]

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
 from bailiwick.journal.rows import InboxRow, RunRow, StoredEvent, WaitRow

@@ -20,7 +20,7 @@ from bailiwick.agents.port import (
 )
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.engine import graph as g
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from tests.unit.runtime.stage import RuntimeSetup, Scripted, at_once
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from bailiwick.agents.brokerage import BrokerAccess
 from bailiwick.agents.port import LimitSeen, Turn
 from bailiwick.cli.commands import agents as cli
 from bailiwick.clock import ManualClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady, UsageError
 
 if TYPE_CHECKING:

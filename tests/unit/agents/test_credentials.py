@@ -14,8 +14,8 @@ from bailiwick.agents.credentials import (
     resolve_credential,
     resolve_secret,
 )
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError, NotReady, UsageError
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from bailiwick.agents.fencing import TurnSandbox, TurnSandboxRequest
 from bailiwick.agents.invoke import ended
 from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import Turn
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 from bailiwick.engine.failures import FailureKind
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.service import Sandboxes, open_fence

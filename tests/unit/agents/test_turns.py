@@ -20,7 +20,7 @@ from bailiwick.agents.port import (
 )
 from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import DEGRADED, DONE, FAILED, TIME, WAITS
 from tests.unit.agents.played import CAPPED, GOOD, LIMIT, LIMITED, OVERFLOW, RUBBISH, ScriptedBackend, agent, stage_of

@@ -14,8 +14,8 @@ from bailiwick.brain.frontmatter import write
 from bailiwick.brain.model import Note, Status
 from bailiwick.brain.service import Brain
 from bailiwick.clock import ManualClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 
 T = TypeVar("T")
 HERE = "shop-1a2b"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import Place, Problem
 from bailiwick.terminal.output import Printer, Styled, cells, clean, clip, duration, emit_json, problem_lines, size
 

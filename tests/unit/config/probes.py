@@ -246,7 +246,7 @@ def places(config: Config) -> object:
 
 def preflight(config: Config) -> object:
     """Whether something new may begin; one proposal waits."""
-    from bailiwick.patterns.preflight import Preflight
+    from bailiwick.pipelines.preflight import Preflight
 
     folder = config.paths.make_state() / "proposals"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -272,7 +272,7 @@ def room(config: Config) -> object:
 
 def protection(config: Config) -> object:
     """What a gate protects besides its own."""
-    from bailiwick.gate.opening import whereabouts
+    from bailiwick.gate.from_config import whereabouts
 
     vault = SimpleNamespace(repository=Path("/r"))
     return whereabouts(config, vault, SimpleNamespace(toolchains=())).protected  # type: ignore[arg-type]
@@ -319,7 +319,7 @@ def briefed(config: Config) -> object:
 
 def notes(config: Config) -> object:
     """How many tokens of notes a brief asks for; none where it asks for none."""
-    from bailiwick.patterns.briefing import notes_about
+    from bailiwick.pipelines.briefing import notes_about
 
     asked: list[int] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 
 
 def test_a_child_gets_the_operators_environment_without_our_secrets() -> None:

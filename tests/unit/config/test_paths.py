@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.paths import find_paths
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.secrets import Secrets, problem_of, resolve_secret
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError, NotReady, UsageError
 from tests.unit.config.places import ConfigLayers
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.doctor.fence import look_at_fence
 
 

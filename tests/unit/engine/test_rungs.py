@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.engine.failures import ENDPOINT, FREE, Detail, FailureKind
-from bailiwick.engine.rungs import AttemptPlan, FailedAttempt, RetriesExhausted, RetryPause, RetryPolicy, next_rung
+from bailiwick.engine.retry_agent import (
+    AttemptPlan,
+    FailedAttempt,
+    RetriesExhausted,
+    RetryPause,
+    RetryPolicy,
+    next_rung,
+)
 
 SESSION = Detail(session="s", can_resume=True, can_compact=True, problem="no key 'x'")
 BARE = Detail()

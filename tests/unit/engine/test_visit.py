@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from bailiwick.engine import events as ev
 from bailiwick.engine import graph as g
 from bailiwick.engine.render import Rendered
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.engine.rules import Rules
-from bailiwick.engine.rungs import RetryPolicy
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 from bailiwick.testing.driver import Answer, Driver

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bailiwick.clock import ManualClock
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.environments.prepared import EnvironmentBuilder
 from bailiwick.environments.registries import Registries
 from bailiwick.gate.model import GateReport

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.clock import ManualClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.engine.graph import Output, Work
 from bailiwick.gate.nodes import OUTPUTS, GateKind
 from bailiwick.ids import Json

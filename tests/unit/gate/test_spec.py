@@ -19,7 +19,7 @@ from bailiwick.gate.spec import (
     gate_schema,
     read_gate,
 )
-from bailiwick.gate.whereabouts import SpecLookup, find_spec
+from bailiwick.gate.spec_lookup import SpecLookup, find_spec
 from bailiwick.git.store import GitStore
 from tests.unit.git.repository_setup import RepositorySetup, make_scene
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import EffectFinished, Failure
 from bailiwick.gate.model import CheckResult, GateReport

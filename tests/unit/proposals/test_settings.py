@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.clock import ManualClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError
 from bailiwick.proposals.settings import ProposalSettings, read_settings
 from tests.unit.proposals.stage import git, make_repository

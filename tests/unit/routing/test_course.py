@@ -9,7 +9,7 @@ import pytest
 from bailiwick.agents.asking import TurnResult
 from bailiwick.agents.http import CONNECTION_REFUSED
 from bailiwick.agents.settings import AgentSettings
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.model import CheckOutcome, Outcome
 from tests.unit.routing.stand_ins import (

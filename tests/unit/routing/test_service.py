@@ -12,7 +12,7 @@ from bailiwick.agents.asking import TurnContext, TurnResult
 from bailiwick.agents.port import Turn
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import day
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.errors import UsageError
 from bailiwick.routing.call_log import read_calls, sessions_folder
 from bailiwick.routing.model import CheckOutcome, Outcome

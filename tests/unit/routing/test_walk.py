@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from bailiwick.engine.failures import Detail, FailureKind
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.routing.model import Candidate, Chain
 from bailiwick.routing.walk import (
     Accept,

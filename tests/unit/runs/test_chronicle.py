@@ -7,7 +7,7 @@ import pytest
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import Deferred
 from bailiwick.ids import Json
-from bailiwick.runs.chronicle import LogFormatter
+from bailiwick.runs.log_lines import LogFormatter
 from tests.unit.runs.tales import NOW, Tale
 
 

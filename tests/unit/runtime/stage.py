@@ -11,7 +11,7 @@ from bailiwick.clock import Clock, SystemClock
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import Failure
 from bailiwick.engine.render import Lookup, Rendered, Renderer
-from bailiwick.engine.rungs import RetryPolicy
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.journal.sqlite import SqliteStore

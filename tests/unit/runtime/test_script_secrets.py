@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.secrets import Secrets
+from bailiwick.config.variables import Environment
 from bailiwick.engine.graph import Output, Work
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates

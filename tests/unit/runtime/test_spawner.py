@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 from bailiwick.doctor.service import examine
 from bailiwick.processes import children, guards, proc, spawning
 from bailiwick.processes.children import ChildProcess, end_children, is_alive, read_stat

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.processes.command import Command

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.agents.credentials import LOGINS, login_home
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.secrets.service import KnownSecrets, check_secrets, known_secrets
 
 CONFIG = """

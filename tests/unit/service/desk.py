@@ -13,7 +13,7 @@ from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.runtime.supervise import Supervisor
-from bailiwick.service.app import Part, Parts, create_app
+from bailiwick.service.asgi_app import Part, Parts, create_app
 from bailiwick.service.hosts import Hosts
 from bailiwick.service.limits import RequestLimits
 from bailiwick.service.mcp import Offer, http_part

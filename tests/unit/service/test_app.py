@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from bailiwick.clock import ManualClock
 from bailiwick.errors import NotReady
-from bailiwick.service import app as module
-from bailiwick.service.app import Part, Parts, create_app, require_extra
+from bailiwick.service import asgi_app as module
 from bailiwick.service.asgi import App
+from bailiwick.service.asgi_app import Part, Parts, create_app, require_extra
 from bailiwick.service.hosts import Hosts
 from bailiwick.service.limits import CLIENTS, Rate, RateCounter, RequestLimits
 from tests.unit.service.desk import parts

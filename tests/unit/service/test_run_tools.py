@@ -13,7 +13,7 @@ import pytest
 
 from bailiwick.app.session import Session, open_session
 from bailiwick.audit.service import entries
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import ClaimFilter, RunRow

@@ -9,8 +9,8 @@ from pathlib import Path
 from bailiwick.agents.broker.grants import Upstream
 from bailiwick.agents.credentials import Credential
 from bailiwick.agents.profiles import Provider
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 
 VENDORS: Mapping[str, tuple[str, str]] = {
     "claude": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),

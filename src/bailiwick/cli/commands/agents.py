@@ -20,9 +20,9 @@ from bailiwick.agents.credentials import (
     resolve_credential,
 )
 from bailiwick.clock import SystemClock, local
-from bailiwick.config.environment import Environment
 from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError, NotReady, UsageError
 
 if TYPE_CHECKING:

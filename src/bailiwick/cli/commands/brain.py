@@ -13,9 +13,9 @@ import click
 from bailiwick.brain.model import GLOBAL, LIVE, MAX_BYTES, STATUSES, FoundNote, Note, Status, one_line, printable
 from bailiwick.brain.service import Brain, Saved, scope_of
 from bailiwick.clock import SystemClock, local
-from bailiwick.config.environment import Environment
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.secrets.service import KnownSecrets

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from bailiwick.config.display import masked_items, shown, table
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import Config, load_config
 from bailiwick.config.shapes import masked
+from bailiwick.config.variables import Environment
 from bailiwick.errors import InputInvalid, NotReady, Place, UsageError
 
 NO_EDITOR = "BW217"

@@ -66,7 +66,7 @@ async def _run(
     config: Config, root: Path, asked: tuple[str | None, tuple[str, ...], tuple[str, ...]], *, quiet: bool
 ) -> tuple[GateSpec, GateReport]:
     from bailiwick.clock import SystemClock
-    from bailiwick.gate.opening import gate_for, look_at_tree, places_of
+    from bailiwick.gate.from_config import gate_for, look_at_tree, places_of
     from bailiwick.gate.service import GateRequest, run_gate
     from bailiwick.gate.tree import check_allowed
     from bailiwick.git.store import GitStore

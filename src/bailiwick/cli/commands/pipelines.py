@@ -18,9 +18,9 @@ from bailiwick.cli.view import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.patterns.issues import parse_reference, read_issue
-from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, IssueText, Pattern
-from bailiwick.patterns.simulation import PLAYS, perform, staged
+from bailiwick.pipelines.issues import parse_reference, read_issue
+from bailiwick.pipelines.model import ISSUE_TO_PR, SELF_HEAL, IssueText, Pattern
+from bailiwick.pipelines.simulation import PLAYS, perform, staged
 from bailiwick.terminal.output import wrapped
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

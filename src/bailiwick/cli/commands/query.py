@@ -18,9 +18,9 @@ from bailiwick.journal.rows import RunRow
 from bailiwick.lang.durations import seconds_of
 from bailiwick.processes.owner import current_owner, shown
 from bailiwick.runs import documents as doc
-from bailiwick.runs.chronicle import BAD, OK, WAIT, LogFormatter, LogLine
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.foreground import TIME, exit_code
+from bailiwick.runs.log_lines import BAD, OK, WAIT, LogFormatter, LogLine
 from bailiwick.runs.query import Overview, RunStatus, family, is_held, overview, standing, tree_state
 from bailiwick.runs.visits import Entry, visits
 from bailiwick.runs.why import RunHistory, explain, explain_node

@@ -12,8 +12,8 @@ import click
 from bailiwick.app.session import Session, open_session
 from bailiwick.cli.hosting import ForegroundOptions, host, serve
 from bailiwick.cli.view import RunView, choose_view
-from bailiwick.config.environment import Environment
 from bailiwick.config.layers import LayerKind
+from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from bailiwick.clock import SystemClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.egress.proxy import EgressProxy, UpstreamProxy, allow_list
 from bailiwick.environments.prepared import prepare_environment
 from bailiwick.environments.preparing import remove
@@ -92,7 +92,7 @@ async def _environment(stage: _Stage, vault: GitStore) -> tuple[Bind, ...]:
 
     The gate is found by name: it stands above the fence.
     """
-    opening, service = import_module("bailiwick.gate.opening"), import_module("bailiwick.gate.service")
+    opening, service = import_module("bailiwick.gate.from_config"), import_module("bailiwick.gate.service")
     try:
         base = await vault.resolve(stage.config.get("base") or "HEAD")
         spec = await opening.gate_for(stage.config, vault, base, stage.fence)

@@ -18,7 +18,7 @@ from bailiwick.service.tokens import ApiTokens, Scope
 
 if TYPE_CHECKING:
     from bailiwick.app.session import Session
-    from bailiwick.service.app import Part
+    from bailiwick.service.asgi_app import Part
     from bailiwick.service.offering import Calling
     from bailiwick.service.serving import ServeOptions
     from bailiwick.service.stdio import StdioTransport
@@ -47,7 +47,7 @@ def serve(ctx: click.Context, /, **given: Any) -> int:
     """
     if ctx.invoked_subcommand is not None:
         return 0
-    from bailiwick.service.app import require_extra
+    from bailiwick.service.asgi_app import require_extra
 
     require_extra()
     return asyncio.run(_serve(given))
@@ -184,7 +184,7 @@ def mcp(project_root: str | None) -> int:
     \b
     Example:  bailiwick mcp          (`bailiwick init --mcp` writes it into .mcp.json)
     """
-    from bailiwick.service.app import require_extra
+    from bailiwick.service.asgi_app import require_extra
 
     require_extra()
     if project_root is not None:

@@ -15,8 +15,8 @@ from bailiwick.gate.spec import FILE, GateSpec
 
 if TYPE_CHECKING:
     from bailiwick.cli.gate_setup.plan_agent import Hire
+    from bailiwick.gate.from_config import Standing
     from bailiwick.gate.model import CheckResult, GateReport
-    from bailiwick.gate.opening import Standing
     from bailiwick.gate.trying import PlanTrial, Tried
     from bailiwick.git.store import GitStore
     from bailiwick.ids import Json
@@ -63,7 +63,7 @@ class Wanted:
 
 async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Proven:
     """Find the gate of a repository and run it on the base; where it is only detected, repair it until it is green."""
-    from bailiwick.gate.opening import gate_for, look_at_tree
+    from bailiwick.gate.from_config import gate_for, look_at_tree
     from bailiwick.git.store import GitStore
     from bailiwick.sandbox.service import open_fence
 
@@ -83,7 +83,7 @@ async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Pr
 
 def _site(config: Config, vault: GitStore, fence: Sandboxes, stands: Standing, *, quiet: bool) -> PlanTrial:
     from bailiwick.clock import SystemClock
-    from bailiwick.gate.opening import places_of, whereabouts
+    from bailiwick.gate.from_config import places_of, whereabouts
     from bailiwick.gate.trying import PlanTrial
 
     return PlanTrial(
@@ -103,8 +103,8 @@ def _introduce(spec: GateSpec, stands: Standing, site: PlanTrial, say: Say) -> N
 
 
 async def _prove(site: PlanTrial, wanted: Wanted, stands: Standing, say: Say) -> Proven:
+    from bailiwick.gate.spec_lookup import keep_proven
     from bailiwick.gate.trying import try_plans
-    from bailiwick.gate.whereabouts import keep_proven
     from bailiwick.service.setup import gate_text
 
     tried = await try_plans(site, lambda spec: _introduce(spec, stands, site, say))
@@ -130,7 +130,7 @@ async def _prove(site: PlanTrial, wanted: Wanted, stands: Standing, say: Say) ->
 async def _ask_agent(site: PlanTrial, tried: Tried, hire: Hire, say: Say) -> Proven:
     """The plan of an agent, where it is green twice."""
     from bailiwick.cli.gate_setup.plan_agent import ask_for_plan
-    from bailiwick.gate.whereabouts import keep_proven
+    from bailiwick.gate.spec_lookup import keep_proven
     from bailiwick.service.setup import gate_text
 
     found = await ask_for_plan(site, (tried.spec, tried.report), hire, say)

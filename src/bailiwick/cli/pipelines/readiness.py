@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bailiwick.patterns.model import ISSUE_TO_PR, BaseCommit, PipelineRequest, PreflightLine, choose_conventions
-from bailiwick.patterns.preflight import Preflight
+from bailiwick.pipelines.model import ISSUE_TO_PR, BaseCommit, PipelineRequest, PreflightLine, choose_conventions
+from bailiwick.pipelines.preflight import Preflight
 
 if TYPE_CHECKING:
     from bailiwick.app.session import Session
     from bailiwick.cli.pipelines.request import PipelineCommand
-    from bailiwick.patterns.basis import BaseCheck
+    from bailiwick.pipelines.basis import BaseCheck
     from bailiwick.proposals.desk import RepositoryProposals
     from bailiwick.runs.start import StartRequest
 
@@ -24,7 +24,7 @@ async def make_ready(
     wish: StartRequest,
 ) -> BaseCheck:
     """Everything that the run will need, or `NotReady`; tells the first lines as they are known."""
-    from bailiwick.patterns.basis import BaseInspector, gate_line
+    from bailiwick.pipelines.basis import BaseInspector, gate_line
 
     flight = Preflight(session.config, session.assembly, order, request.tell)
     flight.disk()

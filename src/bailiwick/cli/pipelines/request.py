@@ -10,7 +10,7 @@ import click
 
 from bailiwick.cli.hosting import ForegroundOptions
 from bailiwick.ids import Json
-from bailiwick.patterns.model import Pattern, PreflightLine
+from bailiwick.pipelines.model import Pattern, PreflightLine
 from bailiwick.terminal.output import clean, is_terminal, terminal_width, wrapped
 
 

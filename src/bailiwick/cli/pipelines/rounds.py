@@ -12,8 +12,8 @@ from bailiwick.cli.pipelines.service import PipelineRunner
 from bailiwick.cli.view import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.config.service import Config
-from bailiwick.patterns.issues import harmless
-from bailiwick.patterns.model import ISSUE_TO_PR, BaseCommit, IssueText, PipelineRequest, run_key, title_of
+from bailiwick.pipelines.issues import harmless
+from bailiwick.pipelines.model import ISSUE_TO_PR, BaseCommit, IssueText, PipelineRequest, run_key, title_of
 from bailiwick.proposals.desk import open_desk
 from bailiwick.proposals.model import Proposal, Round
 from bailiwick.proposals.service import begin_round

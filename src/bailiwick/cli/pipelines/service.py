@@ -20,9 +20,9 @@ from bailiwick.git.repository import BARE
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.lang.load import Loaded, load
-from bailiwick.patterns.closing import Ended, PipelineSummary, closing
-from bailiwick.patterns.issues import Reference, fetched_issue, hidden_parts, parse_reference, read_issue
-from bailiwick.patterns.model import (
+from bailiwick.pipelines.closing import Ended, PipelineSummary, closing
+from bailiwick.pipelines.issues import Reference, fetched_issue, hidden_parts, parse_reference, read_issue
+from bailiwick.pipelines.model import (
     ISSUE_TO_PR,
     NOTES,
     BaseCommit,
@@ -210,7 +210,7 @@ class PipelineRunner:
 
     async def _notes(self, order: PipelineRequest, failing: str) -> dict[str, Json]:
         """The param with approved notes about the issue, or about what is red; nothing where there are none."""
-        from bailiwick.patterns.briefing import notes_about
+        from bailiwick.pipelines.briefing import notes_about
 
         about = f"{order.issue.title}\n{order.issue.text}" if order.issue else failing
         notes = await notes_about(

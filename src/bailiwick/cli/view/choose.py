@@ -6,7 +6,7 @@ import sys
 
 from bailiwick.cli.view.port import RunView
 from bailiwick.clock import Clock, SystemClock
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError
 from bailiwick.terminal import output
 from bailiwick.terminal.output import Printer

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bailiwick.config.environment import Environment
+from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady
 from bailiwick.processes.command import Command, Exit
 from bailiwick.processes.owner import current_owner, is_dead

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bailiwick.ids import Json
-from bailiwick.patterns.model import SELF_HEAL
+from bailiwick.pipelines.model import SELF_HEAL
 
 NOTHING_TO_HEAL = "nothing to heal"
 NO_PROPOSAL = "No PR proposed"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.ids import NAME
-from bailiwick.patterns.model import (
+from bailiwick.pipelines.model import (
     ISSUE_TO_PR,
     BaseCommit,
     IssueText,

@@ -10,8 +10,8 @@ import pytest
 from bailiwick.app.session import open_session
 from bailiwick.errors import NotReady
 from bailiwick.lang.load import load
-from bailiwick.patterns.model import ISSUE_TO_PR, PipelineRequest, PreflightLine
-from bailiwick.patterns.preflight import Preflight, Unready, red_base
+from bailiwick.pipelines.model import ISSUE_TO_PR, PipelineRequest, PreflightLine
+from bailiwick.pipelines.preflight import Preflight, Unready, red_base
 from bailiwick.workflows.service import BUNDLED
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bailiwick.engine import commands as co
 from bailiwick.engine import events as ev
+from bailiwick.engine.retry_agent import AttemptPlan
 from bailiwick.engine.rules import MESSAGE
-from bailiwick.engine.rungs import AttemptPlan
 from bailiwick.runtime.kinds import Done, Failed
 from bailiwick.runtime.timing import due_at
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bailiwick.config.environment import Environment
 from bailiwick.config.policy import policy_digest
 from bailiwick.config.service import Config
+from bailiwick.config.variables import Environment
 from bailiwick.egress.proxy import UpstreamProxy
 from bailiwick.environments.registries import configured_registries
 from bailiwick.gate.service import GatePlaces
 from bailiwick.gate.spec import GateSpec
-from bailiwick.gate.whereabouts import SpecLookup, find_spec
+from bailiwick.gate.spec_lookup import SpecLookup, find_spec
 from bailiwick.git.snapshot import Snapshot
 from bailiwick.git.store import GitStore
 from bailiwick.sandbox.service import Sandboxes

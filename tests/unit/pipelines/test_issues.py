@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bailiwick.config.repository import Remote
 from bailiwick.errors import NotFound, UsageError
-from bailiwick.patterns.issues import LIMIT, Reference, fetched_issue, hidden_parts, made, parse_reference, read_issue
+from bailiwick.pipelines.issues import LIMIT, Reference, fetched_issue, hidden_parts, made, parse_reference, read_issue
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.proposals.model import IssueRef
 

@@ -25,8 +25,8 @@ from bailiwick.git.objects import TreeChange
 from bailiwick.git.store import GitStore
 from bailiwick.git.worktrees import Worktree, Worktrees
 from bailiwick.ids import Json
-from bailiwick.patterns.briefing import gate_commands
-from bailiwick.patterns.model import CONVENTIONS_KEPT, Changed, WorktreeInfo, branch_name, choose_conventions
+from bailiwick.pipelines.briefing import gate_commands
+from bailiwick.pipelines.model import CONVENTIONS_KEPT, Changed, WorktreeInfo, branch_name, choose_conventions
 from bailiwick.proposals.message import UNFINISHED
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, declared
 from bailiwick.sandbox.service import Sandboxes
@@ -96,7 +96,7 @@ class WorktreeKind:
         return Worktrees(self.config.paths.state, self.clock)
 
     async def _claim(self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
-        from bailiwick.patterns.basis import BaseInspector
+        from bailiwick.pipelines.basis import BaseInspector
 
         commit = await vault.resolve(asked.base or "HEAD")
         fence = await self.fence()

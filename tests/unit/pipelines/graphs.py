@@ -12,7 +12,7 @@ from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import load
-from bailiwick.patterns.model import Pattern
+from bailiwick.pipelines.model import Pattern
 from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import Foreground, RunExit

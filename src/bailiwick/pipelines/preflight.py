@@ -15,7 +15,7 @@ from bailiwick.config.service import Config
 from bailiwick.engine.graph import Graph, Work
 from bailiwick.errors import BailiwickError, NotReady, Place, Problem, UsageError
 from bailiwick.ids import Json
-from bailiwick.patterns.model import PipelineRequest, PreflightLine
+from bailiwick.pipelines.model import PipelineRequest, PreflightLine
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.terminal.output import duration
 
@@ -73,7 +73,7 @@ class Preflight:
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
         from bailiwick.agents.usable import require_credential
-        from bailiwick.config.environment import Environment
+        from bailiwick.config.variables import Environment
 
         config = self.config
         settings = read_settings(config, simulate).for_run(chosen)

@@ -11,8 +11,8 @@ from bailiwick.agents.simulation import read_script
 from bailiwick.errors import NotReady
 from bailiwick.gate.spec import read_gate
 from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern
-from bailiwick.patterns.simulation import BUNDLED, PLAYS, Play, script_of, staged
+from bailiwick.pipelines.model import ISSUE_TO_PR, SELF_HEAL, Pattern
+from bailiwick.pipelines.simulation import BUNDLED, PLAYS, Play, script_of, staged
 
 PATTERNS = (ISSUE_TO_PR, SELF_HEAL)
 

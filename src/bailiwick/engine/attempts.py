@@ -8,8 +8,8 @@ from typing import assert_never
 from bailiwick.engine import events as ev
 from bailiwick.engine.commands import OpenWait
 from bailiwick.engine.graph import Work
+from bailiwick.engine.retry_agent import AttemptPlan, RetriesExhausted, RetryPause, RetryPolicy, feedback_of, next_rung
 from bailiwick.engine.rules import Action
-from bailiwick.engine.rungs import AttemptPlan, RetriesExhausted, RetryPause, RetryPolicy, feedback_of, next_rung
 from bailiwick.engine.state import EffectInFlight, Scope, State
 from bailiwick.ids import Json, wait_id
 from bailiwick.ids import place as written

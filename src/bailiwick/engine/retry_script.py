@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bailiwick.engine.events import Failure
 from bailiwick.engine.graph import Poll, Retry
-from bailiwick.engine.rungs import backoff
+from bailiwick.engine.retry_agent import backoff
 from bailiwick.engine.state import EffectInFlight
 
 FINAL = frozenset({"cancelled", "not_found", "no_backend"})

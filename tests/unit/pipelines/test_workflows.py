@@ -10,9 +10,9 @@ import pytest
 
 from bailiwick.ids import Json
 from bailiwick.lang.load import load
-from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern
+from bailiwick.pipelines.model import ISSUE_TO_PR, SELF_HEAL, Pattern
 from bailiwick.workflows.service import BUNDLED
-from tests.unit.patterns.graphs import End, Stand, answer, doubted, gate, taken, walk
+from tests.unit.pipelines.graphs import End, Stand, answer, doubted, gate, taken, walk
 
 RED = [gate("red", f"t{number}") for number in range(1, 9)]
 WANTS = [{"path": "tests/test_x.py", "reason": "it tests the old price"}]

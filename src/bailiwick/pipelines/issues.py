@@ -15,7 +15,7 @@ from typing import Literal
 
 from bailiwick.config.repository import Remote
 from bailiwick.errors import NotFound, Place, UsageError
-from bailiwick.patterns.model import IssueText, title_of
+from bailiwick.pipelines.model import IssueText, title_of
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.proposals.model import IssueRef, parse_issue
 from bailiwick.terminal.output import clean

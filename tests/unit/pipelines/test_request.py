@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bailiwick.cli.pipelines import request as module
 from bailiwick.cli.pipelines.request import PipelineCommand
-from bailiwick.patterns.model import PreflightLine
+from bailiwick.pipelines.model import PreflightLine
 from bailiwick.terminal.output import cells
 
 if TYPE_CHECKING:

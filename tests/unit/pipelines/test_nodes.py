@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 import pytest
 
 from bailiwick.clock import ManualClock
-from bailiwick.config.environment import Environment
 from bailiwick.config.service import load_config
+from bailiwick.config.variables import Environment
 from bailiwick.engine.graph import Work as WorkNode
 from bailiwick.git.store import GitStore
 from bailiwick.git.worktrees import Worktree, Worktrees
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
-from bailiwick.patterns.nodes import WorktreeKind
-from bailiwick.patterns.simulation import write_repository
+from bailiwick.pipelines.nodes import WorktreeKind
+from bailiwick.pipelines.simulation import write_repository
 from bailiwick.processes.command import Command, Exit
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed
 from bailiwick.sandbox.service import Sandboxes

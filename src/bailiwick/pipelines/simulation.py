@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from bailiwick.config.environment import Environment, child_environment
+from bailiwick.config.variables import Environment, child_environment
 from bailiwick.errors import InternalBug, NotReady
 from bailiwick.lang.source import read_yaml
-from bailiwick.patterns.model import ISSUE_TO_PR, IssueText, Pattern, slug
+from bailiwick.pipelines.model import ISSUE_TO_PR, IssueText, Pattern, slug
 
 Play = Literal["good", "bad", "stuck", "cheat"]
 PLAYS: tuple[Play, ...] = ("good", "bad", "stuck", "cheat")

@@ -10,17 +10,17 @@ from bailiwick.clock import Clock
 from bailiwick.config.service import Config
 from bailiwick.environments.prepared import Recipe, prepare_environment
 from bailiwick.errors import NotReady
+from bailiwick.gate.from_config import gate_for, places_of
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.nodes import document_of
-from bailiwick.gate.opening import gate_for, places_of
 from bailiwick.gate.report import red_checks, without_tool
 from bailiwick.gate.run import verdict_of
 from bailiwick.gate.service import GateOptions, base_report, workshop
 from bailiwick.gate.spec import GateSpec
 from bailiwick.git.store import GitStore
 from bailiwick.ids import Json
-from bailiwick.patterns.model import PreflightLine
-from bailiwick.patterns.preflight import red_base
+from bailiwick.pipelines.model import PreflightLine
+from bailiwick.pipelines.preflight import red_base
 from bailiwick.sandbox.service import Sandboxes
 
 CANT_RUN = "BW484"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.errors import BailiwickError
-from bailiwick.patterns.model import GateCommand, PreflightLine
+from bailiwick.pipelines.model import GateCommand, PreflightLine
 
 if TYPE_CHECKING:
     from bailiwick.clock import Clock

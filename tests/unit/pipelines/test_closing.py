@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bailiwick.ids import Json
-from bailiwick.patterns.closing import Ended, closing
+from bailiwick.pipelines.closing import Ended, closing
 
 PROPOSAL = {"id": "p1", "text": "gate passed, proposing, NOT merging\ngit show agent/x-1", "needs_consent": False}
 KEPT = {"branch": "agent/x-1", "commit": "c1", "base": "0123456789abcdef"}

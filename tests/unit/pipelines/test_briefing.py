@@ -11,10 +11,10 @@ from bailiwick.app.session import open_session
 from bailiwick.brain.frontmatter import write
 from bailiwick.brain.model import Note, Status
 from bailiwick.brain.service import scope_of
-from bailiwick.patterns.briefing import notes_about
-from bailiwick.patterns.model import ISSUE_TO_PR, SELF_HEAL, Pattern, PreflightLine
-from bailiwick.patterns.simulation import write_repository
-from tests.unit.patterns.graphs import Stand, gate, walk
+from bailiwick.pipelines.briefing import notes_about
+from bailiwick.pipelines.model import ISSUE_TO_PR, SELF_HEAL, Pattern, PreflightLine
+from bailiwick.pipelines.simulation import write_repository
+from tests.unit.pipelines.graphs import Stand, gate, walk
 
 TASK = "Discounted prices are not rounded to cents"
 

@@ -1,0 +1,1 @@
+"""Bundled pipelines: from an issue, or from red tests, to a proposal."""
