@@ -213,12 +213,15 @@ def feature_errors() -> list[type[BailiwickError]]:
 def scan_codes() -> dict[str, tuple[set[str], set[str]]]:
     """Codes that are written in the source where a message is made: the messages and what they are raised as."""
     found: dict[str, tuple[set[str], set[str]]] = {}
-    trees = [
-        ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py")) if "bundled" not in path.parts
-    ]
-    names = {name: code for tree in trees for name, code in _constants(tree)}
-    for tree in trees:
-        own = {name: names[name] for name in _imported(tree) if name in names} | dict(_constants(tree))
+    paths = [path for path in sorted(PACKAGE.rglob("*.py")) if "bundled" not in path.parts]
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): ast.parse(path.read_text("utf-8"))
+        for path in paths
+    }
+    names = {(module, name): code for module, tree in modules.items() for name, code in _constants(tree)}
+    for tree in modules.values():
+        own = {name: names[there, name] for there, name in _imported(tree) if (there, name) in names}
+        own |= dict(_constants(tree))
         for word, code in _by_word(tree):
             says, _ = found.setdefault(code, (set(), set()))
             says.add(f"a failure of the kind `{word}`")
@@ -255,10 +258,11 @@ def _by_word(tree: ast.Module) -> Iterator[tuple[str, str]]:
             yield from ((word, code) for word, code in plain if CODE.fullmatch(code))
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Module and name of all that is imported from a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            yield from (alias.name for alias in node.names)
+            yield from ((node.module or "", alias.name) for alias in node.names)
 
 
 def _code_of(call: ast.Call, names: dict[str, str]) -> str:

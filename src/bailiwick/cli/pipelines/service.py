@@ -214,7 +214,11 @@ class PipelineRunner:
 
         about = f"{order.issue.title}\n{order.issue.text}" if order.issue else failing
         notes = await notes_about(
-            about, self.desk.vault.repository, self.session.config, self.session.assembly.clock, self.request.tell
+            about,
+            self.desk.vault.repository,
+            config=self.session.config,
+            clock=self.session.assembly.clock,
+            tell=self.request.tell,
         )
         return {NOTES: notes} if notes else {}
 
