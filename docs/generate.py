@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "bailiwick"
 TARGET = ROOT / "docs" / "reference"
-NOTE = "<!-- Made by docs/generate.py from the code; `make docs` writes it anew. -->"
+NOTE = "<!-- Made by docs/generate.py from the code; `make docs` writes it again. -->"
 CODE = re.compile(r"BW\d{3}")
 OWN_VARIABLE = re.compile(r"BAILIWICK_[A-Z_]*[A-Z]")
 

@@ -165,8 +165,8 @@ def test_a_step_that_does_not_work_is_noticed(person: Person) -> None:
 def test_starting_over_does_the_same_again(person: Person) -> None:
     """The command that starts a run over has its params in it, whatever quotes they hold."""
     said = _ended_by_fail_with_params(person)
-    [anew] = [step for step in steps_in(said) if "--fresh" in step]
+    [command] = [step for step in steps_in(said) if "--fresh" in step]
     import shlex
 
-    again = person.runs(*shlex.split(anew)[1:], "--json")
+    again = person.runs(*shlex.split(command)[1:], "--json")
     assert (again.code, again.json()["reason"]) == (1, "not it's me")

@@ -61,7 +61,7 @@ def test_an_issue_becomes_a_proposal_and_is_never_merged(person: Person) -> None
     result = asks(person, "--simulate", script("issue-to-pr", "bad"))
     assert result.code == 0, result.out + result.err
     assert PASSED in result.out
-    for label in ("base", "agent", "fence", "gate", "limits"):
+    for label in ("base", "agent", "sandbox", "gate", "limits"):
         assert re.search(rf"^{label} +\S", result.out, re.MULTILINE), label
     (branch,) = branches(root)
     assert re.fullmatch(r"agent/round-discounted-prices-to-cents-[0-9a-f]{8}", branch)
@@ -247,7 +247,7 @@ print(json.dumps({"outcome": "done", "reason": "", "summary": "Rounded.", "wants
 @pytest.mark.nightly
 @pytest.mark.needs("sandbox")
 def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> None:
-    """A program of the person's is the agent, behind the fence; the second round builds upon the first."""
+    """A program of the person's is the agent, behind the sandbox; the second round builds upon the first."""
     root = set_up_shop(person)
     program = person.home.parent / "agent.py"
     program.write_text(AGENT)

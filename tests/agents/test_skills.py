@@ -1,4 +1,4 @@
-"""A skill on a real project by the real claude: behind the fence, with a brokered key, its work checked by tests."""
+"""A skill on a real project by the real claude: behind the sandbox, with a brokered key, its work checked by tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn of an agent: its credential, the broker, the fence, the clocks, and what it came to. Who asks decides."""
+"""One turn of an agent: its credential, the broker, the sandbox, the clocks, and what it came to. Who asks decides."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class TurnRunner:
     async def _fenced(
         self, backend: Backend, access: TurnAccess, scene: TurnContext, launcher: Launcher
     ) -> AsyncIterator[Turn]:
-        """The turn as it is made behind the fence; a backend that only talks to a server starts no program."""
+        """The turn as it is made behind the sandbox; a backend that only talks to a server starts no program."""
         if self.fencing is None or backend.name in registry.SERVERS:
             yield access.turn
             return

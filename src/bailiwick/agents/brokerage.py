@@ -106,7 +106,7 @@ class BrokerAccess:
         return "", ""
 
     def kept_free(self, credential: str) -> float:
-        """Seconds until a window that is used up to its reserve begins anew; 0 where a turn may start.
+        """Seconds until a window that is used up to its reserve begins again; 0 where a turn may start.
 
         What was said of a window holds no longer than the longest wait for a cap.
         """

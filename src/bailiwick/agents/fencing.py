@@ -1,4 +1,4 @@
-"""The fence around a turn: what an agent's programs see, where their network ends, and what they carry with them."""
+"""The sandbox around a turn: what an agent's programs see, where their network ends, and what they carry with them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNFENCED: Mapping[str, dict[str, Json]] = {
 """What an agent may do where no fence is around it: edit files where it works. Its other commands are denied, or are
 run in the CLI's own sandbox."""
 FENCED: dict[str, Json] = {"skip_permissions": True, "sandboxed": True}
-"""Inside the fence it may run what it likes: the fence says what that can reach."""
+"""Inside the sandbox it may run what it likes: the sandbox says what that can reach."""
 CARRIED = ("CLAUDE_CODE_", "CODEX_", "COPILOT_")
 """Variables of the CLIs themselves that are carried in, unless they hold a secret."""
 _NOT_CARRIED = frozenset({"TOKEN", "KEY", "SECRET", "SOCKET", "PORT", "SESSION", "MESSAGING", "ENTRYPOINT"})
@@ -66,7 +66,7 @@ class TurnSandboxRequest:
 
 @dataclass(slots=True)
 class TurnSandbox:
-    """Puts turns behind the fence."""
+    """Puts turns behind the sandbox."""
 
     fence: Sandboxes
     state: Path
@@ -231,7 +231,7 @@ class _Doorman:
             listening.close()
 
     def _refused(self, host: str, why: str) -> None:
-        self.show(f"the fence refused a connection to {plain_line(host.encode('utf-8', 'replace'), 200)}: {why}")
+        self.show(f"the sandbox refused a connection to {plain_line(host.encode('utf-8', 'replace'), 200)}: {why}")
 
 
 def _is_carried(name: str, *, exposed: bool) -> bool:

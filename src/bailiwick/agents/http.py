@@ -112,7 +112,7 @@ class ApiResponse:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def heard(self) -> None:
-        """Something was said: the silence clock starts anew. Bytes alone do not count, a dripping server never ends."""
+        """Something was said: the silence clock starts again. Bytes alone don't count, a dripping server never ends."""
         self._quiet.reschedule(asyncio.get_running_loop().time() + self._clocks.silence)
 
     async def lines(self) -> AsyncGenerator[bytes, None]:

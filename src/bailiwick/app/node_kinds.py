@@ -30,7 +30,7 @@ TABLE: dict[str, str] = {
 
 @dataclass(slots=True)
 class App:
-    """What the kinds of one process share. The fence is opened when the first of them needs it, once."""
+    """What the kinds of one process share. The sandbox is opened when the first of them needs it, once."""
 
     config: Config
     store: Store
@@ -91,7 +91,7 @@ class App:
         return found
 
     async def fence(self) -> Sandboxes:
-        """The fence around what is not trusted. Raises `NotReady` where it can't be had."""
+        """The sandbox around what is not trusted. Raises `NotReady` where it can't be had."""
         if self._fence is None:
             from bailiwick.sandbox.service import open_fence
 

@@ -209,7 +209,7 @@ class AgentServices:
         return self._brokerage
 
     async def fencing(self) -> TurnSandbox:
-        """The fence around turns."""
+        """The sandbox around turns."""
         from bailiwick.agents.fencing import TurnSandbox
 
         if self._fencing is None:

@@ -204,7 +204,7 @@ def current_head(handle: int, key: bytes, known: ChainHead | None) -> ChainHead:
     if (line and entry is None) or not sealed:
         raise _broken("the last entry of the audit was changed, or sealed with another key")
     if known is not None and (head.count < known.count or (head.count == known.count and head.mac != known.mac)):
-        raise _broken(f"the audit had {known.count} entries and has {head.count}: its end was cut off or written anew")
+        raise _broken(f"the audit had {known.count} entries and has {head.count}: its end was cut off or written again")
     return head
 
 

@@ -190,12 +190,12 @@ class Inspection:
             return
         self._explain(entry.seq - self.head.count - 1)
         if entry.seq == self.head.count + 1 and entry.prev != self.head.mac:
-            what = f"entry {entry.seq} does not follow the one before it: the end was cut off and written anew"
+            what = f"entry {entry.seq} does not follow the one before it: the end was cut off and written again"
             self._note("rewritten", what, self._line)
         self.head = entry.head
         for anchor in self.anchors:
             if anchor.count == entry.seq and anchor.mac != entry.mac:
-                what = f"entry {entry.seq} is not the one whose seal was kept: the chain was written anew"
+                what = f"entry {entry.seq} is not the one whose seal was kept: the chain was written again"
                 self._note("rewritten", what, self._line)
 
     def _gone_or_again(self, entry: AuditEntry) -> None:

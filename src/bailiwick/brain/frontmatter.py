@@ -117,7 +117,7 @@ def _written(note: Note) -> dict[str, str]:
 
 
 def _replaced(block: str, wanted: Mapping[str, str]) -> str:
-    """Lines with some keys set anew, or taken out where the value is ""; what belonged to their old values goes."""
+    """Lines with some keys set again, or taken out where the value is ""; what belonged to their old values goes."""
     left = dict(wanted)
     kept: list[str] = []
     dropping = False

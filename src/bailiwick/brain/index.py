@@ -120,7 +120,7 @@ class Index:
         self._do(keep)
 
     def rebuild(self) -> int:
-        """Throw everything away and read all notes anew; gives their number."""
+        """Throw everything away and read all notes again; gives their number."""
 
         def work(db: apsw.Connection) -> int:
             with _writing(db):
@@ -141,7 +141,7 @@ class Index:
             self._db = None
 
     def _do(self, work: Callable[[apsw.Connection], _T]) -> _T:
-        """Work with the database; one that is damaged is thrown away and made anew, once."""
+        """Work with the database; one that is damaged is thrown away and made again, once."""
         import apsw
 
         with self._one:

@@ -207,7 +207,7 @@ class Brain:
             return await self._changed([gone], gone.status, f"by {after.id} (by {one_line(by, 60)})")
 
     async def reindex(self) -> int:
-        """Throw the index away and make it anew; gives the number of notes."""
+        """Throw the index away and make it again; gives the number of notes."""
         if not self.folder.exists:
             return 0
         number = await asyncio.to_thread(self.index.rebuild)

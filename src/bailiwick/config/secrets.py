@@ -33,7 +33,7 @@ _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Resolves references with the provider that the configuration names; files are read anew each time."""
+    """Resolves references with the provider that the configuration names; files are read again each time."""
 
     provider: str = "environment"
     file: str | None = None

@@ -1,4 +1,4 @@
-"""What doctor says of the fence: which sandbox works, what was tried from inside, and what a crash left behind."""
+"""What doctor says of the sandbox: which sandbox works, what was tried from inside, and what a crash left behind."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LONGEST_SHOWN = 2000
 """The most characters that are kept of a text on which a branch decided."""
 DEPTH_LIMIT = 16
 MIDNIGHT = "0 0 * * *"
-"""When a day's budget begins anew."""
+"""When a day's budget begins again."""
 
 
 def decide(state: State, rules: Rules) -> list[Action]:

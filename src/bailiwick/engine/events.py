@@ -47,7 +47,7 @@ class RunCreated(Event):
 
 @dataclass(frozen=True, slots=True)
 class Forked(Event):
-    """A run that shares another one's journal up to a seq, with some context values set anew.
+    """A run that shares another one's journal up to a seq, with some context values set again.
 
     `limits` are its own ceilings; without any, those of the shared journal hold.
     """

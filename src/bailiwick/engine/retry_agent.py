@@ -151,7 +151,7 @@ def _climb(
 
 
 def _session_trouble(tries: Sequence[FailedAttempt]) -> AttemptPlan | None:
-    """A session that is there already is resumed; one that is gone is begun anew, once."""
+    """A session that is there already is resumed; one that is gone is begun again, once."""
     last = tries[-1]
     evidence = last.detail.evidence
     if evidence.startswith("session-in-use") and last.detail.session and last.rung != "resume":
@@ -254,9 +254,7 @@ def _reframe(last: FailedAttempt, policy: RetryPolicy) -> AttemptPlan | RetriesE
 
 def _used_up(last: FailedAttempt) -> RetriesExhausted:
     words = (last.detail.problem or last.detail.evidence)[:WORDS]
-    return RetriesExhausted(
-        f"every model and framing was tried; the last failure: {last.kind}{f': {words}' if words else ''}"
-    )
+    return RetriesExhausted(f"all attempts failed; the last one: {last.kind}{f': {words}' if words else ''}")
 
 
 def backoff(base: float, attempt: int, key: str) -> float:

@@ -105,7 +105,7 @@ def binds_of(cache: Path, key: str) -> tuple[Bind, ...]:
 def _complete(cache: Path, key: str) -> EnvironmentContents:
     found = read_made(cache / FOLDER / key) if _KEY.fullmatch(key) else None
     if found is None:
-        raise EnvironmentFailed(f"the prepared environment {key[:12]} is gone", hint="run it again: it is made anew")
+        raise EnvironmentFailed(f"the prepared environment {key[:12]} is gone", hint="run it again: it is made again")
     return found
 
 

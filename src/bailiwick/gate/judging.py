@@ -68,7 +68,7 @@ def broken_syntax(here: PytestSession) -> list[Finding]:
 
 
 def foreign_copies(here: PytestSession) -> list[Finding]:
-    """Changed modules that were imported from an installed copy: then nothing was found out about the change."""
+    """Changed modules that were imported from an installed copy: then the change was not tested."""
     return [
         Finding("installed-copy", f"the tests imported {file} in place of {path}: your change was not tested", path)
         for path, file in here.evidence.origins

@@ -9,7 +9,7 @@ from typing import Literal
 from bailiwick.ids import Json, canonical, digest
 
 Verdict = Literal["green", "red", "environment", "needs_person"]
-"""`environment`: the tool, disk, network or a service failed, so nothing was found out about the change."""
+"""`environment`: the tool, disk, network or a service failed, so the change was not tested."""
 Outcome = Literal["passed", "failed", "environment", "red_on_base"]
 """How a check ended; `red_on_base`: it fails without the change too, in the same way."""
 Level = Literal["tests", "ids", "exit-code", "external"]

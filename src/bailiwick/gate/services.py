@@ -60,7 +60,7 @@ class _Started:
 async def open_services(
     services: tuple[Service, ...], fence: Sandboxes, means: ServiceContainers
 ) -> AsyncIterator[tuple[Sandboxes, EnvironmentFailed | None]]:
-    """The fence whose gates reach these services, until it is left; or the fence as it is, and why they can't be had.
+    """The sandbox whose gates reach these services, until it is left; or as it is, and why they can't be had.
 
     Whatever was started is removed at the end, after a failure or an interruption too.
     """

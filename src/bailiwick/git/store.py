@@ -370,7 +370,7 @@ def _person(role: str, text: str, when: float) -> dict[str, str]:
 
 
 async def _make(git: Git, git_dir: Path, object_format: str) -> None:
-    """Make an empty vault, one at a time and under another name until it is whole; what a crash left is made anew."""
+    """Make an empty vault, one at a time and under another name until it is whole; what a crash left is made again."""
     made = make_private(git_dir.parent) / f"new-{git_dir.name}"
     async with held(git_dir.with_suffix(".lock")):
         if (git_dir / "HEAD").exists():

@@ -127,7 +127,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A time span, read as seconds: `90`, `10s`, `1h30m`, `500ms`, `2d`."""
+    """A duration, read as seconds: `90`, `10s`, `1h30m`, `500ms`, `2d`."""
 
     expects: str = "a duration such as 90s, 1h30m or 500ms"
     low: float = 0.0

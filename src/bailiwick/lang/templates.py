@@ -78,7 +78,7 @@ class Templates(Renderer):
         except PathRefused as refused:
             if not self._root.is_dir():
                 what = f"the pinned copy of {name!r} is gone with its directory {self._root}"
-                raise RenderFailed(f"{what}; `bailiwick runs reload` makes it anew") from None
+                raise RenderFailed(f"{what}; `bailiwick runs reload` makes it again") from None
             raise (NoSuchFile if refused.missing else RenderFailed)(refused.what) from None
         except UnicodeDecodeError as error:
             raise RenderFailed(f"the file {name!r} is not UTF-8 at offset {error.start}") from None

@@ -53,7 +53,7 @@ class WorktreeRequest:
 
 @dataclass(slots=True)
 class WorktreeKind:
-    """Does what a `worktree` node says. `fence` opens the fence in which a claim looks at its base."""
+    """Does what a `worktree` node says. `fence` opens the sandbox in which a claim looks at its base."""
 
     config: Config
     clock: Clock
@@ -181,7 +181,7 @@ class WorktreeKind:
 
         worktree = await self._worktrees.find(request.run)
         if worktree is None:
-            raise NotReady("the worktree of this run is gone", hint="start the work anew with --fresh", code=NO_TREE)
+            raise NotReady("the worktree of this run is gone", hint="start the work again with --fresh", code=NO_TREE)
         return worktree
 
 
@@ -207,7 +207,7 @@ class PipelineServices(Protocol):
     clock: Clock
 
     async def fence(self) -> Sandboxes:
-        """The fence in which a claim looks at its base."""
+        """The sandbox in which a claim looks at its base."""
 
 
 def make_kind(shared: PipelineServices) -> WorktreeKind:

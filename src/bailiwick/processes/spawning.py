@@ -126,7 +126,7 @@ class Spawned:
 
 
 class Spawner:
-    """The spawner of this process; made anew when it died, or when this process is a fork of the one that had it."""
+    """The spawner of this process; made again when it died, or when this process is a fork of the one that had it."""
 
     def __init__(self) -> None:
         self._one = threading.Lock()

@@ -25,7 +25,7 @@ _WORD = 4
 _BLOCK = 4096
 """Words that are looked at in one go."""
 _AT_ONCE = 4096
-"""Bytes that may wait in a stream, so that what is kept back is not looked at anew for each of them."""
+"""Bytes that may wait in a stream, so that what is kept back is not looked at again for each of them."""
 _COVER = COVER.encode()
 _JSON_STARTS = ("{", "[", '"')
 

@@ -171,9 +171,7 @@ class Course:
         key = key_of(candidate, place)
         blocked = await self.cooldowns.blocked(key)
         if blocked > 0 and not self.walk.is_last:
-            return await self._skip(
-                candidate, f"its endpoint kept failing and is left alone for {blocked:.0f} s", blocked
-            )
+            return await self._skip(candidate, f"its endpoint kept failing: backing off for {blocked:.0f} s", blocked)
         self._now = now = Trying(candidate, self._clock.now(), self.job.task)
         if self.allowance is not None and self.allowance < LEAST and candidate.cloud:
             return self._failed(str(FailureKind.BUDGET), "the money set aside for this call is used up", Detail())

@@ -82,7 +82,7 @@ class RoutedKind(AgentKind):
         blocked = await leads.cooldowns.blocked(key)
         if blocked > 0:
             detail = Detail(retry_after=blocked, model=candidate.model)
-            left = f"'{candidate.model}' kept failing and is left alone for {blocked:.0f} s"
+            left = f"'{candidate.model}' kept failing: backing off for {blocked:.0f} s"
             return Failed(Failure(str(FailureKind.HELD), left, detail.to_json()))
         turn = _dressed(self.turn(request, io), candidate, place, str(route["discipline"]))
         call = _Call(self, leads, request, io, candidate, place)

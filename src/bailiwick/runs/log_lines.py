@@ -126,10 +126,10 @@ def _started(e: ev.EffectStarted, at: float) -> Told:
 
 def _finished(e: ev.EffectFinished, at: float) -> Told:
     if e.failure is None:
-        return OK, f"ended well after {e.seconds:g} s"
+        return OK, f"succeeded in {e.seconds:.3g} s"
     if e.failure.get("kind") == "not_yet":
         return WAIT, "not yet"
-    return BAD, f"failed after {e.seconds:g} s: {e.failure.get('message', '')}"
+    return BAD, f"failed after {e.seconds:.3g} s: {e.failure.get('message', '')}"
 
 
 def _lost(e: ev.EffectLost, at: float) -> Told:
@@ -195,7 +195,9 @@ def _resumed(e: ev.RunResumed, at: float) -> Told:
 def _over(e: ev.RunFinished, at: float) -> Told:
     reason = f": {e.reason}" if e.reason else ""
     degraded = f", degraded by {', '.join(e.degraded)}" if e.degraded else ""
-    return (OK if e.status == "done" else BAD), f"{e.status} at {e.node}{reason}{degraded}"
+    where = "" if e.node == e.status else f" at {e.node}"
+    word = "finished" if e.status == "done" else e.status
+    return (OK if e.status == "done" else BAD), f"{word}{where}{reason}{degraded}"
 
 
 def _rejected(e: ev.SignalRejected, at: float) -> Told:

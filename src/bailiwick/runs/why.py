@@ -360,7 +360,7 @@ def _turns(story: RunHistory) -> list[Explanation]:
     for _, at, event in story.entries:
         match event:
             case ev.Forked():
-                values = f" with {', '.join(sorted(event.values))} set anew" if event.values else ""
+                values = f" with {', '.join(sorted(event.values))} set again" if event.values else ""
                 text = f"forked from run {event.run} after its event {event.upto}{values}"
             case ev.Rewound():
                 text = f"{_by(event.by)} went back to '{event.node}', visit {event.visit}"

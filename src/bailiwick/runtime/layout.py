@@ -16,7 +16,7 @@ from bailiwick.crashpoints import reach
 from bailiwick.errors import JournalCorrupt
 
 LAYOUT = 1
-"""The version of the layout; a directory of another one is made anew."""
+"""The version of the layout; a directory of another one is made again."""
 RUN = "run.json"
 CONTEXT = "context.json"
 BLOBS = "blobs"

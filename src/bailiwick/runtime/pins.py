@@ -68,7 +68,7 @@ def pin_gone(pinned: Path, name: str, run: str) -> str:
             return f"'{name}' is not in the workflow directory"
     return (
         f"the pinned copy of '{name}', with which the run was started, is gone from {pinned}; "
-        f"`bailiwick runs reload {run[:12]}` makes it anew from the workflow directory"
+        f"`bailiwick runs reload {run[:12]}` makes it again from the workflow directory"
     )
 
 

@@ -1,4 +1,4 @@
-"""One run's directory, kept in step with its journal. Whatever goes wrong on disk, the journal makes it anew."""
+"""One run's directory, kept in step with its journal. Whatever goes wrong on disk, the journal makes it again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bailiwick.runtime.run_directory import Entry, History, RunDirectory
 LAZY = 1.0
 """Seconds between two writes of what changes with every event."""
 CHUNK = 256
-"""Events between two writes while a directory is made anew."""
+"""Events between two writes while a directory is made again."""
 
 
 class Projection:
@@ -153,7 +153,7 @@ class Projection:
         return RunDirectory(RunFiles(root, self._run.uid), self._graphs, self._fetch, self._run, self._history)
 
     def _restored(self, seq: int) -> RunDirectory:
-        """The image at `seq`: on top of a directory that was signed off, else by making it anew."""
+        """The image at `seq`: on top of a directory that was signed off, else by making it again."""
         events = self._history(seq)
         mark = read_bookmark(self.root)
         signed = mark is not None and (mark.uid, mark.layout) == (self._run.uid, LAYOUT)

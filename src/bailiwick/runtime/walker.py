@@ -57,7 +57,7 @@ class Tools:
 
 @dataclass(slots=True)
 class RunSetup:
-    """What a walk takes from the run's definition: rules, files, family. Made anew when a definition is adopted."""
+    """What a walk takes from the run's definition: rules, files, family. Made again when a definition is adopted."""
 
     rules: Rules
     around: RunPaths

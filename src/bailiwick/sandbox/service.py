@@ -1,4 +1,4 @@
-"""The fence of a process: which sandbox it uses, what is seen inside by everybody, and how a command is run there."""
+"""The sandbox of a process: which sandbox it uses, what is seen inside by everybody, and how a command is run there."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def make_scratch(config: Config) -> Path:
 async def open_fence(
     config: Config, *, attended: bool, marks: Mapping[str, str] = _NOTHING, environment: Environment | None = None
 ) -> Sandboxes:
-    """The fence that the configuration asks for. Raises `NotReady` where it can't be had; it is never left out.
+    """The sandbox that the configuration asks for. Raises `NotReady` where it can't be had; it is never left out.
 
     `auto` takes the first sandbox that works. To go without one is a person's decision who watches, or the operator's.
     """

@@ -41,7 +41,7 @@ ANONYMOUS = TokenAccess("anonymous", "read")
 
 @dataclass(slots=True)
 class ApiTokens:
-    """The tokens of a state directory, read anew when one was added or removed."""
+    """The tokens of a state directory, read again when one was added or removed."""
 
     state: Path
     _known: tuple[tuple[str, TokenAccess], ...] = ()

@@ -36,7 +36,7 @@ LOCKS = "locks"
 
 @dataclass(frozen=True, slots=True)
 class CallSetting:
-    """What benches of one process share: a way to the fence, our directories, a way to take secrets out of texts."""
+    """What benches of one process share: a way to the sandbox, our directories, a way to take secrets out of texts."""
 
     fence: Callable[[], Awaitable[Sandboxes]]
     paths: Paths

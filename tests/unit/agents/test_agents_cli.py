@@ -171,7 +171,7 @@ def test_limits_shows_use_and_reset_per_credential(home: Path) -> None:
     assert "five hour" in five
     assert "38% used, stops us" in five
     assert "resets 2096-10-0" in five
-    assert "began anew" in week
+    assert "began again" in week
     shown = json.loads(run(cli.limits, "--json").stdout)["limits"]
     assert [(each["credential"], each["window"], each["used"]) for each in shown] == [
         ("key", "requests", 0.5),

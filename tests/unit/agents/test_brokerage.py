@@ -69,7 +69,7 @@ def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: p
 def test_a_strange_reset_keeps_a_window_no_longer_than_a_cap_may_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reserve of a window that never begins anew would close the credential for good."""
+    """The reserve of a window that never begins again would close the credential for good."""
     text = "credentials:\n  main: {backend: claude, reserve: {week: 30%}}\nagents: {cap_max_wait: 1h}\n"
     brokerage = _brokerage(tmp_path, monkeypatch, text)
     now = brokerage.clock.now()
@@ -91,7 +91,7 @@ def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monk
     assert brokerage.kept_free("main") == 900
     assert brokerage.kept_free("other") == 0
     brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now - 1)])
-    assert brokerage.kept_free("main") == 0, "the window has begun anew"
+    assert brokerage.kept_free("main") == 0, "the window has begun again"
 
 
 def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(

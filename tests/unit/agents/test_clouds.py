@@ -1,4 +1,4 @@
-"""Claude by way of a cloud account: what of it reaches the program behind the fence, and what is refused by name."""
+"""Claude by way of a cloud account: what of it reaches the program behind the sandbox, and what is refused by name."""
 
 from __future__ import annotations
 

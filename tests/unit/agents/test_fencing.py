@@ -1,4 +1,4 @@
-"""What an agent's program sees behind the fence."""
+"""What an agent's program sees behind the sandbox."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def asked(tmp_path: Path, fencing: TurnSandbox, *, exposed: bool = False) -> Tur
 
 
 def run(fencing: TurnSandbox, access: TurnAccess, stay: TurnSandboxRequest, *argv: str) -> tuple[Exit, str, Turn]:
-    """Run a program of a turn behind the fence; how it ended, what it printed, the turn as seen from inside."""
+    """Run a program of a turn behind the sandbox; how it ended, what it printed, the turn as seen from inside."""
 
     async def main() -> tuple[Exit, str, Turn]:
         lines: list[bytes] = []

@@ -89,7 +89,7 @@ def test_what_was_done_is_told_apart() -> None:
 
 
 def test_a_chain_that_was_cut_and_went_on_is_seen_only_by_a_kept_head() -> None:
-    """Whoever has the key can write a consistent chain anew; that is what heads kept elsewhere are for."""
+    """Whoever has the key can write a consistent chain again; that is what heads kept elsewhere are for."""
     entries = chain_of(4)
     short = entries[:2]
     other = make_entry(KEY, short[-1].head, {"time": 9.0, "kind": "k", "actor": "a", "data": "other"})

@@ -257,7 +257,7 @@ def test_an_empty_chain_is_consistent_and_makes_nothing(tmp_path: Path) -> None:
 
 
 def test_an_export_holds_entries_and_head_and_anchors_later(chain: Chain, tmp_path: Path) -> None:
-    """Taken elsewhere on a schedule, it convicts whoever writes the chain anew afterwards."""
+    """Taken elsewhere on a schedule, it convicts whoever writes the chain again afterwards."""
     made = chain.add(3)
     full, short = tmp_path / "full.jsonl", tmp_path / "head.txt"
     assert export(chain.state, full).ok

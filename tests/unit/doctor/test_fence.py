@@ -1,4 +1,4 @@
-"""What doctor says of the fence."""
+"""What doctor says of the sandbox."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ CHEATS: dict[str, tuple[str, str]] = {
             "exports.discount = () => { a.strictEqual = () => { a.strictEqual = was; }; return 7; };"
         ),
     ),
-    "an assertion is defined anew": (
+    "an assertion is defined again": (
         "runner-patched",
         "Object.defineProperty(require('assert').strict, 'equal', { value: () => {} });"
         "require('module').syncBuiltinESMExports();" + WRONG,

@@ -47,7 +47,7 @@ def test_a_branch_is_one_that_git_takes(name: str, run: str) -> None:
 
 
 def test_runs_never_share_a_branch() -> None:
-    """A run that starts anew leaves the old branch to people."""
+    """A run that starts again leaves the old branch to people."""
     assert branch_name("cents", "run1") != branch_name("cents", "run2")
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.cli.commands import proposals as cli
 from bailiwick.cli.commands.proposals import proposals
 from bailiwick.config.paths import find_paths
 from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
@@ -195,16 +194,6 @@ def test_reject_keeps_the_branch_and_says_how_to_discard_it(person: ProposalOwne
     assert code == 0
     assert f"bailiwick proposals discard {person.proposal.id}" in printed
     assert git(person.stage.repository, "rev-parse", BRANCH) == person.proposal.commit
-
-
-def test_a_rework_that_nothing_can_start_waits_for_a_person(
-    person: ProposalOwner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The words are kept, and the round is named."""
-    monkeypatch.setattr(cli, "STARTER", "bailiwick.no_such_part:start_round")
-    code, printed = person.runs("reject", person.proposal.id, "--because", "round it", "--rework")
-    assert code == 3
-    assert "asks for round 1 (rejected)" in printed
 
 
 def test_follow_looks_once_and_tells_each_round(person: ProposalOwner) -> None:

@@ -95,7 +95,7 @@ def test_a_pushed_commit_of_somebody_else_is_never_replaced(stage: ProposalSetup
 
 
 def test_our_own_pushed_commit_may_be_replaced_by_a_better_one(stage: ProposalSetup) -> None:
-    """A run that was rewound proposes anew: same branch, same pull request, a new text."""
+    """A run that was rewound proposes again: same branch, same pull request, a new text."""
     first = _propose(stage).proposal
     second = _propose(stage, "better\n").proposal
     _, hosted, _ = stage.the_forge()

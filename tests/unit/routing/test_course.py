@@ -280,7 +280,7 @@ def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
     assert stage.desk.asked == [CLAUDE]
     assert outcome.error.startswith("all tiers exhausted after 1 attempt(s); sign in; skipped ollama/small: ")
     skipped, asked = outcome.result.attempts
-    assert skipped.feedback == "not asked: its endpoint kept failing and is left alone for 30 s (it was unreachable)"
+    assert skipped.feedback == "not asked: its endpoint kept failing: backing off for 30 s (it was unreachable)"
     assert asked.attempt == 2
 
 

@@ -46,7 +46,7 @@ def problem(text: str, **given: Json) -> str:
     ids=["bare", "spaces", "fence", "plain fence", "tildes"],
 )
 def test_the_object_itself_is_read_also_in_one_fence(text: str) -> None:
-    """Many local models can't leave the fence out; everything else around the object is refused."""
+    """Many local models can't leave the sandbox out; everything else around the object is refused."""
     assert read(text) == Result("pass", "review", "review", "It holds.")
 
 

@@ -62,7 +62,7 @@ def test_status_says_that_nobody_walks_a_ready_run(house: Machine) -> None:
     """A run that could go on and does not is told with what to do."""
     house.start(house.write())
     answer = house.say("status")
-    assert "nobody walks it: bailiwick worker, or bailiwick resume flow-default" in answer.out
+    assert "no worker is running it: bailiwick worker, or bailiwick resume flow-default" in answer.out
     assert house.say("status", "--json").document["queued"][0]["orphaned"] is True
 
 
@@ -161,7 +161,7 @@ def test_following_ends_with_the_run(house: Machine) -> None:
     answer = house.say("logs", "-f", "pure")
     walker.join()
     assert answer.code == 0
-    assert "done at done" in answer.out
+    assert "finished" in answer.out
 
 
 def test_control_c_ends_following_cleanly(house: Machine) -> None:

@@ -27,7 +27,7 @@ LONG = 120.0
 HIDE = textwrap.dedent(
     """\
     import os, signal, sys
-    # leave the session, lose the parent, start anew without an environment
+    # leave the session, lose the parent, start again without an environment
     if os.fork():
         os.wait() if "stay" in sys.argv else None
         print("left", flush=True)

@@ -1,4 +1,4 @@
-"""The fence as others use it: which sandbox is taken, what a cage shows, how a command ends."""
+"""The sandbox as others use it: which sandbox is taken, what a cage shows, how a command ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody who answers calls as a test wants it, found by name as the real one is."""
+"""Somebody who answers calls as a test wants it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.routing.model import Attempt, Outcome, Result
 from bailiwick.skills.calling import Caller
-
-NAME = f"{__name__}:open_fake"
 
 
 @dataclass

@@ -13,7 +13,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bailiwick.cli.commands import skill_call as cli_call
 from bailiwick.cli.commands.skill import skill
 from bailiwick.errors import InputInvalid, NotReady, UsageError
 from tests.unit.skills import opened
@@ -62,7 +61,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SkillUse
     (shelves.repository / "src").mkdir()
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SUPERVISOR_CONFIG_DIR", raising=False)
-    monkeypatch.setattr(cli_call, "OPENER", opened.NAME)
+    monkeypatch.setattr("bailiwick.app.session.open_skills", opened.open_fake)
     monkeypatch.chdir(shelves.repository)
     opened.CURRENT.clear()
     yield SkillUser(shelves)

@@ -202,7 +202,7 @@ def resolve_login(config: Config, backend: str) -> Path | None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def limits(*, as_json: bool) -> None:
-    """Show the limits that vendors told of: how much of each window is used, and when it begins anew.
+    """Show the limits that vendors told of: how much of each window is used, and when it begins again.
 
     \b
     Example:  bailiwick limits
@@ -234,9 +234,9 @@ def limits(*, as_json: bool) -> None:
 
 
 def _share(used: float | None, *, over: bool, hit: bool) -> str:
-    """How much is used; of a window that has begun anew since, nothing is known."""
+    """How much is used; of a window that has begun again since, nothing is known."""
     if over:
-        return "began anew"
+        return "began again"
     said = "unknown" if used is None else f"{used:.0%} used"
     return f"{said}, stops us" if hit else said
 

@@ -64,7 +64,7 @@ def _limit(unit: str, text: str) -> float:
     except ValueError:
         limit = None
     if limit is None or not math.isfinite(limit) or limit <= 0:
-        hint = "a time span such as 4h" if unit == "wall" else "a number above 0"
+        hint = "a duration such as 4h" if unit == "wall" else "a number above 0"
         raise UsageError(f"{unit}={text} is no budget", hint=f"{unit}= takes {hint}", code=WRONG)
     return limit
 

@@ -217,7 +217,7 @@ def supersede(old: str, new: str, as_json: bool) -> int:
 @brain.command()
 @JSON
 def reindex(as_json: bool) -> int:
-    """Throw the index away and make it anew from the files. That is never necessary, and never wrong.
+    """Throw the index away and make it again from the files. That is never necessary, and never wrong.
 
     \b
     Example:  bailiwick brain reindex

@@ -209,7 +209,7 @@ def _confirmed(out: Printer, point: Point) -> bool:
 @click.command()
 @click.argument("run")
 @click.option("--at", "point", metavar="NODE[@VISIT]", help="Before which visit; default: where it stands.")
-@click.option("--set", "values", metavar="KEY=VALUE", multiple=True, help="Set a context value anew (JSON, else text).")
+@click.option("--set", "values", metavar="KEY=VALUE", multiple=True, help="Set a context value (JSON, else text).")
 @click.option("--run-id", metavar="ID", help="The new run's id.")
 @JSON
 def fork(run: str, point: str | None, values: tuple[str, ...], run_id: str | None, as_json: bool) -> int:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,9 +98,11 @@ async def _run(
 
 @asynccontextmanager
 async def _judge(spec: GateSpec) -> AsyncIterator[Judge | None]:
-    """Who asks a model for its opinion, where a check wants one. It is found by name: it stands above the gate."""
+    """Who asks a model for its opinion, where a check wants one."""
     if not any(check.kind == "judge" for check in spec.checks):
         yield None
         return
-    async with import_module("bailiwick.app.session").open_judge() as judge:
+    from bailiwick.app.session import open_judge
+
+    async with open_judge() as judge:
         yield judge

@@ -58,10 +58,10 @@ async def _export(out: Printer, run: str, output: str | None, *, force: bool) ->
 
 @click.command()
 @click.argument("run", required=False)
-@click.option("--all", "every", is_flag=True, help="Every run that nobody walks now.")
+@click.option("--all", "every", is_flag=True, help="Every run that no worker is running now.")
 @JSON
 def rebuild(run: str | None, every: bool, as_json: bool) -> int:
-    """Make RUN's directory anew from the journal.
+    """Make RUN's directory again from the journal.
 
     \b
     Example:  bailiwick runs rebuild hello-default
@@ -123,7 +123,7 @@ def prune_(older_than: str | None, keep: int, dry_run: bool, yes: bool, as_json:
     """
     limit = seconds_of(older_than) if older_than is not None else None
     if older_than is not None and limit is None:
-        raise UsageError(f"--older-than {older_than} is no time span", hint="write 12h or 30d", code="BW202")
+        raise UsageError(f"--older-than {older_than} is not a duration", hint="write 12h or 30d", code="BW202")
     return asyncio.run(_prune(Printer.for_stdout(json=as_json), limit, keep, dry_run=dry_run, yes=yes))
 
 

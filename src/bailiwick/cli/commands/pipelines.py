@@ -48,7 +48,7 @@ _OPTIONS = (
     ),
     click.option("--temporary", is_flag=True, hidden=True, help="All of it is removed when the command ends."),
     click.option("--keep", metavar="DIR", help="Keep the temporary repository of --simulate in DIR."),
-    click.option("--fresh", is_flag=True, help="Set the old run aside and start anew."),
+    click.option("--fresh", is_flag=True, help="Set the old run aside and start again."),
     click.option("--detach", is_flag=True, help="Go on in the background; the command returns at once."),
     click.option("--wait", is_flag=True, help="Stay while the run waits for a person."),
     click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing."),
@@ -152,8 +152,8 @@ def _leaving(pattern: Pattern, given: dict[str, object]) -> Leaving:
     """How the command leaves its run: what a pattern returns is for programs, people get its closing words."""
     issue = str(given.get("issue") or "")
     named = [] if pattern == SELF_HEAL else [shlex.quote(issue)]
-    anew = " ".join(["bailiwick", pattern, *named, "--fresh"]) if issue != "-" else ""
-    return Leaving(anew=anew, gone=bool(given["temporary"]), results=False)
+    again = " ".join(["bailiwick", pattern, *named, "--fresh"]) if issue != "-" else ""
+    return Leaving(again=again, gone=bool(given["temporary"]), results=False)
 
 
 def _script(value: object) -> Path | None:

@@ -7,7 +7,6 @@ import json
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -34,8 +33,6 @@ from bailiwick.proposals.store import ProposalStore
 WAITS = 3
 EVERY = 60.0
 """Seconds between two looks of `follow`."""
-STARTER = "bailiwick.cli.pipelines.rounds:start_round"
-"""What starts a further round: a coroutine function of a `Round` and the configuration, giving an exit code."""
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _WORDS = {"open": "here only", "published": "published"}
 
@@ -219,7 +216,7 @@ def reject(proposal: str, because: str, rework: bool, as_json: bool) -> int:
             _emit({**over.to_json(), "round": asked.to_json() if asked else None})
         elif asked is None:
             _say(f"{over.id} rejected; its branch is still there: bailiwick proposals discard {over.id}")
-        return await _start(asked, one, quiet=as_json) if asked else 0
+        return await _start(asked, one) if asked else 0
 
     return _with_desk(proposal, go)
 
@@ -276,17 +273,11 @@ async def _look(one: Proposal, most: int, *, alone: bool) -> tuple[Look, int]:
         return Look(one, (f"{error.what}; {error.hint}" if error.hint else error.what,)), error.exit_code
 
 
-async def _start(asked: Round, one: Proposal, *, quiet: bool = False) -> int:
-    """Hand a round to whatever starts rounds; where nothing does, say what was asked for."""
-    module, attribute = STARTER.split(":")
-    try:
-        starter = getattr(import_module(module), attribute)
-    except ModuleNotFoundError:
-        if not quiet:
-            _say(f"{one.id} asks for round {asked.number} ({', '.join(asked.why)}); nothing here starts it")
-        return WAITS
-    code: int = await starter(asked, _config(Path(one.repository)))
-    return code
+async def _start(asked: Round, one: Proposal) -> int:
+    """Start a further round of a proposal."""
+    from bailiwick.cli.pipelines.rounds import start_round
+
+    return await start_round(asked, _config(Path(one.repository)))
 
 
 def _with_desk(name: str | None, go: Callable[[RepositoryProposals, Proposal], Awaitable[int]]) -> int:

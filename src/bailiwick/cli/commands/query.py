@@ -145,7 +145,7 @@ def walker(found: RunStatus) -> str:
     if found.holder:
         return f"by {found.holder}"
     if found.orphaned:
-        return f"nobody walks it: bailiwick worker, or bailiwick resume {found.name}"
+        return f"no worker is running it: bailiwick worker, or bailiwick resume {found.name}"
     return ""
 
 
@@ -261,7 +261,7 @@ def wait(run: str, timeout: str | None, through: bool, as_json: bool) -> int:
     """
     limit = seconds_of(timeout) if timeout is not None else None
     if timeout is not None and limit is None:
-        raise UsageError(f"--timeout {timeout} is no time span", hint="write 90s, 10m or 2h", code="BW202")
+        raise UsageError(f"--timeout {timeout} is not a duration", hint="write 90s, 10m or 2h", code="BW202")
     return asyncio.run(_wait(Printer.for_stdout(json=as_json), run, limit, through=through))
 
 

@@ -90,7 +90,7 @@ def told_apart(workflow: str | None, simulate: object) -> tuple[str | None, Path
 )
 @click.option("--resume-run", metavar="RUN", help="Go on with this run: its directory or its name.")
 @click.option("--resume-latest", is_flag=True, help="Go on with the newest run that is not over.")
-@click.option("--fresh", is_flag=True, help="Set the old run of this name aside and start anew.")
+@click.option("--fresh", is_flag=True, help="Set the old run of this name aside and start again.")
 @click.option("--dry-run", is_flag=True, help="Walk the graph with stand-in answers; run nothing.")
 @click.option("--strict", is_flag=True, help="Warnings about unknown keys are errors.")
 @click.option("--detach", is_flag=True, help="Go on in the background; the command returns at once.")

@@ -23,7 +23,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "reload": CommandEntry("bailiwick.cli.commands.control", "reload", "Adopt the workflow's files as they are now."),
     "reask": CommandEntry("bailiwick.cli.commands.reask", "reask", "Ask one recorded turn once more, elsewhere."),
     "export": CommandEntry("bailiwick.cli.commands.keep", "export_", "Write the evidence of a run into an archive."),
-    "rebuild": CommandEntry("bailiwick.cli.commands.keep", "rebuild", "Make run directories anew from the journal."),
+    "rebuild": CommandEntry("bailiwick.cli.commands.keep", "rebuild", "Make run directories again from the journal."),
     "prune": CommandEntry("bailiwick.cli.commands.keep", "prune_", "Remove ended runs that are old enough."),
 }
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -88,17 +87,15 @@ async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
 
 
 async def _environment(stage: _Stage, vault: GitStore) -> tuple[Bind, ...]:
-    """What the gate prepares for this base; where that fails the person is told, and can look why.
+    """What the gate prepares for this base; where that fails the person is told, and can look why."""
+    from bailiwick.gate.from_config import gate_for, places_of
+    from bailiwick.gate.service import workshop
 
-    The gate is found by name: it stands above the fence.
-    """
-    opening, service = import_module("bailiwick.gate.from_config"), import_module("bailiwick.gate.service")
     try:
         base = await vault.resolve(stage.config.get("base") or "HEAD")
-        spec = await opening.gate_for(stage.config, vault, base, stage.fence)
-        places = opening.places_of(stage.config)
-        how = {"cancel": asyncio.Event(), "show": stage.say, "clock": SystemClock()}
-        shop = service.workshop(vault, stage.fence, places, **how)
+        spec = await gate_for(stage.config, vault, base, stage.fence)
+        places = places_of(stage.config)
+        shop = workshop(vault, stage.fence, places, cancel=asyncio.Event(), show=stage.say, clock=SystemClock())
         return (await prepare_environment(Recipe(spec.prepare, spec.copy), base, shop)).binds
     except (EnvironmentFailed, NotReady) as error:
         stage.say(f"without the prepared environment: {error.what}")

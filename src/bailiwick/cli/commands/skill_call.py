@@ -7,12 +7,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -24,24 +21,8 @@ from bailiwick.skills.arguments import bad_arguments, given
 from bailiwick.skills.display import document, exit_code, lines, plain
 from bailiwick.skills.model import Argument, Tool
 
-if TYPE_CHECKING:
-    from bailiwick.routing.model import Outcome
-    from bailiwick.skills.calling import Caller
-
-OPENER = "bailiwick.app.session:open_skills"
-"""What opens the skills of this process: a function of the models file (or None) that gives a context of `Answers`."""
 BAD_ARGUMENTS = "BW296"
 INTERRUPTED = 130
-
-
-class Answers(Protocol):
-    """Who answers calls; `skills.service.Skills` does."""
-
-    async def call(self, tool: str, arguments: Mapping[str, Json], caller: Caller) -> Outcome | dict[str, Json]:
-        """Do what a tool promises."""
-
-
-Opener = Callable[[Path | None], AbstractAsyncContextManager[Answers]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +64,11 @@ async def _call(typed: Typed, arguments: Mapping[str, Json], root: Path) -> tupl
         cancel.set()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
-    module, _, attribute = OPENER.partition(":")
-    opener: Opener = getattr(import_module(module), attribute)
+    from bailiwick.app.session import open_skills
+
     models = typed.models_file.absolute() if typed.models_file is not None else None
     try:
-        async with opener(models) as skills:
+        async with open_skills(models) as skills:
             caller = Caller(by=person(), origin="cli", show=_show, cancel=cancel, models_file=models, roots=(root,))
             outcome = await skills.call(typed.tool.name, arguments, caller)
     finally:

@@ -32,7 +32,7 @@ async def make_ready(
     await desk.vault.check(ground.commit)
     fence = await session.household.fence()
     standing = await fence.look()
-    request.tell(PreflightLine("fence", standing.found))
+    request.tell(PreflightLine("sandbox", standing.found))
     for part in standing.unprotected:
         request.tell(PreflightLine("", f"not protected: {part}"))
     await flight.publishing(desk)

@@ -251,14 +251,14 @@ def _next(
     go_on = ("go on", f"bailiwick resume {name}")
     why = ("why", f"bailiwick why {name}")
     state = known.states.get(row.id)
-    anew = [("anew", command)] if (command := leaving.anew or _fresh(row, state)) else []
+    again = [("again", command)] if (command := leaving.again or _fresh(row, state)) else []
     match code:
         case 0 | 4:
-            return [*([why] if code else []), *(anew if leaving.already else [])]
+            return [*([why] if code else []), *(again if leaving.already else [])]
         case 1:
-            return [why, *(anew if state is not None and state.ended else [go_on])]
+            return [why, *(again if state is not None and state.ended else [go_on])]
         case 6:
-            return [why, *(anew if leaving.already else [])]
+            return [why, *(again if leaving.already else [])]
         case 3 | 5 if row.status != "stopped":
             return _answers(questions) or [why]
         case 7:

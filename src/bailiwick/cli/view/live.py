@@ -1,4 +1,4 @@
-"""On a terminal: one picture that is drawn anew as things happen, and a plain summary that stays when it is over."""
+"""On a terminal: one picture that is drawn again as things happen, and a plain summary that stays when it is over."""
 
 from __future__ import annotations
 

@@ -22,14 +22,14 @@ class Leaving:
     """How a command leaves a run, besides its exit code.
 
     `already`: the run was over before the command looked at it. `worker`: the process that goes on with it in the
-    background. `anew`: the command that starts it over, where that is not `run`. `gone`: everything is removed when the
+    background. `again`: the command that starts it over, if that is not `run`. `gone`: everything is removed when the
     command ends, so that no further command can work on it. `usd`: what the tree has spent, where that is known.
     `results`: what the workflow returns is shown to people.
     """
 
     already: bool = False
     worker: int | None = None
-    anew: str = ""
+    again: str = ""
     usd: float | None = None
     gone: bool = False
     results: bool = True

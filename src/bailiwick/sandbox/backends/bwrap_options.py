@@ -141,7 +141,7 @@ def describe(means: BwrapFeatures) -> str:
 def unprotected(means: BwrapFeatures) -> tuple[str, ...]:
     """What it does not protect here."""
     found = [
-        "the kernel is shared: who breaks it is out",
+        "the kernel is shared: a kernel exploit escapes",
         "how much is written in all is looked at every second, not bounded by the file system",
     ]
     if "memory" not in means.ground.controllers:

@@ -220,7 +220,7 @@ def describe(engine: Engine) -> str:
 def unprotected(engine: Engine) -> tuple[str, ...]:
     """What it does not protect here."""
     found = [
-        "the kernel is shared: who breaks it is out",
+        "the kernel is shared: a kernel exploit escapes",
         "how much is written in all is looked at every second, not bounded by the file system",
         "starting takes half a second, ten times as long as with bubblewrap",
     ]

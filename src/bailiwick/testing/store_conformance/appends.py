@@ -178,7 +178,7 @@ class AppendPromises(StoreFixture):
         self.play(tmp_path, scene)
 
     def test_children_are_created_with_the_events_that_name_them(self, tmp_path: Path) -> None:
-        """A parent must not wait for a child that was lost, nor start it anew when it tries again."""
+        """A parent must not wait for a child that was lost, nor start it again when it tries again."""
 
         async def scene(store: Store) -> None:
             row = await held_run(store)

@@ -29,7 +29,7 @@ class StoreFixture(ABC):
         """Open the store that belongs to this directory; twice means two handles on the same data."""
 
     def play(self, tmp_path: Path, *scenes: Scene) -> None:
-        """Play scenes one after the other, each on a store opened anew on the same data."""
+        """Play scenes one after the other, each on a store opened again on the same data."""
         for scene in scenes:
             asyncio.run(self._play(tmp_path, scene))
 

@@ -22,7 +22,7 @@ def test_an_effect_is_told_with_what_its_script_printed() -> None:
     log: dict[str, Json] = {"stdout": "one\ntwo\n", "stderr": Deferred("blob")}
     line = chronicle.tell((3, NOW, ev.EffectFinished("fan.a", "k", log=log, seconds=1.5)))
     assert line is not None
-    assert (line.place, line.text) == ("fan.a/left", "ended well after 1.5 s")
+    assert (line.place, line.text) == ("fan.a/left", "succeeded in 1.5 s")
     assert line.output == (("stdout", "one"), ("stdout", "two"), ("stderr", "from blob"))
 
 
@@ -46,7 +46,7 @@ def test_a_further_attempt_and_a_re_entry_are_told_apart() -> None:
         (ev.StepFailed("", "build", 1, {"message": "no"}, "fix"), "failed for good: no → fix"),
         (ev.StepPassed("", "set", 1, "done", {"a": 1}), "sets a → done"),
         (ev.SignalRejected("stop", "the run is done"), "refused 'stop': the run is done"),
-        (ev.RunFinished("done", "end", degraded=["ask"]), "done at end, degraded by ask"),
+        (ev.RunFinished("done", "end", degraded=["ask"]), "finished at end, degraded by ask"),
         (ev.Rewound(3, "build", 1, "ann"), "ann goes back to build, visit 1"),
     ],
 )
