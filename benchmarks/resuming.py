@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 
 def measure(bench: Bench) -> list[Figure]:
-    """Grow a run until it is killed in a node, then enter it again and again, each time until it is killed anew."""
+    """Grow a run until it is killed in a node, then enter it again and again, each time until it is killed again."""
     visits, rounds = bench.pick(10_000, 500), bench.pick(5, 1)
     folder = bench.empty()
     root = write_workflow(folder, "grown", loop(visits + 1000), script="sleep 30\n")
