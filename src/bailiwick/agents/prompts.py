@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.engine.retry_agent import AttemptPlan
 from bailiwick.ids import Json
 from bailiwick.lang.templates import Templates
 
-ROOT = Path(__file__).parent.parent / "bundled" / "prompts"
+ROOT = BUNDLED_FILES / "prompts"
 LEVELS = 3
 
 

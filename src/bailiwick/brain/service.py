@@ -35,6 +35,7 @@ from bailiwick.brain.model import (
 )
 from bailiwick.brain.notes import NoteFolder, NoteWriter
 from bailiwick.brain.terms import words
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.clock import Clock, iso
 from bailiwick.config.repository import find_remote
 from bailiwick.config.service import Config
@@ -52,7 +53,7 @@ BRIEF_TOKENS = 1500
 BRIEF_NOTES = 12
 CHARACTERS = 4
 """Of a token, about."""
-PROMPTS = Path(__file__).parent.parent / "bundled" / "prompts"
+PROMPTS = BUNDLED_FILES / "prompts"
 _LEAST = 400
 """Characters that a cut note has to have left to be worth its place."""
 

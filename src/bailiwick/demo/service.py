@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.config.variables import child_environment
 from bailiwick.errors import InternalBug
 from bailiwick.ids import Json
 
-WORKFLOW = Path(__file__).parent.parent / "bundled" / "workflows" / "demo"
+WORKFLOW = BUNDLED_FILES / "workflows" / "demo"
 KILL_IN = "report"
 Say = Callable[[str, str], None]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import stat
 from pathlib import Path, PurePosixPath
 
+from bailiwick.bundled_files import BUNDLED_FILES
+
 SHARED = "bailiwick/"
 """How names of parts begin that come with Bailiwick; a file of that name in the workflow directory comes before it."""
-PARTS = Path(__file__).parent.parent / "bundled" / "shared"
+PARTS = BUNDLED_FILES / "shared"
 
 
 class PathRefused(Exception):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.config.variables import Environment, child_environment
 from bailiwick.errors import InternalBug, NotReady
 from bailiwick.lang.source import read_yaml
@@ -23,7 +24,7 @@ from bailiwick.pipelines.model import ISSUE_TO_PR, IssueText, Pattern, slug
 
 Play = Literal["good", "bad", "stuck", "cheat"]
 PLAYS: tuple[Play, ...] = ("good", "bad", "stuck", "cheat")
-BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
+BUNDLED = BUNDLED_FILES / "workflows"
 GATE = ".bailiwick/gate.yaml"
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "init.defaultBranch=main")

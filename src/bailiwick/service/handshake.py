@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 from bailiwick import __version__
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.ids import Json
 from bailiwick.service.jsonrpc import Id, RpcMessage
 
@@ -23,7 +23,7 @@ CAPABILITIES: Final[dict[str, Json]] = {
     "resources": {"listChanged": False, "subscribe": False},
     "tools": {"listChanged": False},
 }
-INSTRUCTIONS: Final = Path(__file__).parent.parent / "bundled" / "prompts" / "mcp-instructions.md"
+INSTRUCTIONS: Final = BUNDLED_FILES / "prompts" / "mcp-instructions.md"
 
 
 @cache

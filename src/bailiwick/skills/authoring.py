@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.errors import InputInvalid, NotFound, Place, Problem, UsageError
 from bailiwick.lang.fields import Findings
 from bailiwick.lang.wording import suggestion
 from bailiwick.skills.folders import BUNDLED, FILE, SkillSet, bundled_skills, check_name, load_skill
 from bailiwick.skills.model import NAME
 
-STARTER = Path(__file__).parent.parent / "bundled" / "starters" / "skill"
+STARTER = BUNDLED_FILES / "starters" / "skill"
 STARTER_NAME = "my-skill"
 
 

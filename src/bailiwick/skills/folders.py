@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.config.repository import Repository, committed
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
@@ -25,7 +26,7 @@ from bailiwick.skills.reading import FENCE, MAX_BODY, MAX_DESCRIPTION, MAX_FILE,
 from bailiwick.skills.tools import TABLE
 
 FILE = "SKILL.md"
-BUNDLED = Path(__file__).parent.parent / "bundled" / "skills"
+BUNDLED = BUNDLED_FILES / "skills"
 IN_REPOSITORY = ".bailiwick/skills"
 COMMANDS = frozenset({"list", "show", "check", "new"})
 """Names that `bailiwick skill` uses itself."""

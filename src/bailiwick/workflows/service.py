@@ -6,13 +6,14 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.config.repository import is_work_tree
 from bailiwick.errors import NotFound
 from bailiwick.ids import NAME, Json
 from bailiwick.lang.load import Loaded, load
 
 FILE = "workflow.yaml"
-BUNDLED = Path(__file__).parent.parent / "bundled" / "workflows"
+BUNDLED = BUNDLED_FILES / "workflows"
 
 
 @dataclass(frozen=True, slots=True)

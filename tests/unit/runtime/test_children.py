@@ -246,7 +246,7 @@ def test_without_proc_a_search_by_mark_is_refused(monkeypatch: pytest.MonkeyPatc
 ORPHANS = textwrap.dedent(
     """
     import atexit, contextlib, os, select, subprocess, sys
-    from bailiwick.runtime import children
+    from bailiwick.processes import children
     from bailiwick.processes.proc import become_subreaper
     assert become_subreaper()
 

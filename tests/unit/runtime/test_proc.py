@@ -385,7 +385,7 @@ DAEMON = textwrap.dedent(
     """
     import asyncio, os, sys
     from pathlib import Path
-    from bailiwick.runtime import children, pipes, proc
+    from bailiwick.processes import children, pipes, proc
     from bailiwick.runtime.kinds import Command
 
     way = sys.argv[2]

@@ -173,7 +173,7 @@ WORKER = textwrap.dedent(
     """
     import asyncio, os, sys
     from pathlib import Path
-    from bailiwick.runtime import children
+    from bailiwick.processes import children
     from bailiwick.runtime.kinds import Command
     from bailiwick.processes.proc import run_process
     children.GRACE = 0.2

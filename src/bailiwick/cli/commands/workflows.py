@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.errors import InputInvalid, NotFound, UsageError
 from bailiwick.ids import NAME, Json
 
-TEMPLATES = Path(__file__).parent.parent / "bundled" / "templates"
+TEMPLATES = BUNDLED_FILES / "templates"
 
 
 @click.command()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.cli.view.port import Leaving, SilentView
 from bailiwick.config.paths import make_private
 from bailiwick.errors import StoreError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS: Final = 3
 """How many plans are asked for at most."""
-WORKFLOW: Final = Path(__file__).resolve().parent.parent / "bundled" / "setup" / "plan-gate"
+WORKFLOW: Final = BUNDLED_FILES / "setup" / "plan-gate"
 _SHOWN = 8000
 _NO_TESTS = frozenset({"true", ":", "echo", "printf", "exit", "test", "cat", "ls"})
 Say = Callable[[str], None]
