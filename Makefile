@@ -12,7 +12,7 @@ CHECKED := $(wildcard src tests benchmarks)
 WORKERS ?= 3
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup system agents llama clients demo test slow check format catalogue nightly crash bench docs lock clean
+.PHONY: help setup system agents llama clients demo test slow check format catalogue nightly pythons crash bench docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -57,6 +57,13 @@ catalogue: system $(READY) ## every cheat and every honest change that we know, 
 nightly: system $(READY) ## the tests that take minutes, and the rest with more examples
 	$(PYTEST) --hypothesis-profile nightly -m nightly tests
 	$(PYTEST) --hypothesis-profile nightly -m "not nightly" tests
+
+pythons: system $(READY) ## all tests of `make test` on Python 3.12 and 3.13, where they are
+	@for version in 3.12 3.13; do \
+	  python=$$(tools/find-python $$version) || { echo "NOT TESTED: there is no Python $$version here"; continue; }; \
+	  tools/environment .venv-$$version --python $$python && .venv-$$version/bin/python -m pytest -n $(WORKERS) \
+	    --dist worksteal -q -m "not nightly and not slow" --ignore tests/architecture tests || exit 1; \
+	done
 
 crash: system $(READY) ## kill the process at every point there is
 	$(PYTEST) --all-points tests/crash
