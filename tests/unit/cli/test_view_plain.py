@@ -293,7 +293,7 @@ def finished(stage: ViewSetup, event: ev.RunFinished) -> None:
             [
                 "✗ Failed at 'end': gave up",
                 "why     bailiwick why hello-default",
-                "again    bailiwick run flows/hello --fresh",
+                "again   bailiwick run flows/hello --fresh",
                 "files   runs/hello-default",
             ],
         ),
