@@ -42,10 +42,16 @@ def _turn(bench: Bench) -> Figure:
     found = bench.in_turn(parts, rounds)
     ours, bare = (Spread.of(column(found[name], "seconds"), 1000) for name in parts)
     return Figure(
-        "agent-turn", "an agent's turn over its program", "", ours, "ms", {"bare program": bare},
-        ours.middle - bare.middle, "ms over the bare program",
+        "agent-turn",
+        "an agent's turn over its program",
+        "",
+        ours,
+        "ms",
+        {"bare program": bare},
+        ours.middle - bare.middle,
+        "ms over the bare program",
         note=f"{count} turns of the `command` backend one after the other, and the same program by `subprocess.run`",
-    )  # fmt: skip
+    )
 
 
 def _crowd(bench: Bench) -> list[Figure]:

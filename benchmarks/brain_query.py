@@ -94,9 +94,15 @@ def _fill(root: Path, notes: int, text: Callable[[int], Sequence[str]], dice: ra
         scope = dice.choice((*SCOPES, "global"))
         path = f"notes/{scope}/2026-{1 + number % 12:02}/n-{number:08x}-note.md"
         note = Note(
-            f"n-{number:08x}", " ".join(text(5)), " ".join(text(80)), tags=tuple(text(3)), scope=scope,
-            status=dice.choice(("approved", "approved", "pending", "stale")), created=number, updated=number,
-        )  # fmt: skip
+            f"n-{number:08x}",
+            " ".join(text(5)),
+            " ".join(text(80)),
+            tags=tuple(text(3)),
+            scope=scope,
+            status=dice.choice(("approved", "approved", "pending", "stale")),
+            created=number,
+            updated=number,
+        )
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(write(note))

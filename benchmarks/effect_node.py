@@ -27,15 +27,29 @@ def measure(bench: Bench) -> list[Figure]:
     told = ", ".join(f"{name} {value:.2f} ms" for name, value in cpu.items())
     return [
         Figure(
-            "effect-node", what, "≤ 0.5 × LangGraph with its SQLite saver", ours, "ms", {"LangGraph": langgraph},
-            ours.middle / langgraph.middle, "× LangGraph", 0.5,
+            "effect-node",
+            what,
+            "≤ 0.5 × LangGraph with its SQLite saver",
+            ours,
+            "ms",
+            {"LangGraph": langgraph},
+            ours.middle / langgraph.middle,
+            "× LangGraph",
+            0.5,
             note=f"chains of {nodes} nodes; processor time per node, all threads: {told}",
         ),
         Figure(
-            "effect-node-dbos", what, "< DBOS on SQLite", ours, "ms", {"DBOS": dbos},
-            ours.middle / dbos.middle, "× DBOS", 1.0,
+            "effect-node-dbos",
+            what,
+            "< DBOS on SQLite",
+            ours,
+            "ms",
+            {"DBOS": dbos},
+            ours.middle / dbos.middle,
+            "× DBOS",
+            1.0,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def ours(folder: Path, nodes: int) -> Reading:

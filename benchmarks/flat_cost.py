@@ -33,16 +33,30 @@ def measure(bench: Bench) -> list[Figure]:
     again = (large.middle - small.middle) * 1024 / LARGE
     return [
         Figure(
-            "flat-cost", f"an effect node, node {late:,} beside node 100", "≤ 1.2 ×", later, "ms", {"node 100": early},
-            later.middle / early.middle, "× node 100", 1.2,
+            "flat-cost",
+            f"an effect node, node {late:,} beside node 100",
+            "≤ 1.2 ×",
+            later,
+            "ms",
+            {"node 100": early},
+            later.middle / early.middle,
+            "× node 100",
+            1.2,
             note=f"one run; {WINDOW} nodes from node 100 on and as many up to node {late:,}, run directory written",
         ),
         Figure(
-            "unchanged-value", f"written over {FEW_NODES} nodes with an unchanged 1 MB value in the context",
-            "less than the value once", large, "KiB", {"with 10 bytes": small}, again, "× the value", 1.0,
+            "unchanged-value",
+            f"written over {FEW_NODES} nodes with an unchanged 1 MB value in the context",
+            "less than the value once",
+            large,
+            "KiB",
+            {"with 10 bytes": small},
+            again,
+            "× the value",
+            1.0,
             note=f"all bytes the process hands to the kernel; the database grew by {growth.middle:,.0f} KiB",
         ),
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(slots=True)

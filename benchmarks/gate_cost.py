@@ -69,8 +69,11 @@ def _fetched(folder: Path, name: str) -> Path:
     python = Path(sys.base_prefix) / "bin" / "python3"  # which has pip; the benchmarks' own environment has not
     done = subprocess.run(
         [python, ROOT / "tests" / "projects" / "index.py", known.name, known.version, folder],
-        env={**os.environ, "HOME": home}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "HOME": home},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         raise PartFailed(f"{name} can't be fetched: {done.stderr.strip()[-300:]}")
     file, hosts, index = done.stdout.splitlines()

@@ -25,11 +25,18 @@ def measure(bench: Bench) -> list[Figure]:
     early, later = (Spread.of(column(found, name), 1000) for name in ("early", "late"))
     return [
         Figure(
-            "call-flat", f"a called run (CPU), child {late:,} beside child {EARLY}", "≤ 1.2 ×", later, "ms",
-            {f"child {EARLY}": early}, later.middle / early.middle, f"× child {EARLY}", 1.2,
+            "call-flat",
+            f"a called run (CPU), child {late:,} beside child {EARLY}",
+            "≤ 1.2 ×",
+            later,
+            "ms",
+            {f"child {EARLY}": early},
+            later.middle / early.middle,
+            f"× child {EARLY}",
+            1.2,
             note=f"one map whose body calls a workflow of one effect; {WINDOW} children up to each",
         ),
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(slots=True)

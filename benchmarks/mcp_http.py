@@ -44,10 +44,19 @@ def measure(bench: Bench) -> list[Figure]:
     note = f"{CLIENTS} connections that are kept open, the newest protocol; token, limits and schemas included"
     return [
         Figure(
-            "mcp-http", "a no-op tool over HTTP", "≥ 500 a second", rate, "a second", {}, rate.middle, "a second",
-            BOUND, at_least=True, note=note,
+            "mcp-http",
+            "a no-op tool over HTTP",
+            "≥ 500 a second",
+            rate,
+            "a second",
+            {},
+            rate.middle,
+            "a second",
+            BOUND,
+            at_least=True,
+            note=note,
         )
-    ]  # fmt: skip
+    ]
 
 
 def calls(folder: Path, calls: int) -> Reading:

@@ -36,19 +36,34 @@ def measure(bench: Bench) -> list[Figure]:
     what = f"{runs:,} parked runs"
     return [
         Figure(
-            "parked-memory", f"{what}: memory of each", "≤ 5 KB", memory, "KiB",
-            score=memory.middle * 1.024, scale="KB", bound=5.0,
+            "parked-memory",
+            f"{what}: memory of each",
+            "≤ 5 KB",
+            memory,
+            "KiB",
+            score=memory.middle * 1.024,
+            scale="KB",
+            bound=5.0,
             note=f"growth of the resident set by run; live Python objects: {traced['heap'] / 1024:.2f} KiB each",
         ),
         Figure(
-            "parked-tasks", f"{what}: threads and tasks more than with {WARM_UP}", "none", extra, "",
-            score=extra.middle, bound=0.0,
+            "parked-tasks",
+            f"{what}: threads and tasks more than with {WARM_UP}",
+            "none",
+            extra,
+            "",
+            score=extra.middle,
+            bound=0.0,
         ),
         Figure(
-            "parked-idle", f"{what}: processor time while idle", "", idle, "% of a core",
+            "parked-idle",
+            f"{what}: processor time while idle",
+            "",
+            idle,
+            "% of a core",
             note="one look per process every 50 ms at whether another process has written, none per run",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def plain(folder: Path, runs: int, idle: int) -> Reading:

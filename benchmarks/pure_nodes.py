@@ -25,19 +25,42 @@ def measure(bench: Bench) -> list[Figure]:
     what = "pure nodes per second"
     return [
         Figure(
-            "pure-nodes", f"{what}, {FEW} keys", "≥ 10,000 per second", few, "/s", {}, few.middle, "/s", 10_000,
-            at_least=True, note=f"{2 * turns:,} nodes, half `set` with a template, half `branch` with a comparison",
+            "pure-nodes",
+            f"{what}, {FEW} keys",
+            "≥ 10,000 per second",
+            few,
+            "/s",
+            {},
+            few.middle,
+            "/s",
+            10_000,
+            at_least=True,
+            note=f"{2 * turns:,} nodes, half `set` with a template, half `branch` with a comparison",
         ),
         Figure(
-            "pure-nodes-wide", f"{what}, {MANY:,} keys", "≥ 10,000 per second", many, "/s", {}, many.middle, "/s",
-            10_000, at_least=True,
+            "pure-nodes-wide",
+            f"{what}, {MANY:,} keys",
+            "≥ 10,000 per second",
+            many,
+            "/s",
+            {},
+            many.middle,
+            "/s",
+            10_000,
+            at_least=True,
         ),
         Figure(
-            "pure-nodes-flat", f"time per pure node, {MANY:,} keys beside {FEW}", "≤ 1.2 ×",
-            Spread.of([1e6 / many.middle]), "µs", {f"{FEW} keys": Spread.of([1e6 / few.middle])},
-            few.middle / many.middle, f"× {FEW} keys", 1.2,
+            "pure-nodes-flat",
+            f"time per pure node, {MANY:,} keys beside {FEW}",
+            "≤ 1.2 ×",
+            Spread.of([1e6 / many.middle]),
+            "µs",
+            {f"{FEW} keys": Spread.of([1e6 / few.middle])},
+            few.middle / many.middle,
+            f"× {FEW} keys",
+            1.2,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def pure_loop(turns: int, keys: int) -> dict[str, Json]:

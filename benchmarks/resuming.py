@@ -32,11 +32,17 @@ def measure(bench: Bench) -> list[Figure]:
     seconds = Spread.of(column(found, "seconds"))
     return [
         Figure(
-            "resume", f"resuming a run with {visits:,} effect visits, to its first new effect", "≤ 1 s", seconds, "s",
-            score=seconds.middle, scale="s", bound=1.0,
+            "resume",
+            f"resuming a run with {visits:,} effect visits, to its first new effect",
+            "≤ 1 s",
+            seconds,
+            "s",
+            score=seconds.middle,
+            scale="s",
+            bound=1.0,
             note="from the start of `bailiwick run` after kill -9 until it says that the effect's start is durable",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _grow(folder: Path, visits: int) -> None:
@@ -68,9 +74,14 @@ def _resume(folder: Path, root: Path) -> Reading:
     command = command_line("run", str(root), "--run-id", KEY, "--events")
     began = time.perf_counter()
     process = subprocess.Popen(
-        command, cwd=folder, env=home(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        cwd=folder,
+        env=home(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     try:
         for line in process.stdout or ():
             if "EffectStarted" in line and json.loads(line):

@@ -51,14 +51,29 @@ def measure(bench: Bench) -> list[Figure]:
     )
     return [
         Figure(
-            "router-overhead", "a routed call over its two questions", "≤ 3 ms", fixed, "ms", {"bare questions": bare},
-            fixed.middle - bare.middle, "ms over the bare questions", 3.0, note=note,
+            "router-overhead",
+            "a routed call over its two questions",
+            "≤ 3 ms",
+            fixed,
+            "ms",
+            {"bare questions": bare},
+            fixed.middle - bare.middle,
+            "ms over the bare questions",
+            3.0,
+            note=note,
         ),
         Figure(
-            "router-overhead-learned", "the same with a learned start", "≤ 3 ms", learned, "ms",
-            {"bare questions": bare}, learned.middle - bare.middle, "ms over the bare questions", 3.0,
+            "router-overhead-learned",
+            "the same with a learned start",
+            "≤ 3 ms",
+            learned,
+            "ms",
+            {"bare questions": bare},
+            learned.middle - bare.middle,
+            "ms over the bare questions",
+            3.0,
         ),
-    ]  # fmt: skip
+    ]
 
 
 class _Instant:
@@ -101,9 +116,14 @@ async def _router(folder: Path, *, learned: bool) -> AsyncIterator[Router]:
     said = Models(verifier=JUDGE, default_chain=(SMALL, STRONG), routing="learned" if learned else "fixed")
     try:
         yield Router(
-            config=config, store=store, clock=clock, desk=_InstantDesk(), models=lambda: said,
-            endpoints=Endpoints(ENDPOINTS), start=LearnedStarts(store=store, clock=clock) if learned else None,
-        )  # fmt: skip
+            config=config,
+            store=store,
+            clock=clock,
+            desk=_InstantDesk(),
+            models=lambda: said,
+            endpoints=Endpoints(ENDPOINTS),
+            start=LearnedStarts(store=store, clock=clock) if learned else None,
+        )
     finally:
         await store.close()
 
@@ -141,9 +161,13 @@ def _bare(folder: Path, count: int) -> Reading:
             for model in (SMALL, JUDGE):
                 turn = Turn(key="k", prompt="phase: review", model=model, cwd=folder, env={})
                 scene = TurnContext(
-                    cancel=asyncio.Event(), root="bench", workspace=folder, total=60.0, silence=60.0,
+                    cancel=asyncio.Event(),
+                    root="bench",
+                    workspace=folder,
+                    total=60.0,
+                    silence=60.0,
                     show=lambda _text: None,
-                )  # fmt: skip
+                )
                 json.loads((await desk.ask(desk.backend("openai"), turn, scene)).answer.text)  # type: ignore[union-attr]
         return time.perf_counter() - began
 

@@ -30,10 +30,17 @@ def _figure(bench: Bench, ending: str, bound: float | None) -> Figure:
     ours, bare = (Spread.of(column(found[name], "seconds"), 1000) for name in parts)
     program = PROGRAMS[ending]
     return Figure(
-        f"script-node-{ending}", f"a script node ({program})", "≤ 1.3 × the bare spawn" if bound else "", ours, "ms",
-        {"bare spawn": bare}, ours.middle / bare.middle, "× bare", bound,
+        f"script-node-{ending}",
+        f"a script node ({program})",
+        "≤ 1.3 × the bare spawn" if bound else "",
+        ours,
+        "ms",
+        {"bare spawn": bare},
+        ours.middle / bare.middle,
+        "× bare",
+        bound,
         note=f"{count} scripts one after the other, as nodes of a chain and by `subprocess.run` with its output caught",
-    )  # fmt: skip
+    )
 
 
 def _node(folder: Path, count: int, ending: str) -> Reading:

@@ -44,11 +44,16 @@ def measure(bench: Bench) -> list[Figure]:
         Figure(
             f"start-{name.strip('-').replace(' ', '-')}",
             f"start-up: `bailiwick {name}`" if name[0] == "-" else f"a {name}",
-            f"+ ≤ {limit:g} ms over `python -c pass`", times[name], "ms", {"`python -c pass`": base},
-            times[name].middle - base.middle, "ms more", limit,
+            f"+ ≤ {limit:g} ms over `python -c pass`",
+            times[name],
+            "ms",
+            {"`python -c pass`": base},
+            times[name].middle - base.middle,
+            "ms more",
+            limit,
         )
         for name, limit in LIMITS.items()
-    ]  # fmt: skip
+    ]
     return [*found_ours, _greeting(bench, folder)]
 
 
@@ -57,9 +62,16 @@ def _greeting(bench: Bench, folder: Path) -> Figure:
     greeted(folder)
     times = Spread.of([greeted(folder) for _ in range(bench.pick(11, 2))], 1)
     return Figure(
-        "start-mcp-initialize", "start-up: `bailiwick mcp` until `initialize` is answered", f"≤ {GREETING:g} s of CPU",
-        times, "s", {}, times.middle, "s of CPU", GREETING,
-    )  # fmt: skip
+        "start-mcp-initialize",
+        "start-up: `bailiwick mcp` until `initialize` is answered",
+        f"≤ {GREETING:g} s of CPU",
+        times,
+        "s",
+        {},
+        times.middle,
+        "s of CPU",
+        GREETING,
+    )
 
 
 def greeted(folder: Path) -> float:

@@ -96,13 +96,25 @@ def loop(count: int, context: dict[str, Json] | None = None) -> dict[str, Json]:
         "start": "step",
         "vars": context or {},
         "nodes": [
-            {"id": "step", "type": "script", "script": "scripts/step.sh", "outputs": [{"key": "n"}], "next": "more",
-             "max_visits": count},
-            {"id": "more", "type": "branch", "path": "n", "conditions": [leave], "default": "step",
-             "max_visits": count},
+            {
+                "id": "step",
+                "type": "script",
+                "script": "scripts/step.sh",
+                "outputs": [{"key": "n"}],
+                "next": "more",
+                "max_visits": count,
+            },
+            {
+                "id": "more",
+                "type": "branch",
+                "path": "n",
+                "conditions": [leave],
+                "default": "step",
+                "max_visits": count,
+            },
             {"id": "done", "type": "terminal"},
         ],
-    }  # fmt: skip
+    }
 
 
 def command_line(*arguments: str) -> list[str]:

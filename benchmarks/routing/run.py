@@ -91,15 +91,31 @@ def figures(found: Rows) -> list[Figure]:
     away = found[ORACLE].saved.middle - ours.saved.middle
     return [
         Figure(
-            "routing-saved", "money saved by learned routing", f"≥ {SAVED:g} %", ours.saved, "%",
-            {name: found[name].saved for name in others}, ours.saved.middle, "%", SAVED, at_least=True,
+            "routing-saved",
+            "money saved by learned routing",
+            f"≥ {SAVED:g} %",
+            ours.saved,
+            "%",
+            {name: found[name].saved for name in others},
+            ours.saved.middle,
+            "%",
+            SAVED,
+            at_least=True,
             note=f"simulated; beside always the strongest tier; {number(away)} points below the oracle",
         ),
         Figure(
-            "routing-kept", "right results kept by learned routing", f"≥ {KEPT:g} %", ours.kept, "%",
-            {name: found[name].kept for name in others}, ours.kept.middle, "%", KEPT, at_least=True,
+            "routing-kept",
+            "right results kept by learned routing",
+            f"≥ {KEPT:g} %",
+            ours.kept,
+            "%",
+            {name: found[name].kept for name in others},
+            ours.kept.middle,
+            "%",
+            KEPT,
+            at_least=True,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:

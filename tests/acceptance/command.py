@@ -45,17 +45,28 @@ class Person:
     def runs(self, *args: str | Path, timeout: float = 600) -> Result:
         """Run a command to its end."""
         done = subprocess.run(
-            [BAILIWICK, *args], cwd=self.cwd, env=self.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=timeout, check=False,
-        )  # fmt: skip
+            [BAILIWICK, *args],
+            cwd=self.cwd,
+            env=self.env(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
         return Result(done.returncode, done.stdout, done.stderr)
 
     def starts(self, *args: str | Path) -> subprocess.Popen[str]:
         """Start a command that somebody else will end."""
         return subprocess.Popen(
-            [BAILIWICK, *args], cwd=self.cwd, env=self.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [BAILIWICK, *args],
+            cwd=self.cwd,
+            env=self.env(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def workflow(self, name: str, text: str, **scripts: str) -> Path:
         """A workflow directory with scripts (`do_sh` becomes scripts/do.sh)."""

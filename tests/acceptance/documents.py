@@ -59,9 +59,16 @@ def play(page: Path, person: Person, env: dict[str, str], left_out: dict[str, st
             script += wanted
             played.append(block)
     done = subprocess.run(
-        ["bash", "-c", "\n".join(script)], cwd=person.cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=limit, check=False,
-    )  # fmt: skip
+        ["bash", "-c", "\n".join(script)],
+        cwd=person.cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=limit,
+        check=False,
+    )
     parts = re.split(rf"^{MARK} \d+$\n?", done.stdout, flags=re.MULTILINE)[1:]
     assert len(parts) == len(played), done.stdout
     return [PlayedBlock(block, printed) for block, printed in zip(played, parts, strict=True)]

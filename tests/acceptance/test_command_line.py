@@ -43,10 +43,18 @@ def test_help_for_what_is_not_there_is_bad_input(person: Person) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("runs", "show", "nobody"), ("why", "nobody"), ("run", "nowhere"), ("run", "--nope"), ("frobnicate",),
-        ("gate",), ("proposals", "show", "zzzz"), ("logs", "nobody"), ("run", "broken"), ("resume", "nobody"),
+        ("runs", "show", "nobody"),
+        ("why", "nobody"),
+        ("run", "nowhere"),
+        ("run", "--nope"),
+        ("frobnicate",),
+        ("gate",),
+        ("proposals", "show", "zzzz"),
+        ("logs", "nobody"),
+        ("run", "broken"),
+        ("resume", "nobody"),
     ],
-)  # fmt: skip
+)
 def test_with_json_an_error_is_one_document(person: Person, words: tuple[str, ...]) -> None:
     """A program that asked for JSON gets JSON, whatever happens; people still read the words."""
     (person.cwd / "broken").mkdir()
@@ -141,9 +149,14 @@ def test_a_dumb_terminal_gets_no_colours(person: Person, term: str, coloured: bo
     env = {name: value for name, value in person.env().items() if name != "NO_COLOR"} | {"TERM": term}
     ours, theirs = pty.openpty()
     done = subprocess.run(
-        [BAILIWICK, "runs", "list"], cwd=person.cwd, env=env, stdin=subprocess.DEVNULL, stdout=theirs, timeout=600,
+        [BAILIWICK, "runs", "list"],
+        cwd=person.cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        timeout=600,
         check=False,
-    )  # fmt: skip
+    )
     os.close(theirs)
     printed = b""
     while chunk := _read(ours):

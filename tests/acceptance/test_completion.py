@@ -41,9 +41,14 @@ def _in_bash(person: Person, *lines: tuple[str, ...]) -> list[list[str]]:
     """What bash is given for each command line, whose last word is unfinished."""
     script = ASKED + "".join(f"_completed {shlex.join(('bailiwick', *words))}\n" for words in lines)
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], cwd=person.cwd, env=_env(person), capture_output=True, text=True, timeout=600,
+        ["bash", "--norc", "-c", script],
+        cwd=person.cwd,
+        env=_env(person),
+        capture_output=True,
+        text=True,
+        timeout=600,
         check=True,
-    )  # fmt: skip
+    )
     assert not done.stderr, done.stderr
     return [part.split("\n")[:-1] for part in done.stdout.split("---\n")][:-1]
 
@@ -55,11 +60,23 @@ def test_bash_completes_what_is_there(person: Person) -> None:
     assert person.runs("run", flow, "--run-id", "one").code == 0
     (person.cwd / "issue.md").touch()
     found = _in_bash(
-        person, ("st",), ("run", "hel"), ("run", "iss"), ("validate", "hel"), ("issue-to-pr", "is"),
-        ("why", "hello-"), ("logs", "hello-one", "gr"), ("runs", "show", "hello"), ("runs", "rewind", "hello-one", "g"),
-        ("skill", "show", "td"), ("config", "get", "budget.run.u"), ("run", "x", "--params-file", "is"),
-        ("help", "gra"), ("runs", "re"), ("resume", "nosuch"),
-    )  # fmt: skip
+        person,
+        ("st",),
+        ("run", "hel"),
+        ("run", "iss"),
+        ("validate", "hel"),
+        ("issue-to-pr", "is"),
+        ("why", "hello-"),
+        ("logs", "hello-one", "gr"),
+        ("runs", "show", "hello"),
+        ("runs", "rewind", "hello-one", "g"),
+        ("skill", "show", "td"),
+        ("config", "get", "budget.run.u"),
+        ("run", "x", "--params-file", "is"),
+        ("help", "gra"),
+        ("runs", "re"),
+        ("resume", "nosuch"),
+    )
     assert found == [
         ["status", "stop", "stats"],
         ["files", ""],
@@ -88,7 +105,7 @@ def test_other_shells_get_the_same_names(person: Person, shell: str, shown: str)
     env = {**_env(person), **asked} if shell == "zsh" else {**_env(person), **asked, "COMP_CWORD": "hello"}
     done = subprocess.run(
         [BAILIWICK], cwd=person.cwd, env=env, capture_output=True, text=True, timeout=600, check=False
-    )  # fmt: skip
+    )
     assert shown in done.stdout
     script = person.runs("completion", shell)
     assert (script.code, "_BAILIWICK_COMPLETE" in script.out) == (0, True)
@@ -102,8 +119,13 @@ def test_completion_never_fails_a_shell(person: Person) -> None:
             (person.home / "state").mkdir(parents=True)
             (person.home / "state" / "bailiwick.db").write_text("no database")
         done = subprocess.run(
-            [BAILIWICK], cwd=person.cwd, env={**_env(person), **asked}, capture_output=True, text=True, timeout=600,
+            [BAILIWICK],
+            cwd=person.cwd,
+            env={**_env(person), **asked},
+            capture_output=True,
+            text=True,
+            timeout=600,
             check=False,
-        )  # fmt: skip
+        )
         assert (done.stdout.strip(), done.stderr) == ("", "")
         assert damaged or not person.home.exists()

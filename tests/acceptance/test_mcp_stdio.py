@@ -25,9 +25,14 @@ class Editor:
 
     def __init__(self, person: Person) -> None:
         self.process = subprocess.Popen(
-            [BAILIWICK, "mcp"], cwd=person.cwd, env=person.env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [BAILIWICK, "mcp"],
+            cwd=person.cwd,
+            env=person.env(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self._asked = 0
         self.ask(HELLO["method"], HELLO["params"])
 

@@ -156,9 +156,14 @@ def test_every_next_step_works(person: Person, scene: str) -> None:
 def test_a_step_that_does_not_work_is_noticed(person: Person) -> None:
     """The harness itself can fail: an unknown run, option, command, workflow or issue is found."""
     for step in (
-        "bailiwick why nobody", "bailiwick run --nope", "bailiwick frobnicate", "bailiwick run ./nowhere --fresh",
-        "bailiwick issue-to-pr nothing.md", "bailiwick proposals show zzzz", "git push -u origin x",
-    ):  # fmt: skip
+        "bailiwick why nobody",
+        "bailiwick run --nope",
+        "bailiwick frobnicate",
+        "bailiwick run ./nowhere --fresh",
+        "bailiwick issue-to-pr nothing.md",
+        "bailiwick proposals show zzzz",
+        "git push -u origin x",
+    ):
         assert unworkable(person, f"next  {step}"), step
 
 

@@ -257,9 +257,7 @@ def test_a_person_sends_a_proposal_back_and_the_branch_grows(person: Person) -> 
     assert result.code == 0, result.out + result.err
     name, branch = result.json()["context"]["proposal"]["id"], branches(root)[0]
     first = git(root, "rev-parse", branch)
-    back = person.runs(
-        "proposals", "reject", name, "--because", "say so in the docstring", "--rework", timeout=LONG
-    )  # fmt: skip
+    back = person.runs("proposals", "reject", name, "--because", "say so in the docstring", "--rework", timeout=LONG)
     assert back.code == 0, back.out + back.err
     assert git(root, "rev-parse", f"{branch}~1") == first
     assert "in whole cents" in git(root, "show", f"{branch}:shop/prices.py")

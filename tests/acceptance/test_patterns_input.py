@@ -108,13 +108,18 @@ def proposed(shop: Shop, done: Result) -> None:
 @pytest.mark.parametrize(
     ("change", "pattern", "code", "error"),
     [
-        (bare, "issue-to-pr", 8, "BW412"), (bare, "self-heal", 8, "BW412"),
-        (unborn, "issue-to-pr", 8, "BW413"), (unborn, "self-heal", 8, "BW413"),
-        (submodules, "issue-to-pr", 8, "BW416"), (submodules, "self-heal", 8, "BW416"),
-        (lfs, "issue-to-pr", 8, "BW417"), (lfs, "self-heal", 8, "BW417"),
-        (damaged, "issue-to-pr", 8, "BW415"), (red, "issue-to-pr", 8, "BW489"),
+        (bare, "issue-to-pr", 8, "BW412"),
+        (bare, "self-heal", 8, "BW412"),
+        (unborn, "issue-to-pr", 8, "BW413"),
+        (unborn, "self-heal", 8, "BW413"),
+        (submodules, "issue-to-pr", 8, "BW416"),
+        (submodules, "self-heal", 8, "BW416"),
+        (lfs, "issue-to-pr", 8, "BW417"),
+        (lfs, "self-heal", 8, "BW417"),
+        (damaged, "issue-to-pr", 8, "BW415"),
+        (red, "issue-to-pr", 8, "BW489"),
     ],
-)  # fmt: skip
+)
 def test_what_can_not_be_worked_on_is_refused_before_anything_is_spent(
     commands: Commands, tmp_path: Path, change: Change, pattern: str, code: int, error: str
 ) -> None:
@@ -166,9 +171,13 @@ def merging(shop: Shop) -> None:
 
 @pytest.mark.parametrize(
     ("change", "pattern"),
-    [(shallow, "issue-to-pr"), (dirty, "issue-to-pr"), pytest.param(detached, "self-heal", marks=pytest.mark.nightly),
-     pytest.param(merging, "issue-to-pr", marks=pytest.mark.nightly)],
-)  # fmt: skip
+    [
+        (shallow, "issue-to-pr"),
+        (dirty, "issue-to-pr"),
+        pytest.param(detached, "self-heal", marks=pytest.mark.nightly),
+        pytest.param(merging, "issue-to-pr", marks=pytest.mark.nightly),
+    ],
+)
 def test_what_a_person_left_half_done_is_no_obstacle_and_stays_as_it_is(
     commands: Commands, tmp_path: Path, change: Change, pattern: str
 ) -> None:
@@ -235,9 +244,16 @@ def read(commands: Commands, shop: Shop) -> Result:
 
 @pytest.mark.parametrize(
     ("fault", "error"),
-    [(401, "BW471"), (403, "BW472"), (404, "BW473"), (500, "BW470"), ("drop", "BW470"), ("garbage", "BW470"),
-     pytest.param("hang", "BW470", marks=pytest.mark.nightly)],
-)  # fmt: skip
+    [
+        (401, "BW471"),
+        (403, "BW472"),
+        (404, "BW473"),
+        (500, "BW470"),
+        ("drop", "BW470"),
+        ("garbage", "BW470"),
+        pytest.param("hang", "BW470", marks=pytest.mark.nightly),
+    ],
+)
 def test_an_issue_that_a_forge_does_not_give_is_an_error_in_words(
     commands: Commands, tmp_path: Path, fault: int | Fault, error: str
 ) -> None:

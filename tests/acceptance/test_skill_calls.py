@@ -43,11 +43,13 @@ def test_a_finding_that_points_nowhere_is_refused_and_the_next_model_asked(perso
     """The check comes before the verifier; the call, its attempts and why it went so are on record afterwards."""
     stubs = {"small": Stub(says=(_review(99),)), "big": Stub(says=(_review(2),)), "judge": Stub(says=(ACCEPT,))}
     call, why, log = _commands(
-        person, stubs, "verifier: judge/v\ndefault_chain: [small/a, big/b]\n",
+        person,
+        stubs,
+        "verifier: judge/v\ndefault_chain: [small/a, big/b]\n",
         ("skill", "review", "--files", "price.py", "--session-id", "s1", "--json"),
         ("stats", "sessions", "--json"),
         ("skill", "session_log", "--session-id", "s1", "--json"),
-    )  # fmt: skip
+    )
     told = call.json()
     assert (call.code, told["status"], told["model_used"], told["verified"]) == (0, "pass", "big/b", True)
     assert [(one["verdict"], one["model"]) for one in told["attempts"]] == [
@@ -66,8 +68,10 @@ def test_a_finding_that_points_nowhere_is_refused_and_the_next_model_asked(perso
 def test_local_only_reaches_nobody_outside(person: Person) -> None:
     """A chain that would leave the house is refused before anything is asked, with what to change."""
     (call,) = _commands(
-        person, {"small": Stub(says=(_review(2),))}, "local_only: true\ndefault_chain: [claude-opus-4-6]\n",
+        person,
+        {"small": Stub(says=(_review(2),))},
+        "local_only: true\ndefault_chain: [claude-opus-4-6]\n",
         ("skill", "review", "--files", "price.py"),
-    )  # fmt: skip
+    )
     assert call.code == 2
     assert "local_only" in call.err

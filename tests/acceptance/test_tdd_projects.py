@@ -152,11 +152,17 @@ def test_tests_have_no_network_and_no_way_to_the_persons_files(tmp_path: Path) -
 
 def test_a_virtual_environment_that_git_ignores_is_used_with_the_copys_code(tmp_path: Path) -> None:
     """A package that was installed to be edited is that of the copy, not that of the project."""
-    stage = make(tmp_path, {
-        "src/shop/__init__.py": "", "src/shop/price.py": "LOWEST = 1\n", ".gitignore": ".venv/\n",
-        "tests/test_price.py": "import unittest\n\nfrom shop.price import LOWEST\n\n\n"
-        "class TestPrice(unittest.TestCase):\n    def test_lowest(self):\n        self.assertEqual(LOWEST, 0)\n",
-    }, repository=True)  # fmt: skip
+    stage = make(
+        tmp_path,
+        {
+            "src/shop/__init__.py": "",
+            "src/shop/price.py": "LOWEST = 1\n",
+            ".gitignore": ".venv/\n",
+            "tests/test_price.py": "import unittest\n\nfrom shop.price import LOWEST\n\n\n"
+            "class TestPrice(unittest.TestCase):\n    def test_lowest(self):\n        self.assertEqual(LOWEST, 0)\n",
+        },
+        repository=True,
+    )
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(stage.root / ".venv")], check=True, timeout=600)
     [packages] = (stage.root / ".venv").glob("lib/python3*/site-packages")
     (packages / "shop.pth").write_text(f"{stage.root / 'src'}\n", "utf-8")

@@ -156,9 +156,14 @@ class CliUnderTest:
     def turn(self, **given: Any) -> Turn:
         """A turn that may use tools."""
         plain = Turn(
-            key=self.folder.parent.name, prompt="Do the task of the day.", model=MODELS[self.cli], cwd=self.work,
-            env=self.env, token="made-up", options=MAY_USE_TOOLS[self.cli],
-        )  # fmt: skip
+            key=self.folder.parent.name,
+            prompt="Do the task of the day.",
+            model=MODELS[self.cli],
+            cwd=self.work,
+            env=self.env,
+            token="made-up",
+            options=MAY_USE_TOOLS[self.cli],
+        )
         return replace(plain, **given)
 
     def ask(

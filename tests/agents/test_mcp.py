@@ -51,12 +51,18 @@ def person(tmp_path: Path) -> Iterator[Person]:
         (tmp_path / folder).mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=600)
     extra = {
-        "PATH": f"{BAILIWICK.parent}:{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path / "own"),
-        "TMPDIR": str(tmp_path / "tmp"), "ANTHROPIC_API_KEY": "made-up", "DISABLE_AUTOUPDATER": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "CLAUDE_CODE_MAX_RETRIES": "0",
-        "ENABLE_TOOL_SEARCH": "false", "MCP_CONNECTION_NONBLOCKING": "false", "MCP_TIMEOUT": "60000",
+        "PATH": f"{BAILIWICK.parent}:{AGENTS / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(tmp_path / "own"),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "ANTHROPIC_API_KEY": "made-up",
+        "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "0",
+        "ENABLE_TOOL_SEARCH": "false",
+        "MCP_CONNECTION_NONBLOCKING": "false",
+        "MCP_TIMEOUT": "60000",
         "XDG_CACHE_HOME": str(AGENTS / "copilot" / ".cache"),  # where copilot unpacked itself: 235 MB
-    }  # fmt: skip
+    }
     somebody = Person(tmp_path / "home", tmp_path / "work", extra)
     written = somebody.runs("init", "--mcp", "--yes")
     assert written.code == 0, written.err
@@ -91,9 +97,14 @@ def _configure(person: Person, places: ModelPlaces, stubs: Mapping[str, Stub]) -
 
 def _claude(person: Person, places: ModelPlaces, during: During) -> Result:
     process = subprocess.Popen(
-        CLAUDE, cwd=person.cwd, env=person.env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        CLAUDE,
+        cwd=person.cwd,
+        env=person.env(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         during(process, places)
         out, err = process.communicate(timeout=600)
@@ -125,12 +136,15 @@ def _text(content: Any) -> str:
 
 def test_claude_is_offered_every_tool_and_is_told_what_they_give(person: Person) -> None:
     """One command sets a repository up: no name is lost on the way, and a real result reaches the model."""
-    result, places = _asks(person, [
-        claude_calls(f"{PREFIX}brain_write", note="The lighthouse closes at dusk.", title="Opening hours"),
-        claude_calls(f"{PREFIX}brain_query", query="lighthouse"),
-        claude_calls(f"{PREFIX}session_log", session_id="s1"),
-        DONE,
-    ])  # fmt: skip
+    result, places = _asks(
+        person,
+        [
+            claude_calls(f"{PREFIX}brain_write", note="The lighthouse closes at dusk.", title="Opening hours"),
+            claude_calls(f"{PREFIX}brain_query", query="lighthouse"),
+            claude_calls(f"{PREFIX}session_log", session_id="s1"),
+            DONE,
+        ],
+    )
     assert result.code == 0, result.out + result.err
     assert result.json()["result"] == "Done."
     first = _asked(places)[0]

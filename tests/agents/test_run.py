@@ -49,10 +49,12 @@ def person(tmp_path: Path) -> Person:
     settings = {"permissions": {"allow": ["Bash", "Write"]}}
     (tmp_path / "own" / ".claude" / "settings.json").write_text(json.dumps(settings))
     extra = {
-        "PATH": f"{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path / "own"),
-        "TMPDIR": str(tmp_path / "tmp"), "ANTHROPIC_API_KEY": "made-up",
+        "PATH": f"{AGENTS / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(tmp_path / "own"),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "ANTHROPIC_API_KEY": "made-up",
         "AGENT_INVOKE_BACKOFF_BASE_S": "0.1",
-    }  # fmt: skip
+    }
     return Person(tmp_path / "home", tmp_path / "work", extra)
 
 

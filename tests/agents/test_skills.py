@@ -49,10 +49,13 @@ def person(tmp_path: Path) -> Iterator[Person]:
     subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True, timeout=600)
     (tmp_path / "home" / "config" / "models.yaml").write_text(f"default_chain: [{CLAUDE}]\n")
     extra = {
-        "PATH": f"{BAILIWICK.parent}:{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path / "own"),
-        "TMPDIR": str(tmp_path / "tmp"), "ANTHROPIC_API_KEY": KEY,
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "AGENT_INVOKE_BACKOFF_BASE_S": "0.1",
-    }  # fmt: skip
+        "PATH": f"{BAILIWICK.parent}:{AGENTS / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(tmp_path / "own"),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "ANTHROPIC_API_KEY": KEY,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "AGENT_INVOKE_BACKOFF_BASE_S": "0.1",
+    }
     yield Person(tmp_path / "home", tmp_path / "work", extra)
     assert find_children({"HOME": extra["HOME"]}) == []
 

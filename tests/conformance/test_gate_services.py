@@ -119,9 +119,15 @@ async def judge(stage: GateSetup, engine: Mapping[str, str], vault: GitStore, sp
     base = await vault.resolve("HEAD")
     tree = await vault.write(await vault.tree_of(base), {"app.py": f"{APP}\n# more\n".encode()})
     return await run_gate(
-        GateRequest(base, tree), spec, vault, stage.fence, replace(stage.places, engine=engine),
-        cancel=stage.cancel, show=stage.shown.append, clock=stage.clock,
-    )  # fmt: skip
+        GateRequest(base, tree),
+        spec,
+        vault,
+        stage.fence,
+        replace(stage.places, engine=engine),
+        cancel=stage.cancel,
+        show=stage.shown.append,
+        clock=stage.clock,
+    )
 
 
 def fails(engine: Mapping[str, str], stage: GateSetup, service: Service, seconds: float = 30.0) -> EnvironmentFailed:

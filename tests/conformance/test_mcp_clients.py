@@ -138,9 +138,15 @@ class Target(NamedTuple):
 
 def node(person: Person, *words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [CLIENTS / "bin" / "node", *words], cwd=person.cwd, env=person.env(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+        [CLIENTS / "bin" / "node", *words],
+        cwd=person.cwd,
+        env=person.env(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
 
 
 def inspect(person: Person, target: Target, *words: str) -> Any:

@@ -58,14 +58,23 @@ def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tupl
             home = folder / "home"
             home.mkdir()
             env = {
-                "PATH": f"{AGENTS / 'bin'}:{os.environ['PATH']}", "HOME": str(home), "TZ": "UTC", "LANG": "C.UTF-8",
-                "ANTHROPIC_BASE_URL": server.url("scene"), "ANTHROPIC_API_KEY": "made-up",
-            }  # fmt: skip
+                "PATH": f"{AGENTS / 'bin'}:{os.environ['PATH']}",
+                "HOME": str(home),
+                "TZ": "UTC",
+                "LANG": "C.UTF-8",
+                "ANTHROPIC_BASE_URL": server.url("scene"),
+                "ANTHROPIC_API_KEY": "made-up",
+            }
             settings = AgentSettings(endpoints=endpoints)
             router = Router(
-                config=ConfigLayers(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
-                models=lambda: models, endpoints=Endpoints(endpoints), environment=lambda: env,
-            )  # fmt: skip
+                config=ConfigLayers(folder).load(),
+                store=store,
+                clock=clock,
+                desk=TurnRunner(settings, store, clock),
+                models=lambda: models,
+                endpoints=Endpoints(endpoints),
+                environment=lambda: env,
+            )
             outcome = await router.call(REVIEW, None, show=lambda _text: None, cancel=asyncio.Event())
             return outcome, server.requests
 

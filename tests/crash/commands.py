@@ -42,9 +42,12 @@ class Commands:
     def __init__(self) -> None:
         root = Path(__file__).resolve().parents[2]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.commands"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "tests.crash.commands"],
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-        )  # fmt: skip
+        )
         self.pids: list[int] = []
 
     def run(
@@ -60,8 +63,14 @@ class Commands:
         `tracer` is a command that is given `-p PID`, and has the process before it does anything.
         """
         out, err, go = (person.home.parent / name for name in ("out", "err", "go"))
-        ask = {"words": [str(w) for w in words], "cwd": str(person.cwd), "env": person.env(), "out": str(out),
-               "err": str(err), "go": str(go) if tracer else ""}  # fmt: skip
+        ask = {
+            "words": [str(w) for w in words],
+            "cwd": str(person.cwd),
+            "env": person.env(),
+            "out": str(out),
+            "err": str(err),
+            "go": str(go) if tracer else "",
+        }
         if tracer:
             os.mkfifo(go)
         assert self._process.stdin is not None

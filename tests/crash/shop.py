@@ -97,11 +97,15 @@ class Shop:
     def leftovers(self) -> list[str]:
         """What should not be there when a command has ended."""
         places = [
-            *(self.state / "worktrees").glob("[!.]*"), *(self.state / "worktrees").glob(".[!l]*"),
-            *(self.person.home / "cache" / "scratch").glob("*"), *(self.person.home / "cache" / "gates").glob(".*"),
-            *(self.person.home / "cache" / "environments").glob(".new-*"), *(self.state / "git").glob("new-*"),
-            *(self.state / "proposals").glob(".*"), *self.state.glob("git/*/fetch*.tmp"),
-        ]  # fmt: skip
+            *(self.state / "worktrees").glob("[!.]*"),
+            *(self.state / "worktrees").glob(".[!l]*"),
+            *(self.person.home / "cache" / "scratch").glob("*"),
+            *(self.person.home / "cache" / "gates").glob(".*"),
+            *(self.person.home / "cache" / "environments").glob(".new-*"),
+            *(self.state / "git").glob("new-*"),
+            *(self.state / "proposals").glob(".*"),
+            *self.state.glob("git/*/fetch*.tmp"),
+        ]
         return [str(place.relative_to(self.person.home)) for place in places]
 
     def processes(self) -> list[str]:

@@ -129,10 +129,20 @@ class Pen:
         params = {"p": 4} if parent else {}
         self.add(
             ev.RunCreated(
-                self.run, root, self.digest, {**graph.vars, **context}, params, "default", graph.name,
-                f"{WORKSPACE}/{self.run}", parent, 1 if parent else 0, "0.1.0", sources,
+                self.run,
+                root,
+                self.digest,
+                {**graph.vars, **context},
+                params,
+                "default",
+                graph.name,
+                f"{WORKSPACE}/{self.run}",
+                parent,
+                1 if parent else 0,
+                "0.1.0",
+                sources,
             )
-        )  # fmt: skip
+        )
         self.add(ev.OwnerChanged(1, "pid 4711 on this host (bailiwick run)", "0.1.0"))
 
     def add(self, event: ev.Event) -> None:
@@ -219,8 +229,10 @@ def make() -> dict[str, Json]:
     cut = Pen("2222222222c0ffee0000", digests["main"], definitions)
     cut.create({"note": "cut off"})
     cut.go(lambda s: len(s.flights()) == 2)
-    runs = {name: _stored(pen, pen.driver.journal, pen.driver.state) for name, pen in
-            (("main", main), ("inner", inner), ("cut", cut))}  # fmt: skip
+    runs = {
+        name: _stored(pen, pen.driver.journal, pen.driver.state)
+        for name, pen in (("main", main), ("inner", inner), ("cut", cut))
+    }
     runs["fork"] = _fork(main)
     return {"definitions": definitions, **runs}
 

@@ -85,10 +85,13 @@ class Gatehouse:
         return self._made[key]
 
     async def _judge(self, repository: Path, commit: str, files: Mapping[str, str | bytes | None]) -> GateReport:
-        environment = Environment({
-            "BAILIWICK_HOME": str(self.folder / "home"), "PATH": f"{self.tools}:/usr/bin:/bin",
-            "HOME": str(self.folder),
-        })  # fmt: skip
+        environment = Environment(
+            {
+                "BAILIWICK_HOME": str(self.folder / "home"),
+                "PATH": f"{self.tools}:/usr/bin:/bin",
+                "HOME": str(self.folder),
+            }
+        )
         config = load_config(repository, {}, environment=environment)
         fence: Sandboxes = await open_fence(config, attended=True, environment=environment)
         vault = await GitStore.open(config.paths.state, repository, environment=environment)
@@ -101,9 +104,15 @@ class Gatehouse:
         spec = await gate_for(config, vault, commit, fence)
         places = GatePlaces(config.paths.cache, config.paths.state)
         return await run_gate(
-            GateRequest(commit, tree), spec, vault, fence, places,
-            cancel=asyncio.Event(), show=lambda _line: None, clock=SystemClock(),
-        )  # fmt: skip
+            GateRequest(commit, tree),
+            spec,
+            vault,
+            fence,
+            places,
+            cancel=asyncio.Event(),
+            show=lambda _line: None,
+            clock=SystemClock(),
+        )
 
 
 def write(root: Path, files: Mapping[str, str | bytes | None]) -> None:

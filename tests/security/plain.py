@@ -28,8 +28,11 @@ def leave(
 def plain_pytest(folder: Path, tools: Path, *words: str) -> Outcome:
     """The project's own tests as a person or a pipeline runs them: nothing but pytest."""
     environment = {
-        "PATH": f"{tools}:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
+        "PATH": f"{tools}:/usr/bin:/bin",
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     return _run([str(tools / "pytest"), "-q", "-p", "no:cacheprovider", *words], folder, environment)
 
 
@@ -45,6 +48,13 @@ def is_right(folder: Path, program: str) -> tuple[bool, str]:
 
 def _run(command: list[str], folder: Path, environment: dict[str, str], program: str = "") -> Outcome:
     return subprocess.run(
-        command, cwd=folder, env=environment, input=program, capture_output=True, text=True,
-        check=False, timeout=600, errors="replace",
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        env=environment,
+        input=program,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+        errors="replace",
+    )

@@ -69,13 +69,21 @@ class Host:
     def facts(self) -> dict[str, Json]:
         """What the attacker is told."""
         return {
-            "secret": self.secret, "key": str(self.state / "keys/audit.key"),
+            "secret": self.secret,
+            "key": str(self.state / "keys/audit.key"),
             "database": str(self.state / "bailiwick.db"),
-            "config": str(self.folder / "config/config.yaml"), "other": str(self.folder / "other/tree/file"),
-            "canary": str(self.folder / "canary/canary"), "environment": f"{INNER}/.venv", "pid": os.getpid(),
-            "port": self.listener.getsockname()[1], "abstract": self.name, "socket": str(self.state / "s"),
-            "nap": self.nap, "comm": Path("/proc/self/comm").read_text().strip(), "hostname": socket.gethostname(),
-        }  # fmt: skip
+            "config": str(self.folder / "config/config.yaml"),
+            "other": str(self.folder / "other/tree/file"),
+            "canary": str(self.folder / "canary/canary"),
+            "environment": f"{INNER}/.venv",
+            "pid": os.getpid(),
+            "port": self.listener.getsockname()[1],
+            "abstract": self.name,
+            "socket": str(self.state / "s"),
+            "nap": self.nap,
+            "comm": Path("/proc/self/comm").read_text().strip(),
+            "hostname": socket.gethostname(),
+        }
 
     def knocked(self) -> bool:
         """Whether anybody reached one of our listeners."""

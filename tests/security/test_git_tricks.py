@@ -310,9 +310,20 @@ def test_nothing_in_an_agents_tree_runs_on_our_side(
     assert "+x = 'changed by the agent'" in text
 
 
-@pytest.mark.parametrize("trick", [hook_of_references, file_system_monitor, filter_on_the_way_in, filter_process,
-                                   text_conversion, external_difference, signing_program, hook_of_the_index],
-                         ids=lambda trick: trick.__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "trick",
+    [
+        hook_of_references,
+        file_system_monitor,
+        filter_on_the_way_in,
+        filter_process,
+        text_conversion,
+        external_difference,
+        signing_program,
+        hook_of_the_index,
+    ],
+    ids=lambda trick: trick.__name__,
+)
 def test_hooks_and_filters_of_the_operator_do_not_run_either(
     tmp_path: Path, scene: RepositorySetup, server: GitServer, trick: Trick
 ) -> None:

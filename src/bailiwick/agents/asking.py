@@ -153,7 +153,9 @@ class TurnRunner:
             try:
                 grace = 0.0 if backend.name in registry.SERVERS else GRACE
                 async with self._fenced(backend, access, scene, launcher) as seen:
-                    await _until_cancelled(_play(backend, seen, launcher, watched, events), scene.cancel, emit, grace)
+                    await _until_cancelled(
+                        _play(backend, seen, launcher=launcher, emit=watched, events=events), scene.cancel, emit, grace
+                    )
             finally:
                 if self.brokerage is not None:
                     self.brokerage.revoke(access)
@@ -179,7 +181,11 @@ class TurnRunner:
             raise NotReady(f"the directory {access.turn.cwd} does not exist", hint="make it, or change the node's cwd")
         fencing = await self.fencing()
         stay = TurnSandboxRequest(
-            scene.root, scene.workspace, scene.environment, scene.show, lambda why: launcher.end("disk", why)
+            scene.root,
+            workspace=scene.workspace,
+            environment=scene.environment,
+            show=scene.show,
+            over=lambda why: launcher.end("disk", why),
         )
         program, files = registry.program_files(backend.name, access.turn, self.settings)
         options = {**access.turn.options, **fencing.options(backend.name), "program": fencing.inside(program)}
@@ -193,10 +199,10 @@ class TurnRunner:
         spent = priced(tally(events), backend.name, turn.model, self.settings.endpoints)
         found = classify(events, expects_answer=expects, now=self.clock.now(), zone=self.zone)
         if found is not None:
-            failure = failure_of(found, backend, session, turn, spent)
-            return TurnResult(None, failure, spent, tuple(events), session)
+            failure = failure_of(found, backend, session=session, turn=turn, spent=spent)
+            return TurnResult(None, failure=failure, spent=spent, events=tuple(events), session=session)
         answer = next((e for e in reversed(events) if isinstance(e, Answered)), Answered(""))
-        return TurnResult(answer, None, spent, tuple(events), session)
+        return TurnResult(answer, failure=None, spent=spent, events=tuple(events), session=session)
 
     async def _report(self, credential: str, failure: Failure | None) -> None:
         """Tell everybody who uses the credential what this turn met: a limit closes it, any answer opens it.
@@ -222,9 +228,14 @@ def failure_of(found: Classified, backend: Backend, session: str | None, turn: T
     """A failed turn in the ladder's words, with what the next rung can build on."""
     can = backend.capabilities
     detail = replace(
-        found.detail, session=session, can_resume=can.resume, can_compact=can.compact, backend=backend.name,
-        model=turn.model or "", credential=backend.name,
-    )  # fmt: skip
+        found.detail,
+        session=session,
+        can_resume=can.resume,
+        can_compact=can.compact,
+        backend=backend.name,
+        model=turn.model or "",
+        credential=backend.name,
+    )
     return Failure("cancelled" if spent.cancelled else str(found.kind), found.message, detail.to_json())
 
 

@@ -143,7 +143,9 @@ class BrokerAccess:
         if profile:
             turn = replace(turn, options={**turn.options, "profile": profile})
         if provider is not None:
-            return await self._brokered(backend, turn, credential, upstream_of(provider, self.config), on_budget)
+            return await self._brokered(
+                backend, turn, credential=credential, upstream=upstream_of(provider, self.config), on_budget=on_budget
+            )
         require_credential(backend.name, credential, self.config, turn.env)
         if backend.capabilities.credential == "none" and credential.token is not None:
             return TurnAccess(replace(turn, token=credential.token), credential.name)
@@ -155,7 +157,7 @@ class BrokerAccess:
         upstream = upstream_for(credential, self.config, self._endpoint(backend.name)[0])
         if upstream is None:
             return TurnAccess(self._without_key(backend.name, turn), credential.name, exposed=True)
-        return await self._brokered(backend, turn, credential, upstream, on_budget)
+        return await self._brokered(backend, turn, credential=credential, upstream=upstream, on_budget=on_budget)
 
     def _without_key(self, backend: str, turn: Turn) -> Turn:
         """A server that wants no key may be named by the environment alone; a configured endpoint goes before it."""

@@ -290,7 +290,9 @@ def _lowered(data: dict[str, Json]) -> dict[str, Json]:
 
 
 def _evidence(rule: FailureRule, text: str) -> _Evidence:
-    return _Evidence(rule.kind, rule.name, text, rule.weak, rule.transient, rule.monthly)
+    return _Evidence(
+        rule.kind, name=rule.name, text=text, weak=rule.weak, transient=rule.transient, monthly=rule.monthly
+    )
 
 
 def _told(found: Sequence[_Evidence], seen: _Seen, now: float, zone: str | None) -> Classified:

@@ -117,10 +117,17 @@ def _configured(backend: str, config: Config, env: Environment) -> Credential | 
             token = resolve_secret(str(entry["token"]), env, config)
             kind: CredentialKind = "oauth" if token.startswith(_OAUTH) else "api_key"
             usual: Billing = "subscription" if kind == "oauth" else "metered"
-            return Credential(name, backend, kind, billing or usual, token)
+            return Credential(name, backend=backend, kind=kind, billing=billing or usual, token=token)
         found = _from_environment(backend, env) or _logged_in(backend, config.paths)
         if found is not None:
-            return Credential(name, backend, found.kind, billing or found.billing, found.token, found.exposed)
+            return Credential(
+                name,
+                backend=backend,
+                kind=found.kind,
+                billing=billing or found.billing,
+                token=found.token,
+                exposed=found.exposed,
+            )
     return None
 
 
@@ -132,7 +139,14 @@ def _from_environment(backend: str, env: Environment) -> Credential | None:
         token = env.text(name)
         if token:
             billing: Billing = "subscription" if name in _SUBSCRIBED else "metered"
-            return Credential(name, backend, kind, billing, checked_token(token, name), exposed=kind == "login")
+            return Credential(
+                name,
+                backend=backend,
+                kind=kind,
+                billing=billing,
+                token=checked_token(token, name),
+                exposed=kind == "login",
+            )
     return None
 
 

@@ -150,7 +150,7 @@ class TurnSandbox:
             filled = _Filled(written(cage), cage.limits, stay, self.state)
             stack.push_async_callback(filled.clear)
             stack.callback(self._return, turn.cwd, cage, turn.cwd.stat().st_uid)
-            doorman = _Doorman(self, stack, hosts, brokerage, stay.show)
+            doorman = _Doorman(self, stack=stack, hosts=hosts, brokerage=brokerage, show=stay.show)
             room = await stack.enter_async_context(self.fence.sandbox.enter(cage, doorman))
             watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, filled))
             stack.callback(watch.cancel)

@@ -60,7 +60,7 @@ async def invoke(call: Invocation, io: TurnIo, see: Callable[[dict[str, Json]], 
 async def run(call: Invocation, io: TurnIo, on_line: Callable[[bytes], None]) -> Exit | Trouble:
     """Run a program to its end; the trouble where it could not be started."""
     try:
-        return await io.spawn(call.argv, call.env, call.cwd, call.stdin, on_line)
+        return await io.spawn(call.argv, call.env, cwd=call.cwd, stdin=call.stdin, on_line=on_line)
     except OSError as error:
         return not_started(call, error)
 

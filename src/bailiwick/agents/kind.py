@@ -66,12 +66,18 @@ class AgentKind:
         choice = settings.choose(node)
         outputs: list[Json] = [{"key": o.key, "schema": o.schema} for o in node.outputs]
         value = {
-            "prompt": prompt.value, "cwd": cwd.value, "backend": choice.backend, "models": list(choice.models),
-            "outputs": outputs, "script": str(settings.script) if settings.script else None,
-            "contract": bool(chosen.get("version")), "unknown_cost": settings.unknown_cost,
-            "silence": settings.silence, "total": node.timeout or settings.total,
+            "prompt": prompt.value,
+            "cwd": cwd.value,
+            "backend": choice.backend,
+            "models": list(choice.models),
+            "outputs": outputs,
+            "script": str(settings.script) if settings.script else None,
+            "contract": bool(chosen.get("version")),
+            "unknown_cost": settings.unknown_cost,
+            "silence": settings.silence,
+            "total": node.timeout or settings.total,
             **({"environment": prepared.value} if prepared.value else {}),
-        }  # fmt: skip
+        }
         return Rendered(value, tuple(missing))
 
     async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
@@ -91,9 +97,16 @@ class AgentKind:
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
         expects = bool(outputs) and _without_json(request.node, backend) is None
         scene = TurnContext(
-            io.cancel, request.root, request.workspace, self._total(request), self._silence(request),
-            str(asked.get("environment") or ""), expects, io.show, io.observe,
-        )  # fmt: skip
+            io.cancel,
+            root=request.root,
+            workspace=request.workspace,
+            total=self._total(request),
+            silence=self._silence(request),
+            environment=str(asked.get("environment") or ""),
+            expects=expects,
+            show=io.show,
+            observe=io.observe,
+        )
         told = await self.desk.ask(backend, turn, scene)
         return self._judge(told, request, backend, turn)
 
@@ -109,11 +122,18 @@ class AgentKind:
         cwd = request.live / str(asked["cwd"]) if asked["cwd"] else request.workspace
         schema = answer_schema(node) if isinstance(node, Work) else None
         return Turn(
-            key=request.key, prompt=prompt, model=str(model) if model else None, cwd=Path(cwd), env=io.environment(),
-            session=plan.session, schema=schema, max_usd=request.allowance,
+            key=request.key,
+            prompt=prompt,
+            model=str(model) if model else None,
+            cwd=Path(cwd),
+            env=io.environment(),
+            session=plan.session,
+            schema=schema,
+            max_usd=request.allowance,
             options=self._options(request, plan),
-            node=node.id, attempt=request.attempt,
-        )  # fmt: skip
+            node=node.id,
+            attempt=request.attempt,
+        )
 
     def _options(self, request: AttemptRequest, plan: AttemptPlan) -> dict[str, Json]:
         """What a backend may want to know besides the prompt: clocks, the rung, the declared defaults."""
@@ -144,10 +164,15 @@ class AgentKind:
         if not told.events and told.failure is not None:
             return Failed(told.failure)
         log = {
-            "prompt": turn.prompt, "transcript": transcript(told.events), "backend": backend.name, "model": turn.model,
-            "rung": plan.rung, "usage": told.spent.to_json(), "session": told.session,
+            "prompt": turn.prompt,
+            "transcript": transcript(told.events),
+            "backend": backend.name,
+            "model": turn.model,
+            "rung": plan.rung,
+            "usage": told.spent.to_json(),
+            "session": told.session,
             "unknown_cost": request.prepared.get("unknown_cost") or self.desk.settings.unknown_cost,
-        }  # fmt: skip
+        }
         if told.answer is None:
             return Failed(told.failure or Failure("unknown", "the turn came to nothing"), log)
         got = extract(told.answer.text, outputs, told.answer.structured)
@@ -157,7 +182,7 @@ class AgentKind:
         if isinstance(got, Bad):
             detail = Detail(problem=got.problem, evidence=told.answer.text[:200])
             bad = Classified(FailureKind.BAD_OUTPUT, got.problem, detail)
-            return Failed(failure_of(bad, backend, told.session, turn, told.spent), log)
+            return Failed(failure_of(bad, backend, session=told.session, turn=turn, spent=told.spent), log)
         return Done(got.values, {**log, "repaired": got.repaired})
 
 

@@ -39,9 +39,12 @@ class TokenCount:
 
     def __add__(self, other: TokenCount) -> TokenCount:
         return TokenCount(
-            self.input + other.input, self.output + other.output, self.cached + other.cached,
-            self.written + other.written, self.written_hour + other.written_hour,
-        )  # fmt: skip
+            self.input + other.input,
+            output=self.output + other.output,
+            cached=self.cached + other.cached,
+            written=self.written + other.written,
+            written_hour=self.written_hour + other.written_hour,
+        )
 
     def __bool__(self) -> bool:
         return bool(self.input or self.output)

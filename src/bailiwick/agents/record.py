@@ -62,9 +62,12 @@ def tally(events: Sequence[AgentEvent]) -> TurnUsage:
     if last.cumulative:
         return TurnUsage(last.input, last.output, last.cached, last.usd, cumulative=True, cancelled=cancelled)
     return TurnUsage(
-        _sum([u.input for u in used]), _sum([u.output for u in used]), _sum([u.cached for u in used]),
-        _sum([u.usd for u in used]), cancelled=cancelled,
-    )  # fmt: skip
+        _sum([u.input for u in used]),
+        _sum([u.output for u in used]),
+        _sum([u.cached for u in used]),
+        _sum([u.usd for u in used]),
+        cancelled=cancelled,
+    )
 
 
 def _sum(values: list[Any]) -> Any:

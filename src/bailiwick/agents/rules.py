@@ -394,11 +394,11 @@ def _read(head: str, pattern: str, quote: str) -> FailureRule:
     said = flags[0].split() if flags else []
     return FailureRule(
         name,
-        FailureKind(kind),
-        Where(where),
-        re.compile(pattern, re.DOTALL | re.IGNORECASE),
-        quote,
-        source,
+        kind=FailureKind(kind),
+        where=Where(where),
+        pattern=re.compile(pattern, re.DOTALL | re.IGNORECASE),
+        quote=quote,
+        source=source,
         weak="weak" in said,
         transient="transient" in said,
         monthly="monthly" in said,

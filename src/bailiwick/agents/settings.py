@@ -99,9 +99,16 @@ def read_settings(config: Config, simulate: Path | bool | None = None) -> AgentS
     )
     allowed, models = config.get("agents.allowed_backends"), config.get("agents.allowed_models")
     return AgentSettings(
-        backend=backend, model=config.get("model"), script=simulate if isinstance(simulate, Path) else None,
-        command=command, policy=policy, total=config.get("agents.result_timeout"),
-        silence=config.get("agents.silence_timeout"), power=config.get("power") or {},
-        endpoints=config.get("endpoints") or {}, allowed=tuple(allowed) if allowed is not None else None,
-        allowed_models=tuple(models) if models is not None else None, unknown_cost=config.get("budget.unknown_cost"),
-    )  # fmt: skip
+        backend=backend,
+        model=config.get("model"),
+        script=simulate if isinstance(simulate, Path) else None,
+        command=command,
+        policy=policy,
+        total=config.get("agents.result_timeout"),
+        silence=config.get("agents.silence_timeout"),
+        power=config.get("power") or {},
+        endpoints=config.get("endpoints") or {},
+        allowed=tuple(allowed) if allowed is not None else None,
+        allowed_models=tuple(models) if models is not None else None,
+        unknown_cost=config.get("budget.unknown_cost"),
+    )

@@ -65,9 +65,16 @@ class RoutedJudge:
 
         discipline, task = case_for(case)
         job = Job(
-            skill="judge", phase="judge", discipline=discipline, task=task, model=model, schema=SCHEMA,
-            seconds=seconds, by=self.by, origin="gate",
-        )  # fmt: skip
+            skill="judge",
+            phase="judge",
+            discipline=discipline,
+            task=task,
+            model=model,
+            schema=SCHEMA,
+            seconds=seconds,
+            by=self.by,
+            origin="gate",
+        )
         return await self.router().call(job, None, show=lambda _text: None, cancel=cancel)
 
 

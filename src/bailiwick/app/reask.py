@@ -81,9 +81,13 @@ def _recorded(node: str, event: ev.EffectFinished, session: Session) -> Recorded
     answer = str(said[-1] if said and said[-1] else json.dumps(outputs, ensure_ascii=False) if outputs else failed)
     model = log.get("model")
     return Recorded(
-        node, str(log.get("backend")), str(model) if model else None, str(resolved(log["prompt"])), answer,
+        node,
+        backend=str(log.get("backend")),
+        model=str(model) if model else None,
+        prompt=str(resolved(log["prompt"])),
+        answer=answer,
         ok=event.failure is None,
-    )  # fmt: skip
+    )
 
 
 async def reask(session: Session, row: RunRow, node: str, model: str | None, prompt: str | None) -> ReaskResult:
@@ -97,20 +101,32 @@ async def reask(session: Session, row: RunRow, node: str, model: str | None, pro
     scratch.mkdir(parents=True, mode=0o700)
     store, now = session.assembly.store, session.assembly.clock.now
     record = CallRow(
-        id=call, session_id="", skill="reask", phase=turn.node, project=row.source, model=wanted.model or "",
-        by=session.by, origin=f"runs reask {name_of(row)}", run="", node="", started_at=now(), size=len(wanted.prompt),
+        id=call,
+        session_id="",
+        skill="reask",
+        phase=turn.node,
+        project=row.source,
+        model=wanted.model or "",
+        by=session.by,
+        origin=f"runs reask {name_of(row)}",
+        run="",
+        node="",
+        started_at=now(),
+        size=len(wanted.prompt),
         chain=(wanted.model or wanted.backend,),
-    )  # fmt: skip
+    )
     await store.begin_call(record, _reservations(session, call, wanted.backend))
     told: TurnResult | None = None
     try:
-        told = await _turn(session, call, wanted, scratch, state)
+        told = await _turn(session, call, wanted=wanted, scratch=scratch, state=state)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.rmtree(session.config.paths.state / "homes" / call, ignore_errors=True)
         await store.end_call(_ended(record, told, now()), [], _spent(told))
     answer = told.answer.text if told.answer else told.failure.message if told.failure else ""
-    return ReaskResult(turn, wanted.backend, wanted.model, answer, told.answer is not None, told.spent.usd)
+    return ReaskResult(
+        turn, backend=wanted.backend, model=wanted.model, answer=answer, ok=told.answer is not None, usd=told.spent.usd
+    )
 
 
 def _ended(record: CallRow, told: TurnResult | None, now: float) -> CallRow:
@@ -141,7 +157,7 @@ def _reservations(session: Session, call: str, backend: str) -> list[Reservation
     usd = 0.0 if backend in FREE else float(config.get("budget.call.usd"))
     amounts = {"usd": usd, "tokens": 0.0, "agent_calls": 1.0}
     return [
-        Reservation(scope, call, unit, amounts[unit], limits.get(unit))
+        Reservation(scope, key=call, unit=unit, amount=amounts[unit], limit=limits.get(unit))
         for scope, limits in scopes.items()
         for unit in UNITS
     ]
@@ -158,9 +174,17 @@ async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, st
     node = state.graph.nodes.get(name)
     schema = answer_schema(node) if isinstance(node, Work) else None
     turn = Turn(
-        key=call, prompt=wanted.prompt, model=wanted.model, cwd=scratch, env=session.assembly.environment(),
-        max_usd=float(session.config.get("budget.call.usd")), node=name, schema=schema,
+        key=call,
+        prompt=wanted.prompt,
+        model=wanted.model,
+        cwd=scratch,
+        env=session.assembly.environment(),
+        max_usd=float(session.config.get("budget.call.usd")),
+        node=name,
+        schema=schema,
         options={"silence": desk.settings.silence, "total": desk.settings.total},
-    )  # fmt: skip
-    scene = TurnContext(asyncio.Event(), call, scratch, desk.settings.total, desk.settings.silence)
+    )
+    scene = TurnContext(
+        asyncio.Event(), root=call, workspace=scratch, total=desk.settings.total, silence=desk.settings.silence
+    )
     return await desk.ask(backend, turn, scene)

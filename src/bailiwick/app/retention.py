@@ -78,7 +78,7 @@ async def look(session: Session) -> StorageUsage:
     going += await _oldest(session, proposals, {one.row.id for one in safe}, over)
     free = shutil.disk_usage(config.paths.state).free
     most, least = config.get("retention.max_disk"), int(config.get("retention.min_free") or 0)
-    return StorageUsage(kinds, tuple(going), free, most, least)
+    return StorageUsage(kinds, going=tuple(going), free=free, max_disk=most, min_free=least)
 
 
 async def apply(going: Iterable[Going]) -> int:
@@ -143,7 +143,7 @@ def _run(session: Session, one: PruneItem, why: str) -> Going:
     async def remove() -> None:
         await prune(session.assembly, [one])
 
-    return Going("runs", name_of(one.row), one.size, why, remove)
+    return Going("runs", name=name_of(one.row), size=one.size, why=why, remove=remove)
 
 
 def _transcripts(session: Session, rows: Iterable[RunRow], now: float) -> list[Going]:
@@ -162,7 +162,7 @@ def _transcripts(session: Session, rows: Iterable[RunRow], now: float) -> list[G
             size = sum(map(_bytes, files)) + (size_of(home) if home.is_dir() else 0)
             if size:
                 why = "its run ended long ago (retention.transcripts)"
-                out.append(Going("transcripts", name_of(row), size, why, _removal([*files, home])))
+                out.append(Going("transcripts", name=name_of(row), size=size, why=why, remove=_removal([*files, home])))
     return out
 
 
@@ -188,7 +188,9 @@ async def _worktrees(session: Session, rows: Iterable[RunRow], proposals: list[P
         if not own or any(one.live or now - one.updated < limit for one in own) or worktree.run in going_on:
             continue
         why = "its proposal ended (retention.worktrees)"
-        out.append(Going("worktrees", worktree.id, size_of(worktree.path), why, _discard(trees, worktree)))
+        out.append(
+            Going("worktrees", name=worktree.id, size=size_of(worktree.path), why=why, remove=_discard(trees, worktree))
+        )
     return out
 
 
@@ -209,7 +211,7 @@ def _environments(config: Config, now: float) -> list[Going]:
     there = [path for path in sorted((cache / ENVIRONMENTS).glob("*")) if path.is_dir()]
     unused = [path for path in there if now - last_used(path) > limit]
     why = "nobody used it (retention.environments)"
-    return [Going("environments", path.name, size_of(path), why, remove) for path in unused]
+    return [Going("environments", name=path.name, size=size_of(path), why=why, remove=remove) for path in unused]
 
 
 async def _oldest(session: Session, proposals: list[Proposal], gone: set[str], size: int) -> list[Going]:

@@ -54,9 +54,14 @@ class RoutingServices:
         if self._leads is None:
             endpoints, slots, cooldowns = self._ways()
             self._leads = NodeChains(
-                clock=self.clock, models=self.models, endpoints=endpoints, queue=slots, cooldowns=cooldowns,
-                discipline=self._discipline, environment=environment,
-            )  # fmt: skip
+                clock=self.clock,
+                models=self.models,
+                endpoints=endpoints,
+                queue=slots,
+                cooldowns=cooldowns,
+                discipline=self._discipline,
+                environment=environment,
+            )
         return self._leads
 
     def _discipline(self, name: str) -> SkillRoute:
@@ -74,10 +79,19 @@ class RoutingServices:
         if self._router is None:
             endpoints, slots, cooldowns = self._ways()
             self._router = Router(
-                config=self.config, store=self.store, clock=self.clock, desk=self.desk(), models=self.models,
-                endpoints=endpoints, slots=slots, cooldowns=cooldowns, environment=environment, clean=self.clean,
-                purse=self.purse, start=LearnedStarts(store=self.store, clock=self.clock),
-            )  # fmt: skip
+                config=self.config,
+                store=self.store,
+                clock=self.clock,
+                desk=self.desk(),
+                models=self.models,
+                endpoints=endpoints,
+                slots=slots,
+                cooldowns=cooldowns,
+                environment=environment,
+                clean=self.clean,
+                purse=self.purse,
+                start=LearnedStarts(store=self.store, clock=self.clock),
+            )
         return self._router
 
     def skills(self, household: App) -> Skills:
@@ -85,9 +99,15 @@ class RoutingServices:
         from bailiwick.skills.service import Skills
 
         return Skills(
-            config=self.config, store=self.store, clock=self.clock, by=household.by, router=self.router(),
-            fence=household.fence, brain=household.brain, clean=household.clean,
-        )  # fmt: skip
+            config=self.config,
+            store=self.store,
+            clock=self.clock,
+            by=household.by,
+            router=self.router(),
+            fence=household.fence,
+            brain=household.brain,
+            clean=household.clean,
+        )
 
     def judge(self, by: str) -> Judge:
         """Asks models for their opinion of a change, as calls that are routed, paid for and on record like others."""

@@ -76,17 +76,17 @@ async def open_session(
     if store.losses:
         _tell_losses(store.path, store.losses)
     zone = config.get("time.zone") or environment.zone()
-    household = App(config, store, clock, person(), attended or simulate is not None)
-    agents = AgentServices(config, store, clock, zone, simulate, household)
+    household = App(config, store=store, clock=clock, by=person(), attended=attended or simulate is not None)
+    agents = AgentServices(config, store=store, clock=clock, zone=zone, simulate=simulate, household=household)
     household.subscribed = agents.subscribed
     household.bring_skills(lambda house: agents.routed().skills(house))
     household.bring_judge(lambda: agents.routed().judge(household.by))
     assembly = Runtime(
         store,
-        clock,
-        state,
-        lambda: environment.child_environment({}),
-        zone,
+        clock=clock,
+        state_dir=state,
+        environment=lambda: environment.child_environment({}),
+        zone=zone,
         kinds=KindTable({**KINDS, **makers(household), "script": household.script, "agent": agents.kind}),
         policy=agents.ladder,
         daily={unit: config.get(f"budget.day.{unit}") for unit in ("usd", "tokens", "agent_calls")},
@@ -96,7 +96,7 @@ async def open_session(
         require_room=lambda: require_room(config),
     )
     try:
-        yield Session(config, assembly, person(), household, agents)
+        yield Session(config, assembly=assembly, by=person(), household=household, agents=agents)
     finally:
         await agents.close()
         await assembly.close()
@@ -176,7 +176,9 @@ class AgentServices:
 
         if self._routed is None:
             clean = self.household.clean if self.household else (lambda value: value)
-            self._routed = RoutingServices(self.config, self.store, self.clock, self.desk, self.daily, clean)
+            self._routed = RoutingServices(
+                self.config, store=self.store, clock=self.clock, desk=self.desk, purse=self.daily, clean=clean
+            )
         return self._routed
 
     def backends(self, node: Work, chosen: dict[str, Json], settings: AgentSettings) -> tuple[str, ...]:
@@ -197,7 +199,13 @@ class AgentServices:
             fencing = self.fencing if self.household is not None else None
             places = Workplaces.of(self.config)
             self._desk = TurnRunner(
-                self.settings(), self.store, self.clock, self.zone, self.brokerage(), fencing, places
+                self.settings(),
+                store=self.store,
+                clock=self.clock,
+                zone=self.zone,
+                brokerage=self.brokerage(),
+                fencing=fencing,
+                places=places,
             )
         return self._desk
 
@@ -217,9 +225,13 @@ class AgentServices:
                 raise InternalBug("agents were asked for without a household")
             paths, config = self.config.paths, self.config
             self._fencing = TurnSandbox(
-                await self.household.fence(), paths.state, paths.cache, tuple(config.get("sandbox.allow") or ()),
-                str(config.get("network.proxy") or ""), str(config.get("network.no_proxy") or ""),
-            )  # fmt: skip
+                await self.household.fence(),
+                state=paths.state,
+                cache=paths.cache,
+                allow=tuple(config.get("sandbox.allow") or ()),
+                proxy=str(config.get("network.proxy") or ""),
+                no_proxy=str(config.get("network.no_proxy") or ""),
+            )
         return self._fencing
 
     def subscribed(self, backend: str) -> bool:

@@ -110,7 +110,15 @@ def make_entry(key: bytes, after: ChainHead, fields: Mapping[str, Json]) -> Audi
     """The entry that follows `after`; `fields` are time, kind, actor and data."""
     numbered = {**fields, "seq": after.count + 1}
     mac = seal(key, numbered, after.mac)
-    return AuditEntry(numbered["seq"], fields["time"], fields["kind"], fields["actor"], fields["data"], after.mac, mac)
+    return AuditEntry(
+        numbered["seq"],
+        time=fields["time"],
+        kind=fields["kind"],
+        actor=fields["actor"],
+        data=fields["data"],
+        prev=after.mac,
+        mac=mac,
+    )
 
 
 def read_entry(line: bytes) -> AuditEntry | None:

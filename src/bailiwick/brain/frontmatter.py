@@ -75,9 +75,11 @@ def rewrite(raw: bytes, note: Note) -> bytes:
         whole = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NotReady(
-            "the note is not UTF-8, and would be damaged", place=Place(note.path), hint="save it as UTF-8",
+            "the note is not UTF-8, and would be damaged",
+            place=Place(note.path),
+            hint="save it as UTF-8",
             code=UNREADABLE,
-        ) from error  # fmt: skip
+        ) from error
     block, text = split(whole)
     if not block:
         return write(note)[: -len(note.text.encode()) - 1] + text.encode()

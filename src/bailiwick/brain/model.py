@@ -67,10 +67,19 @@ class Note:
     def to_json(self) -> dict[str, Json]:
         """As a document."""
         return {
-            "id": self.id, "title": self.title, "type": self.type, "tags": list(self.tags), "scope": self.scope,
-            "source": self.source, "status": self.status, "created": iso(self.created), "updated": iso(self.updated),
-            "superseded_by": self.superseded_by, "path": self.path, "text": self.text,
-        }  # fmt: skip
+            "id": self.id,
+            "title": self.title,
+            "type": self.type,
+            "tags": list(self.tags),
+            "scope": self.scope,
+            "source": self.source,
+            "status": self.status,
+            "created": iso(self.created),
+            "updated": iso(self.updated),
+            "superseded_by": self.superseded_by,
+            "path": self.path,
+            "text": self.text,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,8 +246,11 @@ class NoteWriter:
         return Git(self.environment.text("PATH") or os.defpath)
 
     def _call(self, at: float = 0.0) -> GitOptions:
-        names = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
-                 for what, value in zip(("NAME", "EMAIL", "DATE"), (*AUTHOR, iso(at)), strict=True)}  # fmt: skip
+        names = {
+            f"GIT_{who}_{what}": value
+            for who in ("AUTHOR", "COMMITTER")
+            for what, value in zip(("NAME", "EMAIL", "DATE"), (*AUTHOR, iso(at)), strict=True)
+        }
         return GitOptions(cwd=self.folder.root, env=names | {"GIT_CEILING_DIRECTORIES": str(self.folder.root.parent)})
 
 

@@ -158,9 +158,15 @@ class Brain:
         """File a note: pending if it is an agent's, approved if it is a person's. Raises `UsageError`."""
         status: Status = "pending" if details.get("by_agent", True) else "approved"
         draft = Note(
-            "", details.get("title", ""), text, details.get("type", "note"), tuple(details.get("tags", ())),
-            details.get("scope", GLOBAL), details.get("source", ""), status,
-        )  # fmt: skip
+            "",
+            title=details.get("title", ""),
+            text=text,
+            type=details.get("type", "note"),
+            tags=tuple(details.get("tags", ())),
+            scope=details.get("scope", GLOBAL),
+            source=details.get("source", ""),
+            status=status,
+        )
         return (await self.file(draft)).notes[0]
 
     async def file(self, draft: Note) -> Saved:

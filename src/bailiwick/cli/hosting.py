@@ -122,7 +122,9 @@ class Signals:
             return
         now = self._session.assembly.clock.now()
         body = {"now": False, "by": self._session.by}
-        await self._session.assembly.store.send(Message(self._row.id, "stop", f"ctrl-c:{now!r}", body, now))
+        await self._session.assembly.store.send(
+            Message(self._row.id, kind="stop", dedupe=f"ctrl-c:{now!r}", body=body, at=now)
+        )
         self.worker.nudge()
 
 
@@ -138,7 +140,7 @@ async def host(
         row = await foreground.prepare(row, session.by)
         if manners.detach and row.status == "ready":
             return _detach(row, view)
-        return await _walk(session, foreground, row, view, manners)
+        return await _walk(session, foreground, row=row, view=view, manners=manners)
     finally:
         view.close()
 

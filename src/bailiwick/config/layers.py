@@ -69,8 +69,8 @@ def read_layer(kind: LayerKind, root: Value, base: Path, found: Findings) -> Lay
     layer = Layer(kind)
 
     def take(name: str, key: Key, value: Value) -> None:
-        if _permitted(kind, name, key, value, found):
-            _set(layer, name, key, value, (base, found))
+        if _permitted(kind, name, key=key, value=value, found=found):
+            _set(layer, name, key=key, value=value, context=(base, found))
 
     _walk(root, (), take, found)
     return layer
@@ -167,7 +167,7 @@ def read_flags(flags: Mapping[str, Json], cwd: Path, found: Findings) -> Layer:
             hint = suggestion(name, (known.name for known in KEYS), "see `bailiwick config show`")
             found.error(codes.UNKNOWN_FIELD, f"the key {name!r} is not known", Place("command line"), hint)
         elif data is not None:
-            _set(layer, name, key, as_value(data, "command line"), (cwd, found))
+            _set(layer, name, key=key, value=as_value(data, "command line"), context=(cwd, found))
     return layer
 
 
@@ -179,9 +179,9 @@ def read_variables(environment: Environment, cwd: Path, found: Findings) -> tupl
         for variable in key.variables:
             known.add(variable)
             layer = own if variable.startswith(PREFIX) else other
-            _set_from_variable(layer, key.name, variable, environment, (cwd, found))
+            _set_from_variable(layer, key.name, variable=variable, environment=environment, context=(cwd, found))
     for variable, name in CONCRETE_VARIABLES.items():
-        _set_from_variable(other, name, variable, environment, (cwd, found))
+        _set_from_variable(other, name, variable=variable, environment=environment, context=(cwd, found))
     command = other.settings.get("agents.command")
     if command is not None:
         other.settings.setdefault("backend", Setting("command", command.origin))
@@ -200,4 +200,4 @@ def _set_from_variable(
     text = environment.text(variable)
     key = find_key(name)
     if text is not None and key is not None and name not in layer.settings:
-        _set(layer, name, key, as_value(from_text(text, key.shape), variable), context)
+        _set(layer, name, key=key, value=as_value(from_text(text, key.shape), variable), context=context)

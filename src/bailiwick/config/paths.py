@@ -80,7 +80,7 @@ def find_paths(environment: Environment | None = None, machine: Path | None = No
     base = env.text("BAILIWICK_HOME")
     if base:
         root = Path(base).expanduser().absolute()
-        return Paths(root / "config", root / "state", root / "cache", root / "run", machine)
+        return Paths(root / "config", state=root / "state", cache=root / "cache", run=root / "run", machine=machine)
     home = env.home()
     state = (env.directory("XDG_STATE_HOME") or home / ".local" / "state") / "bailiwick"
     runtime = env.directory("XDG_RUNTIME_DIR")

@@ -30,9 +30,12 @@ class Act:
     def to_json(self) -> dict[str, Json]:
         """As a document."""
         return {
-            "code": self.code, "verdicts": self.verdicts, "branch": self.branch, "reason": self.reason,
+            "code": self.code,
+            "verdicts": self.verdicts,
+            "branch": self.branch,
+            "reason": self.reason,
             "skipped": self.skipped,
-        }  # fmt: skip
+        }
 
 
 def perform_act(folder: Path, play: Play, flags: tuple[str, ...], say: Say) -> Act:
@@ -52,9 +55,14 @@ def _given(stage: SimulatedRepository, flags: tuple[str, ...], say: Say) -> Act:
     act = Act()
     command = stage.command(ISSUE_TO_PR, (*flags, "--events"))
     with subprocess.Popen(
-        command, cwd=stage.repository, env=stage.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        command,
+        cwd=stage.repository,
+        env=stage.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         for event in _events(process):
             _see(event, act, say)
         said = process.stderr.read() if process.stderr else ""

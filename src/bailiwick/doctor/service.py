@@ -153,7 +153,7 @@ def _awake(config: Config) -> DoctorFinding:
 
 def _tool(name: str, why: str, fix: str, *, needed: bool) -> DoctorFinding:
     found = shutil.which(name)
-    return DoctorFinding(name, found is not None, found or f"not found: {why}", fix, needed)
+    return DoctorFinding(name, ok=found is not None, found=found or f"not found: {why}", fix=fix, needed=needed)
 
 
 def _bash(_: Config) -> DoctorFinding:

@@ -239,9 +239,15 @@ class _Arrangement:
         away = LANE * (lane.number + 1)
         side = self.right + away if lane.right else self.left - away
         points = [
-            start, (first.x, first.y), (first.x, leave), (side, leave), (side, arrive),
-            (stub.x, arrive), (stub.x, stub.y), (target.x, target.y - target.height / 2),
-        ]  # fmt: skip
+            start,
+            (first.x, first.y),
+            (first.x, leave),
+            (side, leave),
+            (side, arrive),
+            (stub.x, arrive),
+            (stub.x, stub.y),
+            (target.x, target.y - target.height / 2),
+        ]
         return EdgePath(tie, points, label_at, lane=True)
 
     def _pass(self, item: LayoutBox) -> list[tuple[float, float]]:

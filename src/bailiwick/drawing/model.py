@@ -121,7 +121,7 @@ def visible(text: str, limit: int = LABEL_LIMIT) -> str:
 
 def _areas(graph: Graph) -> tuple[list[Area], dict[str, int]]:
     """The scopes and the one each node is in; the join belongs to the construct's own, so it is claimed first."""
-    areas = [Area(0, "", "", 0, graph.start, "")]
+    areas = [Area(0, construct="", member="", parent=0, entry=graph.start, join="")]
     owner: dict[str, int] = {graph.start: 0}
     stack = [graph.start]
     while stack:
@@ -138,7 +138,9 @@ def _areas(graph: Graph) -> tuple[list[Area], dict[str, int]]:
         for member, entry in inner:
             if entry not in owner:
                 owner[entry] = len(areas)
-                areas.append(Area(len(areas), node.id, member, here, entry, _join_of(node)))
+                areas.append(
+                    Area(len(areas), construct=node.id, member=member, parent=here, entry=entry, join=_join_of(node))
+                )
                 stack.append(entry)
     return areas, owner
 

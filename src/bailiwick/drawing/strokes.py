@@ -27,11 +27,11 @@ def outline(kind: str, x: float, y: float, width: float, height: float) -> str:
         case "ask" | "approval":
             return _polygon([(x - w + 8, y - h), (x + w, y - h), (x + w - 8, y + h), (x - w, y + h)])
         case "terminal" | "fail":
-            return _box(x, y, width, height, h)
+            return _box(x, y, width=width, height=height, radius=h)
         case "wait":
-            return _box(x, y, width, height, 14.0)
+            return _box(x, y, width=width, height=height, radius=14.0)
         case _:
-            return _box(x, y, width, height, 4.0)
+            return _box(x, y, width=width, height=height, radius=4.0)
 
 
 def curve(points: list[Point]) -> str:

@@ -130,7 +130,7 @@ class _Parts:
             if source.area not in ends:
                 ends.add(source.area)
                 self.levels[source.area].items.append(LayoutBox(f"e:{source.area}", 10.0, 10.0))
-            self._tie(source.area, f"n:{source.id}", f"e:{source.area}", style, line.label)
+            self._tie(source.area, f"n:{source.id}", other=f"e:{source.area}", style=style, label=line.label)
             return
         label = "" if line.stroke is Stroke.ENTRY and target.area != source.area else line.label
         found = self._common(f"n:{source.id}", source.area, f"n:{target.id}", target.area)
@@ -175,7 +175,7 @@ class _Parts:
 def _tie(key: tuple[str, str, str], labels: list[str]) -> Tie:
     source, target, style = key
     label = visible(" · ".join(labels), LABEL)
-    return Tie(source, target, label, text_width(label, 11) + 6 if label else 0.0, style)
+    return Tie(source, target=target, label=label, label_width=text_width(label, 11) + 6 if label else 0.0, style=style)
 
 
 def _title(area: Area) -> str:
@@ -199,7 +199,7 @@ def _paint_shape(shape: DrawnNode, item: LayoutBox, left: float, top: float) -> 
     x, y = left + item.x, top + item.y
     name, second = _words(shape)
     about = f"{shape.id}: {shape.kind} {shape.detail}".rstrip()
-    form = outline(shape.kind, x, y, item.width, item.height)
+    form = outline(shape.kind, x, y=y, width=item.width, height=item.height)
     return [
         f"<g><title>{escape(visible(about, 160))}</title>",
         form.replace("/>", f' class="box {_CLASSES.get(shape.kind, "")}"/>').replace(' "/>', '"/>'),

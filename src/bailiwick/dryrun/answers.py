@@ -78,7 +78,7 @@ class AnswerGenerator:
             inner = [Steer(s.branch, s.path[1:]) for s in steers if s.path[:1] == (key,)]
             output = _written(graph, key) if graph is not None else Output(key)
             use = self.use.at([node.id, key])
-            made[key] = self._value(f"'{key}' returned by '{node.id}'", output, inner, wanted, use)
+            made[key] = self._value(f"'{key}' returned by '{node.id}'", output, steers=inner, wanted=wanted, use=use)
         return made
 
     def failure_kind(self, wanted: Wanted) -> str:
@@ -130,7 +130,7 @@ class AnswerGenerator:
             if steer.branch.id in wanted:
                 by_path.setdefault(steer.path, []).append(steer.branch)
         for path, branches in by_path.items():
-            made = self._steered(made, path, branches, wanted, output.schema)
+            made = self._steered(made, path, branches=branches, wanted=wanted, schema=output.schema)
         return made
 
     def _steered(self, made: Json, path: tuple[str, ...], branches: list[Branch], wanted: Wanted, schema: Json) -> Json:

@@ -39,7 +39,7 @@ def dry_run(loaded: Loaded, params: dict[str, Json]) -> DryRunReport:
     free = frozenset(name for name in graph.params or {} if name not in params and name not in graph.vars)
     sources = NameSources(graph, free)
     answers = AnswerGenerator(graph, sources, uses_of(graph, texts), children)
-    return _DryRun(graph, params, NotingTemplates(templates), answers, sources).report()
+    return _DryRun(graph, params=params, notes=NotingTemplates(templates), answers=answers, sources=sources).report()
 
 
 def _is_text(name: str, size: int) -> bool:
@@ -96,7 +96,12 @@ class _DryRun:
         spent = f"stopped after {len(self.found.passes)} passes with {self.found.events:,} events"
         limits = [spent] if self.found.full else []
         return DryRunReport(
-            self.graph.name, nodes, ways, tuple(self.found.passes), (*warnings, *self.answers.misfits), tuple(limits)
+            self.graph.name,
+            nodes=nodes,
+            ways=ways,
+            passes=tuple(self.found.passes),
+            warnings=(*warnings, *self.answers.misfits),
+            limits=tuple(limits),
         )
 
     def _ask_again(self, node: Ask) -> None:
@@ -121,7 +126,15 @@ class _DryRun:
             choices = node.choices if isinstance(node, Ask) else ()
             return next((c for c in choices if (asked, c) not in self.found.replies), None)
 
-        walk = DryRunWalk(self.answers, self.rules, self._context(course), course, self.home, goal, fresh)
+        walk = DryRunWalk(
+            self.answers,
+            rules=self.rules,
+            context=self._context(course),
+            course=course,
+            home=self.home,
+            goal=goal,
+            fresh=fresh,
+        )
         trail = walk.run(MOST_EVENTS)
         self._keep(aim, trail)
 
@@ -132,7 +145,14 @@ class _DryRun:
         found.replies |= trail.replies
         found.events += trail.steps
         found.passes.append(
-            DryRunPass(aim, trail.outcome, trail.node, trail.reason, tuple(trail.path), len(trail.path))
+            DryRunPass(
+                aim,
+                outcome=trail.outcome,
+                node=trail.node,
+                reason=trail.reason,
+                path=tuple(trail.path),
+                steps=len(trail.path),
+            )
         )
 
     def _context(self, course: AnswerPlan) -> dict[str, Json]:

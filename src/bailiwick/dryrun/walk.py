@@ -87,7 +87,9 @@ class DryRunWalk:
                 return  # nothing is in flight, so there is nothing to cancel
 
     def _effect(self, state: State, do: StartEffect) -> None:
-        started = ev.EffectStarted(do.scope, do.node, do.visit, do.ordinal, do.attempt, do.key, do.entry)
+        started = ev.EffectStarted(
+            do.scope, node=do.node, visit=do.visit, ordinal=do.ordinal, attempt=do.attempt, key=do.key, entry=do.entry
+        )
         self._apply(state, started)
         node = state.graph.nodes[do.node]
         course = self._heading(do.visit)
@@ -101,7 +103,12 @@ class DryRunWalk:
 
     def _wait(self, state: State, do: OpenWait) -> None:
         self._now += do.seconds or 0.0
-        self._apply(state, ev.WaitOpened(do.scope, do.node, do.visit, do.id, do.kind, do.ordinal, body=do.body))
+        self._apply(
+            state,
+            ev.WaitOpened(
+                do.scope, node=do.node, visit=do.visit, id=do.id, kind=do.kind, ordinal=do.ordinal, body=do.body
+            ),
+        )
         node, course = state.graph.nodes[do.node], self._heading(do.visit)
         how, value = "due", None
         if isinstance(node, Ask) and do.kind == "ask":
@@ -110,16 +117,18 @@ class DryRunWalk:
                 self.trail.replies.add((do.node, str(value)))
         elif isinstance(node, Wait) and do.kind == "timer" and do.node in course.failing:
             how, value = "refused", "a made-up time of the dry run"
-        self._apply(state, ev.WaitClosed(do.scope, do.id, how, value, "dry run"))
+        self._apply(state, ev.WaitClosed(do.scope, id=do.id, how=how, value=value, by="dry run"))
 
     def _child(self, state: State, do: StartChild) -> None:
         name = child_uid(do.key)
-        self._apply(state, ev.ChildStarted(do.scope, do.node, do.visit, do.key, name, do.params))
+        self._apply(
+            state, ev.ChildStarted(do.scope, node=do.node, visit=do.visit, key=do.key, child=name, params=do.params)
+        )
         node, course = state.graph.nodes[do.node], self._heading(do.visit)
         result: dict[str, Json] = {"status": "failed", "reason": "a made-up failure of the dry run"}
         if do.node not in course.failing and isinstance(node, Call):
             result = {"status": "done", "outputs": self.answers.child(node, course.wanted)}
-        self._apply(state, ev.WaitClosed(do.scope, name, "child", result, "dry run"))
+        self._apply(state, ev.WaitClosed(do.scope, id=name, how="child", value=result, by="dry run"))
 
     def _heading(self, visit: int) -> AnswerPlan:
         """The course to follow now."""

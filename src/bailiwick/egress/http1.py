@@ -103,7 +103,13 @@ async def read_request(reader: asyncio.StreamReader) -> ProxyRequestHead:
     if found is None:
         raise ProxyRequestRefused("only CONNECT and requests for http:// are served")
     path = found[2] or "/"
-    return ProxyRequestHead(method, found[1], path if path.startswith("/") else f"/{path}", fields, _length(fields))
+    return ProxyRequestHead(
+        method,
+        authority=found[1],
+        path=path if path.startswith("/") else f"/{path}",
+        fields=fields,
+        length=_length(fields),
+    )
 
 
 async def read_status(reader: asyncio.StreamReader) -> int:

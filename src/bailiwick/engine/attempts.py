@@ -26,7 +26,9 @@ def verdict(state: State, scope: Scope, node: Work, policy: RetryPolicy) -> Atte
     if flight is None or not scope.tries:
         return ev.StepFailed(scope.path, node.id, scope.visit, asdict(ev.Failure("lost", "nothing to go on with")))
     if flight.failure is not None and flight.failure.kind in ("cancelled", "no_backend", "crashed"):
-        return ev.StepFailed(scope.path, node.id, scope.visit, asdict(flight.failure), node.on_error)
+        return ev.StepFailed(
+            scope.path, node=node.id, visit=scope.visit, failure=asdict(flight.failure), next=node.on_error
+        )
     rung = next_rung(scope.tries, policy, flight.key)
     match rung:
         case AttemptPlan():
@@ -34,7 +36,7 @@ def verdict(state: State, scope: Scope, node: Work, policy: RetryPolicy) -> Atte
         case RetryPause():
             return _pause(scope, node, flight, rung)
         case RetriesExhausted():
-            return _exhausted(state, scope, node, policy, rung.why)
+            return _exhausted(state, scope, node=node, policy=policy, why=rung.why)
         case never:
             assert_never(never)
 
@@ -60,7 +62,14 @@ def resumed(scope: Scope, flight: EffectInFlight) -> AttemptPlan:
     last = scope.tries[-1].detail if scope.tries else None
     session = flight.session or (last.session if last and flight.rung in ("reask", "compact") else None)
     problem = last.problem if last and flight.rung in ("reask", "reframe") else ""
-    return AttemptPlan(flight.rung, flight.model, flight.level, session, problem, feedback_of(scope.tries))
+    return AttemptPlan(
+        flight.rung,
+        model=flight.model,
+        level=flight.level,
+        session=session,
+        problem=problem,
+        feedback=feedback_of(scope.tries),
+    )
 
 
 def _pause(scope: Scope, node: Work, flight: EffectInFlight, pause: RetryPause) -> Action:
@@ -69,9 +78,16 @@ def _pause(scope: Scope, node: Work, flight: EffectInFlight, pause: RetryPause) 
         where = written(scope.path, node.id)
         body |= {"question": f"'{where}' can't go on: {pause.why}. Try again?", "choices": ["retry", "fail"]}
     return OpenWait(
-        scope.path, node.id, scope.visit, pause_id(scope, flight), pause.kind, flight.ordinal,
-        seconds=pause.seconds, at=pause.until, body=body,
-    )  # fmt: skip
+        scope.path,
+        node=node.id,
+        visit=scope.visit,
+        id=pause_id(scope, flight),
+        kind=pause.kind,
+        ordinal=flight.ordinal,
+        seconds=pause.seconds,
+        at=pause.until,
+        body=body,
+    )
 
 
 def _exhausted(state: State, scope: Scope, node: Work, policy: RetryPolicy, why: str) -> Action:
@@ -86,13 +102,15 @@ def _exhausted(state: State, scope: Scope, node: Work, policy: RetryPolicy, why:
             return default(scope, node)
         case "fail":
             failure = flight.failure if flight and flight.failure else ev.Failure("exhausted", why)
-            return ev.StepFailed(scope.path, node.id, scope.visit, asdict(failure), node.on_error)
+            return ev.StepFailed(
+                scope.path, node=node.id, visit=scope.visit, failure=asdict(failure), next=node.on_error
+            )
         case _:
             where = written(scope.path, node.id)
             choices = ["retry", "default", "fail"] if _may_default(state, node) else ["retry", "fail"]
             body: dict[str, Json] = {"question": f"'{where}' has no answer: {why}. What now?", "choices": choices}
             name = pause_id(scope, flight) if flight else ""
-            return OpenWait(scope.path, node.id, scope.visit, name, "exhausted", body=body)
+            return OpenWait(scope.path, node=node.id, visit=scope.visit, id=name, kind="exhausted", body=body)
 
 
 def _may_default(state: State, node: Work) -> bool:
@@ -103,4 +121,12 @@ def _may_default(state: State, node: Work) -> bool:
 def default(scope: Scope, node: Work) -> ev.StepDone:
     """The declared outputs instead of an answer; the scope is degraded from here on."""
     writes = {output.key: output.default for output in node.outputs}
-    return ev.StepDone(scope.path, node.id, scope.visit, node.next or "", writes, True, node.accept_defaulted)
+    return ev.StepDone(
+        scope.path,
+        node=node.id,
+        visit=scope.visit,
+        next=node.next or "",
+        writes=writes,
+        defaulted=True,
+        accepted=node.accept_defaulted,
+    )

@@ -100,13 +100,29 @@ def _enter(state: State, rules: Rules, scope: Scope) -> list[Action]:
             return [ev.ScopeEnded(scope.path, "done")]
     visit = scope.visits.get(node.id, 0) + 1
     if visit > node.max_visits:
-        return [fail(scope, node, visit, "max_visits", f"node '{node.id}' was visited {node.max_visits} times already")]
+        return [
+            fail(
+                scope,
+                node,
+                visit=visit,
+                kind="max_visits",
+                message=f"node '{node.id}' was visited {node.max_visits} times already",
+            )
+        ]
     if state.pure_steps >= PURE_LIMIT:
-        return [fail(scope, node, visit, "PureLoop", f"{PURE_LIMIT} steps in a row without any effect or wait")]
+        return [
+            fail(
+                scope,
+                node,
+                visit=visit,
+                kind="PureLoop",
+                message=f"{PURE_LIMIT} steps in a row without any effect or wait",
+            )
+        ]
     try:
-        return _step(state, rules, scope, node, visit)
+        return _step(state, rules, scope=scope, node=node, visit=visit)
     except RenderFailed as error:
-        return [fail(scope, node, visit, "template", str(error))]
+        return [fail(scope, node, visit=visit, kind="template", message=str(error))]
 
 
 def _step(state: State, rules: Rules, scope: Scope, node: Node, visit: int) -> list[Action]:
@@ -116,17 +132,26 @@ def _step(state: State, rules: Rules, scope: Scope, node: Node, visit: int) -> l
             return [_branch(state, scope, node, visit)]
         case Set():
             made = rules.renderer.value(node.values, lookup)
-            return [ev.StepPassed(scope.path, node.id, visit, node.next or "", made.value, notes=list(made.missing))]
+            return [
+                ev.StepPassed(
+                    scope.path,
+                    node=node.id,
+                    visit=visit,
+                    next=node.next or "",
+                    writes=made.value,
+                    notes=list(made.missing),
+                )
+            ]
         case End():
             return [_end(rules, scope, node, lookup)]
         case Work():
-            return effects.begin(state, rules, scope, node, visit, 1)
+            return effects.begin(state, rules, scope=scope, node=node, visit=visit, ordinal=1)
         case Wait():
-            return _open_wait(state, rules, scope, node, visit)
+            return _open_wait(state, rules, scope=scope, node=node, visit=visit)
         case Ask():
-            return [_ask(rules, scope, node, visit, lookup)]
+            return [_ask(rules, scope, node=node, visit=visit, lookup=lookup)]
         case Call():
-            return [_call(state, rules, scope, node, visit, lookup)]
+            return [_call(state, rules, scope=scope, node=node, visit=visit, lookup=lookup)]
         case Parallel():
             return [ev.ScopesForked(scope.path, node.id, visit, list(node.branches))]
         case Map():
@@ -142,7 +167,11 @@ def _branch(state: State, scope: Scope, node: Branch, visit: int) -> ev.Event:
         if node.default is None:
             keys = ", ".join(state.names(scope.path)) or "none"
             return fail(
-                scope, node, visit, "unresolved", f"path '{node.path}' is not in the context; keys there are: {keys}"
+                scope,
+                node,
+                visit=visit,
+                kind="unresolved",
+                message=f"path '{node.path}' is not in the context; keys there are: {keys}",
             )
         return ev.StepPassed(
             scope.path, node.id, visit, node.default, notes=[f"path {node.path} is not in the context"]
@@ -150,7 +179,13 @@ def _branch(state: State, scope: Scope, node: Branch, visit: int) -> ev.Event:
     target = choose(node, value)
     if target is None:
         shown = repr(value[:200] if isinstance(value, str) else value)[:202]
-        return fail(scope, node, visit, "no_case", f"no case matches {shown} at '{node.path}' and there is no default")
+        return fail(
+            scope,
+            node,
+            visit=visit,
+            kind="no_case",
+            message=f"no case matches {shown} at '{node.path}' and there is no default",
+        )
     kept = value[:LONGEST_SHOWN] if isinstance(value, str) else value
     return ev.StepPassed(scope.path, node.id, visit, target, value=kept)
 
@@ -168,28 +203,30 @@ def _end(rules: Rules, scope: Scope, node: End, lookup: Lookup) -> ev.Event:
 
 def _open_wait(state: State, rules: Rules, scope: Scope, node: Wait, visit: int) -> list[Action]:
     if node.poll is not None:
-        return effects.begin(state, rules, scope, node, visit, 1)
+        return effects.begin(state, rules, scope=scope, node=node, visit=visit, ordinal=1)
     lookup = at_visit(state, scope, node, visit)
     made = rules.renderer.text(node.until or node.seconds, lookup)
     text = str(made.value).strip()
     name = wait_id(scope.path, node.id, visit, 0)
     until = text if node.until else f"+{text}"
-    return [OpenWait(scope.path, node.id, visit, name, "timer", until=until, notes=made.missing)]
+    return [OpenWait(scope.path, node=node.id, visit=visit, id=name, kind="timer", until=until, notes=made.missing)]
 
 
 def _ask(rules: Rules, scope: Scope, node: Ask, visit: int, lookup: Lookup) -> Action:
     made = rules.renderer.text(node.question, lookup)
     body: dict[str, Json] = {"question": made.value, "choices": list(node.choices)}
     name = wait_id(scope.path, node.id, visit, 0)
-    return OpenWait(scope.path, node.id, visit, name, "ask", seconds=node.timeout, body=body, notes=made.missing)
+    return OpenWait(
+        scope.path, node=node.id, visit=visit, id=name, kind="ask", seconds=node.timeout, body=body, notes=made.missing
+    )
 
 
 def _call(state: State, rules: Rules, scope: Scope, node: Call, visit: int, lookup: Lookup) -> Action:
     if state.depth + 1 > DEPTH_LIMIT:
-        return fail(scope, node, visit, "depth", f"calls are nested deeper than {DEPTH_LIMIT}")
+        return fail(scope, node, visit=visit, kind="depth", message=f"calls are nested deeper than {DEPTH_LIMIT}")
     params = rules.renderer.value(node.params, lookup).value
-    key = effect_key(state.run, scope.path, node.id, visit, 1)
-    return StartChild(scope.path, node.id, visit, key, node.workflow, params)
+    key = effect_key(state.run, scope.path, node=node.id, visit=visit, ordinal=1)
+    return StartChild(scope.path, node=node.id, visit=visit, key=key, workflow=node.workflow, params=params)
 
 
 def _fork_map(state: State, scope: Scope, node: Map, visit: int) -> ev.Event:
@@ -198,10 +235,20 @@ def _fork_map(state: State, scope: Scope, node: Map, visit: int) -> ev.Event:
     except KeyError:
         keys = ", ".join(state.names(scope.path)) or "none"
         return fail(
-            scope, node, visit, "unresolved", f"path '{node.over}' is not in the context; keys there are: {keys}"
+            scope,
+            node,
+            visit=visit,
+            kind="unresolved",
+            message=f"path '{node.over}' is not in the context; keys there are: {keys}",
         )
     if not isinstance(items, list):
-        return fail(scope, node, visit, "not_a_list", f"'{node.over}' is {type(items).__name__}, map needs a list")
+        return fail(
+            scope,
+            node,
+            visit=visit,
+            kind="not_a_list",
+            message=f"'{node.over}' is {type(items).__name__}, map needs a list",
+        )
     return ev.ScopesForked(scope.path, node.id, visit, [str(i) for i in range(len(items))])
 
 
@@ -216,25 +263,39 @@ def _closed(state: State, rules: Rules, scope: Scope) -> list[Action]:
             return effects.answered(state, rules, scope)
         case "poll":
             ordinal = (scope.flight.ordinal if scope.flight else 0) + 1
-            return effects.begin(state, rules, scope, node, scope.visit, ordinal) if isinstance(node, Wait) else []
+            return (
+                effects.begin(state, rules, scope=scope, node=node, visit=scope.visit, ordinal=ordinal)
+                if isinstance(node, Wait)
+                else []
+            )
         case "child":
             return [_child_ended(scope, node, state.resolve(wait.value))]
         case "ask":
             return [_answered(scope, node, wait)]
         case _:
             if wait.how == "refused":
-                return [fail(scope, node, scope.visit, "bad_value", str(wait.value))]
+                return [fail(scope, node, visit=scope.visit, kind="bad_value", message=str(wait.value))]
             return [ev.StepDone(scope.path, node.id, scope.visit, node.next or "")]
 
 
 def _answered(scope: Scope, node: Node, wait: Opened) -> ev.Event:
     if wait.how == "answered":
-        return ev.StepDone(scope.path, node.id, scope.visit, node.next or "", {node.id: wait.value})
+        return ev.StepDone(
+            scope.path, node=node.id, visit=scope.visit, next=node.next or "", writes={node.id: wait.value}
+        )
     if isinstance(node, Ask) and node.declared:
         return ev.StepDone(
-            scope.path, node.id, scope.visit, node.next or "", {node.id: node.default}, True, node.accept_defaulted
+            scope.path,
+            node=node.id,
+            visit=scope.visit,
+            next=node.next or "",
+            writes={node.id: node.default},
+            defaulted=True,
+            accepted=node.accept_defaulted,
         )
-    return fail(scope, node, scope.visit, "timeout", "nobody answered in time and there is no default")
+    return fail(
+        scope, node, visit=scope.visit, kind="timeout", message="nobody answered in time and there is no default"
+    )
 
 
 def _child_ended(scope: Scope, node: Node, value: Json) -> ev.Event:
@@ -242,10 +303,15 @@ def _child_ended(scope: Scope, node: Node, value: Json) -> ev.Event:
     if result.get("status") == "done":
         tainted = bool(result.get("degraded"))
         return ev.StepDone(
-            scope.path, node.id, scope.visit, node.next or "", {node.id: result.get("outputs", {})}, defaulted=tainted
+            scope.path,
+            node=node.id,
+            visit=scope.visit,
+            next=node.next or "",
+            writes={node.id: result.get("outputs", {})},
+            defaulted=tainted,
         )
     reason = str(result.get("reason") or "it ended without a reason")
-    return fail(scope, node, scope.visit, "child_failed", f"the called workflow failed: {reason}")
+    return fail(scope, node, visit=scope.visit, kind="child_failed", message=f"the called workflow failed: {reason}")
 
 
 def _budget_wait(state: State) -> Command:
@@ -259,4 +325,4 @@ def _budget_wait(state: State) -> Command:
     }
     name = wait_id("", f"budget:{unit}:{limit}", 0, 0)
     until = MIDNIGHT if unit.startswith(PER_DAY) else ""
-    return OpenWait("", "", 0, name, "budget", until=until, body=body)
+    return OpenWait("", node="", visit=0, id=name, kind="budget", until=until, body=body)

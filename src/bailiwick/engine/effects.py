@@ -20,9 +20,15 @@ from bailiwick.ids import place as written
 
 def begin(state: State, rules: Rules, scope: Scope, node: Work | Wait, visit: int, ordinal: int) -> list[Action]:
     """Start an effect for the first time, unless a ceiling that it counts against was met. Raises `RenderFailed`."""
-    key = effect_key(state.run, scope.path, node.id, visit, ordinal)
+    key = effect_key(state.run, scope.path, node=node.id, visit=visit, ordinal=ordinal)
     plan = AttemptPlan() if rules.climbs(node) else None
-    return _start(state, rules, scope, node, StartEffect(scope.path, node.id, visit, ordinal, 1, key, plan=plan))
+    return _start(
+        state,
+        rules,
+        scope=scope,
+        node=node,
+        start=StartEffect(scope.path, node=node.id, visit=visit, ordinal=ordinal, attempt=1, key=key, plan=plan),
+    )
 
 
 def again(
@@ -31,12 +37,21 @@ def again(
     """The same effect with the same key: a further attempt, or a re-entry of the last one."""
     node, flight = state.graph.nodes[scope.cursor], scope.flight
     if flight is None or not isinstance(node, Work | Wait):
-        return [fail(scope, node, scope.visit, "lost", "nothing to go on with")]
-    start = StartEffect(scope.path, node.id, scope.visit, flight.ordinal, attempt, flight.key, entry, plan=plan)
+        return [fail(scope, node, visit=scope.visit, kind="lost", message="nothing to go on with")]
+    start = StartEffect(
+        scope.path,
+        node=node.id,
+        visit=scope.visit,
+        ordinal=flight.ordinal,
+        attempt=attempt,
+        key=flight.key,
+        entry=entry,
+        plan=plan,
+    )
     try:
-        return _start(state, rules, scope, node, start)
+        return _start(state, rules, scope=scope, node=node, start=start)
     except RenderFailed as error:
-        return [fail(scope, node, scope.visit, "template", str(error))]
+        return [fail(scope, node, visit=scope.visit, kind="template", message=str(error))]
 
 
 def _start(state: State, rules: Rules, scope: Scope, node: Work | Wait, start: StartEffect) -> list[Action]:
@@ -58,13 +73,21 @@ def lost(state: State, rules: Rules, scope: Scope) -> list[Action]:
         return []
     policy = node.on_unknown if isinstance(node, Work) else "again"
     if policy == "fail":
-        return [fail(scope, node, scope.visit, "unknown", "cut off by a crash; it is not known whether it happened")]
+        return [
+            fail(
+                scope,
+                node,
+                visit=scope.visit,
+                kind="unknown",
+                message="cut off by a crash; it is not known whether it happened",
+            )
+        ]
     if policy == "ask":
         name = wait_id(scope.path, node.id, scope.visit, 1000 + flight.entry)
         where = written(scope.path, node.id)
         question = f"'{where}' was cut off; it may or may not have happened. Run it again?"
         body: dict[str, Json] = {"question": question, "choices": ["again", "fail"]}
-        return [OpenWait(scope.path, node.id, scope.visit, name, "unknown", body=body)]
+        return [OpenWait(scope.path, node=node.id, visit=scope.visit, id=name, kind="unknown", body=body)]
     return reenter(state, rules, scope)
 
 
@@ -74,7 +97,7 @@ def reenter(state: State, rules: Rules, scope: Scope) -> list[Action]:
     if flight is None:
         return []
     plan = turns.resumed(scope, flight) if flight.rung else None
-    return again(state, rules, scope, flight.attempt, flight.entry + 1, plan)
+    return again(state, rules, scope=scope, attempt=flight.attempt, entry=flight.entry + 1, plan=plan)
 
 
 def finished(state: State, rules: Rules, scope: Scope) -> list[Action]:
@@ -95,12 +118,21 @@ def finished(state: State, rules: Rules, scope: Scope) -> list[Action]:
             body: dict[str, Json] = {"after": flight.attempt, "failure": flight.failure.message}
             return [
                 OpenWait(
-                    scope.path, node.id, scope.visit, turns.pause_id(scope, flight), verdict.kind, flight.ordinal,
-                    seconds=verdict.seconds, latest=verdict.latest, body=body,
+                    scope.path,
+                    node=node.id,
+                    visit=scope.visit,
+                    id=turns.pause_id(scope, flight),
+                    kind=verdict.kind,
+                    ordinal=flight.ordinal,
+                    seconds=verdict.seconds,
+                    latest=verdict.latest,
+                    body=body,
                 )
-            ]  # fmt: skip
+            ]
         case ev.Failure() as failure:
-            return [ev.StepFailed(scope.path, node.id, scope.visit, asdict(failure), node.on_error)]
+            return [
+                ev.StepFailed(scope.path, node=node.id, visit=scope.visit, failure=asdict(failure), next=node.on_error)
+            ]
         case never:
             assert_never(never)
 
@@ -110,7 +142,7 @@ def _climb(state: State, rules: Rules, scope: Scope, node: Work) -> list[Action]
     flight = scope.flight
     verdict = turns.verdict(state, scope, node, rules.knobs(scope, node))
     if isinstance(verdict, AttemptPlan) and flight is not None:
-        return again(state, rules, scope, flight.attempt + 1, 1, verdict)
+        return again(state, rules, scope=scope, attempt=flight.attempt + 1, entry=1, plan=verdict)
     return [verdict] if not isinstance(verdict, AttemptPlan) else []
 
 
@@ -120,7 +152,7 @@ def resumed(state: State, rules: Rules, scope: Scope) -> list[Action]:
     if flight is None:
         return []
     plan = turns.planned(scope, rules.knobs(scope, node)) if isinstance(node, Work) and rules.climbs(node) else None
-    return again(state, rules, scope, flight.attempt + 1, 1, plan)
+    return again(state, rules, scope=scope, attempt=flight.attempt + 1, entry=1, plan=plan)
 
 
 def answered(state: State, rules: Rules, scope: Scope) -> list[Action]:
@@ -135,5 +167,17 @@ def answered(state: State, rules: Rules, scope: Scope) -> list[Action]:
     if wait.value == "default" and isinstance(node, Work):
         return [turns.default(scope, node)]
     if flight.failure is not None:
-        return [ev.StepFailed(scope.path, node.id, scope.visit, asdict(flight.failure), node.on_error)]
-    return [fail(scope, node, scope.visit, "unknown", "cut off by a crash; a person chose not to run it again")]
+        return [
+            ev.StepFailed(
+                scope.path, node=node.id, visit=scope.visit, failure=asdict(flight.failure), next=node.on_error
+            )
+        ]
+    return [
+        fail(
+            scope,
+            node,
+            visit=scope.visit,
+            kind="unknown",
+            message="cut off by a crash; a person chose not to run it again",
+        )
+    ]

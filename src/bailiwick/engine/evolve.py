@@ -156,7 +156,9 @@ def _on_started(state: State, e: ev.EffectStarted, at: float) -> None:
     scope.wait = None
     if scope.asked is None:
         scope.asked = VisitRequest(e.request, e.policy)
-    scope.flight = EffectInFlight(e.key, e.ordinal, e.attempt, e.entry, at, e.rung, e.model, e.level)
+    scope.flight = EffectInFlight(
+        e.key, ordinal=e.ordinal, attempt=e.attempt, entry=e.entry, since=at, rung=e.rung, model=e.model, level=e.level
+    )
     scope.first_effect_at = scope.first_effect_at or at
     state.pure_steps = 0
     _phase(state, scope, Phase.RUNNING)
@@ -190,7 +192,13 @@ def _try(flight: EffectInFlight, failure: ev.Failure, at: float) -> FailedAttemp
     """A failed turn as the ladder counts it; a class this version does not know is a crash."""
     kind = _KINDS.get(failure.kind, FailureKind.CRASH)
     return FailedAttempt(
-        kind, flight.rung, flight.model, flight.level, flight.attempt, at, Detail.from_json(failure.detail)
+        kind,
+        rung=flight.rung,
+        model=flight.model,
+        level=flight.level,
+        attempt=flight.attempt,
+        at=at,
+        detail=Detail.from_json(failure.detail),
     )
 
 
@@ -261,7 +269,7 @@ def _on_failed(state: State, e: ev.StepFailed, at: float) -> None:
 
 
 def _on_wait(state: State, e: ev.WaitOpened, at: float) -> None:
-    wait = WaitState(e.id, e.kind, e.due_at, e.body, at)
+    wait = WaitState(e.id, kind=e.kind, due_at=e.due_at, body=e.body, opened_at=at)
     if e.kind == "budget":
         state.budget_wait = wait
         return
@@ -304,7 +312,9 @@ def _on_scopes(state: State, e: ev.ScopesForked, at: float) -> None:
             inputs, entry = {node.as_: items[i], "index": i}, node.body
         elif isinstance(node, Parallel):
             entry = node.branches[member]
-        state.scopes[path] = Scope(path, member, scope, first + i, inputs, cursor=entry, phase=Phase.PENDING)
+        state.scopes[path] = Scope(
+            path, name=member, parent=scope, number=first + i, inputs=inputs, cursor=entry, phase=Phase.PENDING
+        )
     scope.fork = Construct(e.node, e.visit, paths, list(reversed(paths)))
     state.pure_steps = 0
     _phase(state, scope, Phase.FORKED)
@@ -352,7 +362,7 @@ def _on_scope_ended(state: State, e: ev.ScopeEnded, at: float) -> None:
 def _on_child(state: State, e: ev.ChildStarted, at: float) -> None:
     scope = state.scopes[e.scope]
     _enter(scope, e.node, e.visit)
-    scope.wait = WaitState(e.child, "child", None, {"key": e.key}, at)
+    scope.wait = WaitState(e.child, kind="child", due_at=None, body={"key": e.key}, opened_at=at)
     state.pure_steps = 0
     _phase(state, scope, Phase.WAITING)
 

@@ -242,7 +242,11 @@ def _can_reask(last: FailedAttempt) -> bool:
 
 def _reask(last: FailedAttempt) -> AttemptPlan:
     return AttemptPlan(
-        "reask", last.model, last.level, last.detail.session, last.detail.problem or last.detail.evidence
+        "reask",
+        model=last.model,
+        level=last.level,
+        session=last.detail.session,
+        problem=last.detail.problem or last.detail.evidence,
     )
 
 

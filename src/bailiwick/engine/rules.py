@@ -68,4 +68,6 @@ def at_visit(state: State, scope: Scope, node: Node, visit: int) -> Lookup:
 def fail(scope: Scope, node: Node, visit: int, kind: str, message: str) -> ev.StepFailed:
     """A failure goes the node's `on_error` way, but never past the visit limit or a pure loop."""
     target = None if kind in ("max_visits", "PureLoop") else node.on_error
-    return ev.StepFailed(scope.path, node.id, visit, asdict(ev.Failure(kind, message[:MESSAGE])), target)
+    return ev.StepFailed(
+        scope.path, node=node.id, visit=visit, failure=asdict(ev.Failure(kind, message[:MESSAGE])), next=target
+    )

@@ -37,7 +37,7 @@ def _end_members(state: State, scope: Scope, node: Parallel | Map, fork: Constru
         return []
     error: dict[str, Json] = (state.scopes[fork.failed].error if fork.failed else None) or {}
     failure = ev.Failure("member_failed", f"'{fork.failed}' failed: {error.get('message', '')}", error)
-    return [ev.StepFailed(scope.path, node.id, scope.visit, asdict(failure), node.on_error)]
+    return [ev.StepFailed(scope.path, node=node.id, visit=scope.visit, failure=asdict(failure), next=node.on_error)]
 
 
 def cancel(state: State, scope: Scope) -> list[Action]:

@@ -74,7 +74,9 @@ async def prepare_environment(recipe: Recipe, base: str, shop: EnvironmentBuilde
         if read_made(ready) is None:
             for left in (ready, *ready.parent.glob(f".new-{key}-*")):
                 remove(left)
-            await make(Recipe() if in_place else recipe, base, {} if in_place else brought, shop, ready)
+            await make(
+                Recipe() if in_place else recipe, base, brought={} if in_place else brought, shop=shop, ready=ready
+            )
         (ready / "last_used").write_text(f"{shop.clock.now():.0f}\n", "utf-8")
     if in_place:
         names = (*VENVS, "node_modules", *recipe.copy) if recipe.prepare else recipe.copy

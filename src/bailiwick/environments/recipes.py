@@ -80,10 +80,19 @@ def tool_variables(binds: Iterable[Bind]) -> dict[str, str]:
     """What tools have to be told so that they take what is there and ask no network."""
     known = {bind.target.name: str(bind.target) for bind in binds if bind.target.parent == INNER}
     said = {
-        "UV_OFFLINE": "1", "UV_NO_SYNC": "1", "UV_FROZEN": "1", "UV_PYTHON_DOWNLOADS": "never", "PIP_NO_INDEX": "1",
-        "PYTHONNOUSERSITE": "1", "NPM_CONFIG_UPDATE_NOTIFIER": "false", "NPM_CONFIG_OFFLINE": "true",
-        "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOFLAGS": "-mod=vendor" if "vendor" in known else "",
-        "CARGO_NET_OFFLINE": "true", "CARGO_HOME": known.get(CARGO_HOME, ""),
+        "UV_OFFLINE": "1",
+        "UV_NO_SYNC": "1",
+        "UV_FROZEN": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "PIP_NO_INDEX": "1",
+        "PYTHONNOUSERSITE": "1",
+        "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+        "NPM_CONFIG_OFFLINE": "true",
+        "GOTOOLCHAIN": "local",
+        "GOPROXY": "off",
+        "GOFLAGS": "-mod=vendor" if "vendor" in known else "",
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_HOME": known.get(CARGO_HOME, ""),
         "VIRTUAL_ENV": next((known[name] for name in VENVS if name in known), ""),
-    }  # fmt: skip
+    }
     return {name: value for name, value in said.items() if value}

@@ -94,7 +94,7 @@ def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrume
         if _parses(changed):
             sites = {number: AssertionSite(path, line) for number, line in editor.lines.items()}
             again = changed.decode("utf-8").encode(encoding)
-            return Instrumented(again, sites, editor.sure, editor.held, editor.looped)
+            return Instrumented(again, sites=sites, sure=editor.sure, held=editor.held, looped=editor.looped)
     return None
 
 

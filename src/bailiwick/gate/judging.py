@@ -43,7 +43,16 @@ def actions(
     for (event, path), line in sorted(here.evidence.events.items()):
         if path in product and (event, path) not in known:
             what = _EVENTS.get(event.partition(" ")[0], "uses")
-            found.append(Finding("conduct-events", f"while the tests ran it {what} ({event})", path, line, False, True))
+            found.append(
+                Finding(
+                    "conduct-events",
+                    what=f"while the tests ran it {what} ({event})",
+                    path=path,
+                    line=line,
+                    blocks=False,
+                    parks=True,
+                )
+            )
     for path, openers in sorted(here.evidence.opened.items()):
         own = [o for o in openers if o in product and o not in base.evidence.opened.get(path, ())]
         if path.endswith(".py") and belongs_to_tests(path) and own:

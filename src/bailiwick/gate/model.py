@@ -91,13 +91,26 @@ class CheckResult:
     def to_json(self) -> dict[str, Json]:
         """As a document."""
         return {
-            "name": self.name, "kind": self.kind, "level": self.level, "outcome": self.outcome,
-            "command": list(self.command), "code": self.code, "seconds": round(self.seconds, 3),
-            "counts": dict(self.counts), "findings": [f.to_json() for f in self.findings], "output": self.output,
-            "output_digest": self.output_digest, "failing": list(self.failing), "reasons": list(self.reasons),
-            "hint": self.hint, "proof": list(self.proof), "healed": list(self.healed), "unproven": self.unproven,
-            "exercised": list(self.exercised), "unexercised": self.unexercised,
-        }  # fmt: skip
+            "name": self.name,
+            "kind": self.kind,
+            "level": self.level,
+            "outcome": self.outcome,
+            "command": list(self.command),
+            "code": self.code,
+            "seconds": round(self.seconds, 3),
+            "counts": dict(self.counts),
+            "findings": [f.to_json() for f in self.findings],
+            "output": self.output,
+            "output_digest": self.output_digest,
+            "failing": list(self.failing),
+            "reasons": list(self.reasons),
+            "hint": self.hint,
+            "proof": list(self.proof),
+            "healed": list(self.healed),
+            "unproven": self.unproven,
+            "exercised": list(self.exercised),
+            "unexercised": self.unexercised,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +126,12 @@ class RevertedChange:
     def to_json(self) -> dict[str, Json]:
         """As a document."""
         return {
-            "path": self.path, "change": self.change, "patch": self.patch, "allowed": self.allowed, "rule": self.rule,
-        }  # fmt: skip
+            "path": self.path,
+            "change": self.change,
+            "patch": self.patch,
+            "allowed": self.allowed,
+            "rule": self.rule,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +174,30 @@ class GateReport:
     def to_json(self) -> dict[str, Json]:
         """As a document."""
         return {
-            "version": 1, "verdict": self.verdict, "tree": self.tree, "base": self.base, "asked": self.asked,
-            "policy": self.policy, "environment": self.environment, "fence": self.fence,
-            "checks": [c.to_json() for c in self.checks], "taken": [t.to_json() for t in self.taken],
-            "weakening": [f.to_json() for f in self.weakening], "proof": list(self.proof),
-            "healed": list(self.healed), "unproven": self.unproven, "exercised": list(self.exercised),
-            "unexercised": self.unexercised, "doubts": [d.to_json() for d in self.doubts],
-            "wanted": list(self.wanted), "unprotected": list(self.unprotected), "seconds": round(self.seconds, 3),
-            "without": [c.to_json() for c in self.without], "findings": [f.to_json() for f in self.findings],
+            "version": 1,
+            "verdict": self.verdict,
+            "tree": self.tree,
+            "base": self.base,
+            "asked": self.asked,
+            "policy": self.policy,
+            "environment": self.environment,
+            "fence": self.fence,
+            "checks": [c.to_json() for c in self.checks],
+            "taken": [t.to_json() for t in self.taken],
+            "weakening": [f.to_json() for f in self.weakening],
+            "proof": list(self.proof),
+            "healed": list(self.healed),
+            "unproven": self.unproven,
+            "exercised": list(self.exercised),
+            "unexercised": self.unexercised,
+            "doubts": [d.to_json() for d in self.doubts],
+            "wanted": list(self.wanted),
+            "unprotected": list(self.unprotected),
+            "seconds": round(self.seconds, 3),
+            "without": [c.to_json() for c in self.without],
+            "findings": [f.to_json() for f in self.findings],
             "reason": self.reason,
-        }  # fmt: skip
+        }
 
     @property
     def digest(self) -> str:
@@ -182,17 +213,29 @@ class GateReport:
 def read_report(data: dict[str, Json]) -> GateReport:
     """A report from its document."""
     return GateReport(
-        verdict=data["verdict"], tree=data["tree"], base=data["base"], asked=data["asked"], policy=data["policy"],
-        environment=data["environment"], fence=data["fence"],
+        verdict=data["verdict"],
+        tree=data["tree"],
+        base=data["base"],
+        asked=data["asked"],
+        policy=data["policy"],
+        environment=data["environment"],
+        fence=data["fence"],
         checks=tuple(_read_check(item) for item in data["checks"]),
         taken=tuple(RevertedChange(**t) for t in data["taken"]),
-        weakening=_findings(data["weakening"]), proof=tuple(data["proof"]), healed=tuple(data.get("healed", ())),
-        unproven=data["unproven"], exercised=tuple(data.get("exercised", ())), unexercised=data.get("unexercised", ""),
+        weakening=_findings(data["weakening"]),
+        proof=tuple(data["proof"]),
+        healed=tuple(data.get("healed", ())),
+        unproven=data["unproven"],
+        exercised=tuple(data.get("exercised", ())),
+        unexercised=data.get("unexercised", ""),
         doubts=tuple(Doubt(**item) for item in data.get("doubts", ())),
-        wanted=tuple(data["wanted"]), unprotected=tuple(data["unprotected"]), seconds=data["seconds"],
+        wanted=tuple(data["wanted"]),
+        unprotected=tuple(data["unprotected"]),
+        seconds=data["seconds"],
         without=tuple(_read_check(item) for item in data.get("without", ())),
-        findings=_findings(data.get("findings", ())), reason=data.get("reason", ""),
-    )  # fmt: skip
+        findings=_findings(data.get("findings", ())),
+        reason=data.get("reason", ""),
+    )
 
 
 def _findings(items: Iterable[dict[str, Json]]) -> tuple[Finding, ...]:

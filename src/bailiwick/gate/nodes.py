@@ -108,7 +108,7 @@ class GateKind:
             issue=asked["issue"],
             authors=await self.authors(run) if judged and self.authors is not None else (),
         )
-        return await run_gate(ask, spec, vault, fence, places, **how)
+        return await run_gate(ask, spec, vault=vault, fence=fence, places=places, **how)
 
 
 class GateServices(Protocol):
@@ -132,18 +132,25 @@ def make_kind(shared: GateServices) -> GateKind:
     async def authors(run: str) -> tuple[str, ...]:
         return tuple(author.name for author in await authors_of(shared.store, run))
 
-    return GateKind(shared.config, shared.clock, shared.fence, shared.judge, authors)
+    return GateKind(shared.config, clock=shared.clock, fence=shared.fence, judge=shared.judge, authors=authors)
 
 
 def document_of(report: GateReport) -> dict[str, Json]:
     """What a node gives: the verdict, the report with its digest, and what the next step needs of it."""
     listed = [*report.findings, *report.weakening, *(f for check in report.checks for f in check.findings)]
     return {
-        "verdict": report.verdict, "headline": headline(report), "report": report.to_json(), "digest": report.digest,
-        "failing": failing_text(report), "findings": [finding.to_json() for finding in listed],
-        "tree_id": report.tree, "wanted": list(report.wanted), "doubted": _doubted(report),
-        "signature": signature(report), "seconds": round(report.seconds, 3),
-    }  # fmt: skip
+        "verdict": report.verdict,
+        "headline": headline(report),
+        "report": report.to_json(),
+        "digest": report.digest,
+        "failing": failing_text(report),
+        "findings": [finding.to_json() for finding in listed],
+        "tree_id": report.tree,
+        "wanted": list(report.wanted),
+        "doubted": _doubted(report),
+        "signature": signature(report),
+        "seconds": round(report.seconds, 3),
+    }
 
 
 def _doubted(report: GateReport) -> list[Json]:

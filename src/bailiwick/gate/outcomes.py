@@ -99,13 +99,18 @@ class PytestSession:
         return {
             "outcomes": dict(self.outcomes),
             "items": [[i.id, i.path, i.code_path, i.line, i.name] for i in self.items],
-            "uncollected": list(self.uncollected), "deselected": sorted(self.deselected),
-            "witnessed": sorted(self.witnessed), "contradicted": sorted(self.contradicted),
-            "changed": sorted(self.changed), "hooks": dict(self.hooks),
-            "faults": [[fault.code, fault.what] for fault in self.faults], "exit": self.exit,
-            "slowest": round(self.slowest, 3), "evidence": self.evidence.to_json(),
+            "uncollected": list(self.uncollected),
+            "deselected": sorted(self.deselected),
+            "witnessed": sorted(self.witnessed),
+            "contradicted": sorted(self.contradicted),
+            "changed": sorted(self.changed),
+            "hooks": dict(self.hooks),
+            "faults": [[fault.code, fault.what] for fault in self.faults],
+            "exit": self.exit,
+            "slowest": round(self.slowest, 3),
+            "evidence": self.evidence.to_json(),
             "texts": {test: self.texts.get(test, "")[-TEXT_KEPT:] for test in self.red[:TEXTS_KEPT]},
-        }  # fmt: skip
+        }
 
 
 def read_session(data: dict[str, Json]) -> PytestSession:
@@ -202,14 +207,16 @@ def _read(records: Records, code: int | None, *, collect_only: bool) -> PytestSe
     reports = by_type.get("report", [])
     finish = (by_type.get("finish") or [{}])[-1]
     items = tuple(
-        PytestItem(i["id"], i["path"], i.get("code_path", ""), i.get("line", 0), i.get("name", ""))
+        PytestItem(
+            i["id"], path=i["path"], code_path=i.get("code_path", ""), line=i.get("line", 0), name=i.get("name", "")
+        )
         for record in by_type.get("items", [])
         for i in record["items"]
     )
     outcomes = _outcomes(reports)
     uncollected = {record["id"]: record["text"] for record in by_type.get("uncollected", [])}
     failed = {r["id"]: r["text"] for r in reports if r["outcome"] == "failed" and r["text"]}
-    told = _Told(by_type, items, outcomes, tuple(uncollected), finish)
+    told = _Told(by_type, items=items, outcomes=outcomes, uncollected=tuple(uncollected), finish=finish)
     found = told.faults(code, collect_only=collect_only)
     return PytestSession(
         outcomes=outcomes,

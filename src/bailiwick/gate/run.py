@@ -196,9 +196,15 @@ def proof_of(checks: Iterable[CheckResult], *, changed: bool) -> Proof:
     exercised = tuple(dict.fromkeys(test for check in listed for test in check.exercised))
     unexercised = next((check.unexercised for check in listed if check.unexercised), "")
     if new or healed or not changed:
-        return Proof(new, healed, "", exercised, "" if exercised else unexercised)
+        return Proof(new, healed=healed, unproven="", exercised=exercised, unexercised="" if exercised else unexercised)
     said = next((check.unproven for check in listed if check.unproven), "")
-    return Proof((), (), said or "no test shows this fix", exercised, "" if exercised else unexercised)
+    return Proof(
+        (),
+        healed=(),
+        unproven=said or "no test shows this fix",
+        exercised=exercised,
+        unexercised="" if exercised else unexercised,
+    )
 
 
 def taken_findings(findings: Iterable[Finding], taken: Sequence[RevertedChange]) -> tuple[Finding, ...]:

@@ -110,7 +110,7 @@ def _expand(words: Sequence[str], env: Mapping[str, str], scripts: Mapping[str, 
     called = _script_called(words, scripts)
     if called is not None:
         name, extra = called
-        return _script(name, extra, env, scripts, depth)
+        return _script(name, extra, env=env, scripts=scripts, depth=depth)
     return [_runner_step(words, env) or CommandStep(tuple(words), env)]
 
 

@@ -137,7 +137,7 @@ async def run_gate(
     services = () if isinstance(prepared, EnvironmentFailed) else spec.services
     means = ServiceContainers(how["cancel"], how["show"], places.engine)
     async with open_services(services, fence, means) as (reaching, failed):
-        work = await _open(ask, spec, replace(shop, fence=reaching), places, (prepared, failed))
+        work = await _open(ask, spec, shop=replace(shop, fence=reaching), places=places, ready=(prepared, failed))
         try:
             report = await work.report()
             crashpoints.reach("gate.checked")
@@ -163,12 +163,12 @@ async def base_report(
     prepared = how.get("prepared") or await try_prepare(spec, base, workshop(vault, fence, places, **how))
     how["prepared"] = prepared
     if isinstance(prepared, EnvironmentFailed):
-        return await run_gate(GateRequest(base, tree), spec, vault, fence, places, **how)
+        return await run_gate(GateRequest(base, tree), spec, vault=vault, fence=fence, places=places, **how)
     key = kept.key_of(tree, spec.digest, prepared.digest, fence.sandbox.name)
     known = kept.read_base_report(places.cache, key)
     if known is not None:
         return known
-    report = await run_gate(GateRequest(base, tree), spec, vault, fence, places, **how)
+    report = await run_gate(GateRequest(base, tree), spec, vault=vault, fence=fence, places=places, **how)
     if report.verdict in ("green", "red") and not without_tool(report):
         kept.keep_base_report(places.cache, key, report)
     return report
@@ -202,9 +202,16 @@ def _record(report: GateReport, ask: GateRequest, state: Path, clock: Clock) -> 
 
     name = store_report(state, report)
     told = {
-        "report": name, "verdict": report.verdict, "base": report.base, "tree": report.tree, "asked": report.asked,
-        "policy": report.policy, "environment": report.environment, "title": ask.title[:200], "allow": list(ask.allow),
-    }  # fmt: skip
+        "report": name,
+        "verdict": report.verdict,
+        "base": report.base,
+        "tree": report.tree,
+        "asked": report.asked,
+        "policy": report.policy,
+        "environment": report.environment,
+        "title": ask.title[:200],
+        "allow": list(ask.allow),
+    }
     append(state, "gate.report", told, actor="bailiwick", clock=clock)
 
 

@@ -215,10 +215,10 @@ def read_gate(data: bytes, file: str, origin: Origin) -> GateSpec:
         services=tuple(
             Service(
                 name,
-                given["image"],
-                tuple(given.get("ready", ())),
-                given.get("env", {}),
-                tuple(given.get("ports", ())),
+                image=given["image"],
+                ready=tuple(given.get("ready", ())),
+                env=given.get("env", {}),
+                ports=tuple(given.get("ports", ())),
             )
             for name, given in plain.get("services", {}).items()
         ),

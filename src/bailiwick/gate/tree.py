@@ -92,16 +92,18 @@ async def sift(vault: GitStore, base: str, asked: str, policy: TreePolicy) -> Pr
     changes = await vault.changes(base, asked)
     ground = replace(
         _survey(await vault.files(base), policy, await _empty_files(vault, asked, changes)),
-        extended=await _extended(vault, base, asked, changes, policy),
+        extended=await _extended(vault, base, asked=asked, changes=changes, policy=policy),
     )
     rules = {change.path: rule for change in changes if (rule := rule_of(change, policy, ground))}
     kept = {path for path in rules if first_match(policy.allow, path)}
-    tree = await _restored(vault, base, asked, ground, rules.keys() - kept)
-    without = await _restored(vault, base, asked, ground, rules.keys()) if kept else ""
+    tree = await _restored(vault, base, asked=asked, ground=ground, paths=rules.keys() - kept)
+    without = await _restored(vault, base, asked=asked, ground=ground, paths=rules.keys()) if kept else ""
     order = sorted(rules, key=lambda path: (path not in kept, path))
     by_path = {change.path: change for change in changes}
     taken = [
-        RevertedChange(path, _KIND.get(by_path[path].status, "changed"), "", path in kept, rules[path])
+        RevertedChange(
+            path, change=_KIND.get(by_path[path].status, "changed"), patch="", allowed=path in kept, rule=rules[path]
+        )
         for path in order
     ]
     room = PATCHES_KEPT

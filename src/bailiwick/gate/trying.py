@@ -38,7 +38,7 @@ class PlanTrial:
     async def run(self, spec: GateSpec) -> GateReport:
         """The gate on the base itself."""
         ask = GateRequest(self.base, await self.vault.tree_of(self.base))
-        return await run_gate(ask, spec, self.vault, self.fence, self.places, **self.how)
+        return await run_gate(ask, spec, vault=self.vault, fence=self.fence, places=self.places, **self.how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ async def _try(site: PlanTrial, detected: GateSpec, spec: GateSpec, steps: tuple
     left = {check.name for check in report.checks if is_left_out(check)}
     if left:
         spec = replace(spec, checks=tuple(check for check in spec.checks if check.name not in left))
-    return Tried(detected, spec, report, steps, await _missing(site, spec, report))
+    return Tried(detected, spec=spec, report=report, steps=steps, missing=await _missing(site, spec, report))
 
 
 async def _missing(site: PlanTrial, spec: GateSpec, report: GateReport) -> MissingPart | None:
@@ -110,7 +110,7 @@ async def _missing(site: PlanTrial, spec: GateSpec, report: GateReport) -> Missi
     told = {path: data.decode("utf-8", "replace") for path, data in texts.items()}
     uses_uv = any(command[:2] == ("uv", "pip") for command in spec.prepare)
     installer = ("uv", "pip", "install") if uses_uv else (".venv/bin/python", "-m", "pip", "install")
-    return missing_at_collection(told, red[0].output, files, (), installer)
+    return missing_at_collection(told, red[0].output, tree_files=files, declared=(), installer=installer)
 
 
 def next_wish(wish: Wish, tried: Tried) -> tuple[Wish | None, str]:

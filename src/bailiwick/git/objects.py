@@ -257,7 +257,10 @@ def _changes(fields: Iterator[bytes]) -> Iterator[TreeChange]:
             added, deleted, path = field.split(b"\t", 2)
             counts[os.fsdecode(path)] = (_count(added), _count(deleted))
     for name, old_mode, new_mode, status in found:
-        yield TreeChange(name, status, old_mode, new_mode, *counts.get(name, (None, None)))
+        added_lines, deleted_lines = counts.get(name, (None, None))
+        yield TreeChange(
+            name, status=status, old_mode=old_mode, new_mode=new_mode, added=added_lines, deleted=deleted_lines
+        )
 
 
 def _count(text: bytes) -> int | None:

@@ -38,9 +38,10 @@ class PushRemote:
         scheme = urlsplit(self.url).scheme
         if scheme not in ("http", "https") or "@" in urlsplit(self.url).netloc:
             raise GitFailed(
-                "refused", "a remote repository is reached by an http(s) address without a password in it",
+                "refused",
+                "a remote repository is reached by an http(s) address without a password in it",
                 "use the https address of the repository and a token",
-            )  # fmt: skip
+            )
         config = {"http.proxy": self.proxy or "", "fetch.unpackLimit": "1"}
         hide: tuple[str, ...] = ()
         if self.ca_file is not None:
@@ -76,7 +77,7 @@ async def set_branch(objects: Objects, source: Source, name: str, commit: str, e
     current = await ref_value(objects, source, ref)
     if current == commit:
         return
-    await _check_free(objects, source, name, current, expect)
+    await _check_free(objects, source, name=name, current=current, expect=expect)
     options = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet", "--no-auto-maintenance")
     call = source.call(transports=("file",), config={"fetch.unpackLimit": "1"})
     await objects.git.out("fetch", *options, objects.git.serving, file_url(objects.git_dir), commit, call=call)
@@ -89,7 +90,7 @@ async def drop_branch(objects: Objects, source: Source, name: str, expect: str) 
     current = await ref_value(objects, source, ref)
     if current is None:
         return
-    await _check_free(objects, source, name, current, expect)
+    await _check_free(objects, source, name=name, current=current, expect=expect)
     await _update(objects, source, ("update-ref", "--no-deref", "-d", ref, expect), name)
 
 
@@ -99,9 +100,11 @@ async def _check_free(objects: Objects, source: Source, name: str, current: str 
         stands = f"is at {current[:12]}" if current else "is not there"
         wanted = f"at {expect[:12]}" if expect else "not there"
         raise GitFailed(
-            "rejected", f"branch '{name}' {stands}, expected {wanted}: somebody else changed it",
-            f"look at it: git log {name}", place=place,
-        )  # fmt: skip
+            "rejected",
+            f"branch '{name}' {stands}, expected {wanted}: somebody else changed it",
+            f"look at it: git log {name}",
+            place=place,
+        )
     if f"refs/heads/{name}" in await checked_out(objects.git, source):
         raise GitFailed(
             "refused", f"branch '{name}' is checked out in a work tree", "switch to another branch there", place=place
@@ -117,9 +120,11 @@ async def _update(objects: Objects, source: Source, args: tuple[str, ...], name:
         return  # a git that outlived a killed process was first
     if b"but expected" in done.stderr or b"already exists" in done.stderr or b"cannot lock ref" in done.stderr:
         raise GitFailed(
-            "rejected", f"branch '{name}' was changed by somebody else just now", f"look at it: git log {name}",
+            "rejected",
+            f"branch '{name}' was changed by somebody else just now",
+            f"look at it: git log {name}",
             place=Place(str(source.root)),
-        )  # fmt: skip
+        )
     raise failure(args[0], done, call)
 
 
@@ -143,7 +148,9 @@ async def push(objects: Objects, peer: PushRemote, commit: str, branch: str, exp
     options = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--no-recurse-submodules", "--no-thin")
     call = peer.call(objects)
     done = await objects.git.run("push", *options, lease, peer.url, f"{commit}:{ref}", call=call)
-    if done.code != 0 and not await _outrun(objects, peer, branch, commit, failure("push", done, call)):
+    if done.code != 0 and not await _outrun(
+        objects, peer, branch=branch, commit=commit, error=failure("push", done, call)
+    ):
         raise failure("push", done, call)
     await objects.git.out("update-ref", record, commit, call=objects.call())
 

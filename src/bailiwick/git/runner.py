@@ -133,7 +133,9 @@ class Git:
         """Run git to its end, whatever its exit code; raises `GitFailed` only when it couldn't run or was ended."""
         argv = (self.program, "--no-replace-objects", "--no-pager", *_place(call), *args)
         cwd = call.cwd or call.work_tree or call.git_dir or Path("/")
-        command = Command(argv, self._environment(call), cwd, call.timeout, call.keep, call.stdin)
+        command = Command(
+            argv, env=self._environment(call), cwd=cwd, timeout=call.timeout, keep=call.keep, stdin=call.stdin
+        )
         try:
             done = await run_process(command, cancel=self.cancel)
         except OSError as error:

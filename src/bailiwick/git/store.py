@@ -160,7 +160,7 @@ class GitStore:
         """
         work = work.resolve()
         known = await self._known(work, base)
-        return await take(self.objects, work, exclude, known, bounds or TreeBounds())
+        return await take(self.objects, work, exclude=exclude, known=known, bounds=bounds or TreeBounds())
 
     async def _known(self, work: Path, base: str | None) -> KnownEntries:
         if base is None and work == self.source.root:
@@ -322,7 +322,7 @@ class GitStore:
 
     async def branch(self, name: str, commit: str, *, expect: str | None) -> None:
         """Make (`expect` None) or move a branch `agent/…` of the operator's repository, if it is where we expect it."""
-        await publish.set_branch(self.objects, self.source, name, commit, expect)
+        await publish.set_branch(self.objects, self.source, name=name, commit=commit, expect=expect)
 
     async def branch_value(self, name: str) -> str | None:
         """Where a branch of the operator's repository stands."""
@@ -342,7 +342,9 @@ class GitStore:
         self, url: str, refspec_src: str, branch: str, *, expect: str | None, **login: Unpack[RemoteLogin]
     ) -> None:
         """Put the branch `agent/…` of a remote repository on a commit, if it is where we expect it."""
-        await publish.push(self.objects, publish.PushRemote(url, **login), refspec_src, branch, expect)
+        await publish.push(
+            self.objects, publish.PushRemote(url, **login), commit=refspec_src, branch=branch, expect=expect
+        )
 
     async def fetch_remote(self, url: str, ref: str, **login: Unpack[RemoteLogin]) -> str:
         """Bring a branch, or `HEAD`, of a remote repository into the vault; the id of its commit."""

@@ -83,11 +83,21 @@ class Worktrees:
             if found is not None:
                 return found
             await asyncio.to_thread(self._clear, _id(run))
-            return await self._make(vault, Worktree(
-                id=_id(run), path=self.folder / _id(run), tree=self.folder / _id(run) / TREE, run=run, branch=branch,
-                base=commit, repository=vault.repository, owner=current_owner("worktree"), created=self.clock.now(),
-                prepared=prepared,
-            ))  # fmt: skip
+            return await self._make(
+                vault,
+                Worktree(
+                    id=_id(run),
+                    path=self.folder / _id(run),
+                    tree=self.folder / _id(run) / TREE,
+                    run=run,
+                    branch=branch,
+                    base=commit,
+                    repository=vault.repository,
+                    owner=current_owner("worktree"),
+                    created=self.clock.now(),
+                    prepared=prepared,
+                ),
+            )
 
     async def _make(self, vault: GitStore, wanted: Worktree) -> Worktree:
         owner = wanted.owner
@@ -95,7 +105,7 @@ class Worktrees:
         try:
             sweep(new)
             new.mkdir(mode=0o700)
-            await make_tree(vault, new / TREE, wanted.base, wanted.branch, wanted.prepared)
+            await make_tree(vault, new / TREE, commit=wanted.base, branch=wanted.branch, prepared=wanted.prepared)
             _write_record(new / RECORD, wanted)
             if wanted.path.exists():  # without a readable record: nobody can vouch for it
                 await asyncio.to_thread(self._put_away, wanted.path)

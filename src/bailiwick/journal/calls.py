@@ -60,19 +60,53 @@ def _settlements(tx: Transaction, call: str, spent: Mapping[str, float | None]) 
 def _columns(row: CallRow) -> tuple[Any, ...]:
     owner = None if row.owner is None else encode_owner(row.owner)
     return (
-        row.id, row.session_id, row.skill, row.phase, row.project, row.model, row.by, row.origin, row.run, row.node,
-        row.started_at, row.finished_at, row.status, row.model_used, row.file_path, row.message, row.why,
-        row.duration_ms, row.size, row.reserved_usd, row.until, encode(row.chain), owner,
-    )  # fmt: skip
+        row.id,
+        row.session_id,
+        row.skill,
+        row.phase,
+        row.project,
+        row.model,
+        row.by,
+        row.origin,
+        row.run,
+        row.node,
+        row.started_at,
+        row.finished_at,
+        row.status,
+        row.model_used,
+        row.file_path,
+        row.message,
+        row.why,
+        row.duration_ms,
+        row.size,
+        row.reserved_usd,
+        row.until,
+        encode(row.chain),
+        owner,
+    )
 
 
 def _attempt_columns(row: AttemptRow) -> tuple[Any, ...]:
     verified = None if row.verified is None else int(row.verified)
     return (
-        row.call, row.attempt, row.at, row.skill, row.model, row.tier, row.verdict, verified, int(row.warm_start),
-        row.duration_ms, row.input_tokens, row.output_tokens, row.cost, row.feedback, row.output_summary,
-        row.runner_output[-KEPT:], row.size,
-    )  # fmt: skip
+        row.call,
+        row.attempt,
+        row.at,
+        row.skill,
+        row.model,
+        row.tier,
+        row.verdict,
+        verified,
+        int(row.warm_start),
+        row.duration_ms,
+        row.input_tokens,
+        row.output_tokens,
+        row.cost,
+        row.feedback,
+        row.output_summary,
+        row.runner_output[-KEPT:],
+        row.size,
+    )
 
 
 def call_row(columns: Sequence[Any]) -> CallRow:

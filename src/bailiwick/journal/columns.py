@@ -61,7 +61,7 @@ def wait_row(columns: Sequence[Any]) -> WaitRow:
 def inbox_row(columns: Sequence[Any]) -> InboxRow:
     """A message from the columns of `inbox.read`."""
     number, run_id, kind, body, at = columns
-    return InboxRow(number, run_id, kind, decode(body), at)
+    return InboxRow(number, run_id=run_id, kind=kind, body=decode(body), at=at)
 
 
 def spend_row(columns: Sequence[Any]) -> SpendRow:

@@ -131,10 +131,10 @@ def find_losses(tx: Transaction, marks: Marks, now: float) -> tuple[Loss, ...]:
     for number, mark in seen.items():
         run_id, seq = rows.get(number, ("", 0))
         if run_id != mark.run_id:
-            out.append(Loss(mark.run_id, mark.name, mark.seq, None, number))
+            out.append(Loss(mark.run_id, name=mark.name, had=mark.seq, has=None, slot=number))
         elif seq < mark.seq:
             _stop(tx, mark, seq, now)
-            out.append(Loss(mark.run_id, mark.name, mark.seq, seq, number))
+            out.append(Loss(mark.run_id, name=mark.name, had=mark.seq, has=seq, slot=number))
     return tuple(out)
 
 
@@ -169,5 +169,12 @@ def _stop(tx: Transaction, mark: Mark, seq: int, now: float) -> None:
         by = f"the journal, which lost {mark.seq - seq} events"
         with contextlib.suppress(NotFound):
             inbox.send(
-                tx, Message(mark.run_id, "stop", f"lost:{mark.seq}:{seq}", {"now": True, "by": by, "lost": True}, now)
+                tx,
+                Message(
+                    mark.run_id,
+                    kind="stop",
+                    dedupe=f"lost:{mark.seq}:{seq}",
+                    body={"now": True, "by": by, "lost": True},
+                    at=now,
+                ),
             )

@@ -55,7 +55,7 @@ def write_events(tx: Transaction, run_id: str, after: int, events: Sequence[Enco
         return
     rows = []
     for seq, one in enumerate(events, after + 1):
-        check = checksum(run_id, StoredEvent(seq, one.type, one.version, one.body, one.at))
+        check = checksum(run_id, StoredEvent(seq, type=one.type, version=one.version, body=one.body, at=one.at))
         rows.append((run_id, seq, one.type, one.version, one.body, one.at, check))
     tx.do_each("event.insert", rows)
     note_uses(tx, run_id, (one.body for one in events))

@@ -111,7 +111,9 @@ class SqliteStore(Store):
     async def claim(
         self, owner: Owner, now: float, lease_until: float, reader: int, which: ClaimFilter
     ) -> RunRow | None:
-        return await self._writer.do(lambda tx: runs.claim(tx, owner, (now, lease_until), reader, which))
+        return await self._writer.do(
+            lambda tx: runs.claim(tx, owner, times=(now, lease_until), reader=reader, which=which)
+        )
 
     async def held(self, now: float, which: ClaimFilter) -> list[RunRow]:
         bindings = {"now": now, "run_id": which.run_id, "root_id": which.root_id}

@@ -334,7 +334,7 @@ def _replace(env: TemplateEnvironment, text: Any, old: Any, new: Any, count: int
 
 
 def _replace_method(env: TemplateEnvironment, text: str, _: Any, old: str, new: str, count: int = -1) -> str:
-    return _replace(env, text, old, new, count)
+    return _replace(env, text, old=old, new=new, count=count)
 
 
 def _join_filter(

@@ -95,7 +95,7 @@ class BaseInspector:
         """Run the gate on a commit itself, or take what is known of it, and prepare its environment."""
         how: GateOptions = {"cancel": self.cancel, "show": self.show, "clock": self.clock}
         places = places_of(self.config)
-        report = await base_report(commit, spec, self.vault, self.fence, places, **how)
+        report = await base_report(commit, spec, vault=self.vault, fence=self.fence, places=places, **how)
         if report.verdict == "environment":
             return BaseCheck(spec, report, "", ())
         shop = workshop(self.vault, self.fence, places, **how)

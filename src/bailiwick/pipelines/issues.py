@@ -97,11 +97,11 @@ def fetched_issue(reference: Reference, found: ForgeIssue) -> IssueText:
     text = harmless(found.body) or title
     return IssueText(
         reference.identity,
-        f"issue {reference.issue.number}",
-        title_of(title, title),
-        text,
-        clean(found.url),
-        clean(found.author),
+        stem=f"issue {reference.issue.number}",
+        title=title_of(title, title),
+        text=text,
+        url=clean(found.url),
+        author=clean(found.author),
     )
 
 

@@ -46,9 +46,14 @@ class IssueText:
     def to_json(self) -> dict[str, Json]:
         """As a document."""
         return {
-            "ref": self.ref, "stem": self.stem, "title": self.title, "text": self.text, "url": self.url,
-            "author": self.author, "digest": self.digest,
-        }  # fmt: skip
+            "ref": self.ref,
+            "stem": self.stem,
+            "title": self.title,
+            "text": self.text,
+            "url": self.url,
+            "author": self.author,
+            "digest": self.digest,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +90,18 @@ class WorktreeInfo:
     def to_json(self) -> dict[str, Json]:
         """As a document."""
         return {
-            "tree": self.tree, "base": self.base, "base_tree": self.base_tree, "branch": self.branch,
-            "repository": self.repository, "environment": self.environment, "marker": self.marker,
-            "conventions_file": self.conventions_file, "conventions": self.conventions,
-            "checks": [check.to_json() for check in self.checks], "can_try": self.can_try,
-        }  # fmt: skip
+            "tree": self.tree,
+            "base": self.base,
+            "base_tree": self.base_tree,
+            "branch": self.branch,
+            "repository": self.repository,
+            "environment": self.environment,
+            "marker": self.marker,
+            "conventions_file": self.conventions_file,
+            "conventions": self.conventions,
+            "checks": [check.to_json() for check in self.checks],
+            "can_try": self.can_try,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class WorktreeKind:
 
         commit = await vault.resolve(asked.base or "HEAD")
         fence = await self.fence()
-        lookout = BaseInspector(self.config, vault, fence, self.clock, io.cancel, io.show)
+        lookout = BaseInspector(self.config, vault=vault, fence=fence, clock=self.clock, cancel=io.cancel, show=io.show)
         basis = await lookout.look(commit, await lookout.spec(commit))
         if not asked.heal:
             basis.require_green(asked.known_red)
@@ -109,11 +109,18 @@ class WorktreeKind:
         io.show(f"worktree {worktree.tree} on {worktree.branch} from {commit[:12]}")
         name, text = await self._conventions(vault, commit)
         work = WorktreeInfo(
-            tree=str(worktree.tree), base=commit, base_tree=await vault.tree_of(commit), branch=worktree.branch,
-            repository=str(vault.repository), environment=basis.environment, marker=_marker(text),
-            conventions_file=name, conventions=text, checks=gate_commands(basis.spec),
+            tree=str(worktree.tree),
+            base=commit,
+            base_tree=await vault.tree_of(commit),
+            branch=worktree.branch,
+            repository=str(vault.repository),
+            environment=basis.environment,
+            marker=_marker(text),
+            conventions_file=name,
+            conventions=text,
+            checks=gate_commands(basis.spec),
             can_try=fence.sandbox.name != "none",
-        )  # fmt: skip
+        )
         if not asked.heal:
             io.observe({"told": f"{worktree.branch} from {commit[:12]}, whose gate is green"})
             return {"work": work.to_json()}
@@ -148,9 +155,12 @@ class WorktreeKind:
         kept = {"branch": "", "commit": "", "base": worktree.base}
         if changed.paths:
             commit = await vault.commit(
-                changed.tree, (worktree.base,), f"{UNFINISHED}\n\nRun: {request.run}\n",
-                self._author(), when=worktree.created,
-            )  # fmt: skip
+                changed.tree,
+                (worktree.base,),
+                f"{UNFINISHED}\n\nRun: {request.run}\n",
+                self._author(),
+                when=worktree.created,
+            )
             there = await vault.branch_value(worktree.branch)
             if there != commit:
                 await vault.branch(worktree.branch, commit, expect=there if there == worktree.base else None)
@@ -239,9 +249,14 @@ async def _changes(vault: GitStore, worktree: Worktree) -> tuple[str, tuple[Tree
 
 def _read(prepared: Json) -> WorktreeRequest:
     return WorktreeRequest(
-        prepared["do"], Path(prepared["repository"]), prepared["base"], prepared["title"], prepared["branch"],
-        prepared["heal"], tuple(str(item) for item in prepared["known_red"]),
-    )  # fmt: skip
+        prepared["do"],
+        repository=Path(prepared["repository"]),
+        base=prepared["base"],
+        title=prepared["title"],
+        branch=prepared["branch"],
+        heal=prepared["heal"],
+        known_red=tuple(str(item) for item in prepared["known_red"]),
+    )
 
 
 def _marker(text: str) -> str:

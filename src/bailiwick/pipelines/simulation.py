@@ -90,7 +90,7 @@ def _set_up(top: Path, pattern: Pattern, script: Path, issue: IssueText | None) 
         file.parent.mkdir()
         file.write_text(issue.text, "utf-8")
         asked = str(file)
-    return SimulatedRepository(top / "home", repository, script, asked, level)
+    return SimulatedRepository(top / "home", repository=repository, script=script, issue=asked, level=level)
 
 
 def write_repository(root: Path, files: dict[str, str]) -> Path:
@@ -125,9 +125,7 @@ def _has_pytest(home: Path) -> bool:
     from bailiwick.sandbox.toolchains import find_toolchains, resolve_program
 
     env = Environment()
-    tools = find_toolchains(
-        env.text("PATH") or "", env.home(), hidden=(home,), variables=env.child_environment({})
-    )  # fmt: skip
+    tools = find_toolchains(env.text("PATH") or "", env.home(), hidden=(home,), variables=env.child_environment({}))
     python = resolve_program("python3", tools)
     if python is None:
         return False

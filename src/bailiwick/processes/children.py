@@ -64,7 +64,7 @@ def read_stat(pid: int) -> Stat | None:
         return None
     fields = raw[raw.rindex(b")") + 2 :].split()  # the name before it may hold spaces and brackets
     group, session, start, size = (int(fields[index]) for index in (2, 3, 19, 20))
-    return Stat(fields[0].decode(), group, session, start, size)
+    return Stat(fields[0].decode(), group=group, session=session, start=start, size=size)
 
 
 def is_alive(child: ChildProcess) -> bool:

@@ -147,7 +147,7 @@ async def _start(command: Command, on_line: OnLine | None, on_data: OnData | Non
         ends.close()
         raise
     ends.hand_over()
-    return _Running(process, ends.ours, command, on_line, on_data)
+    return _Running(process, files=ends.ours, command=command, on_line=on_line, on_data=on_data)
 
 
 async def _begin(command: Command, ends: _Ends) -> StartedProcess:

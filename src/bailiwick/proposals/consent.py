@@ -88,7 +88,7 @@ class Consents:
     async def give(self, repository: str, forge: str, scope: str, by: str, audit: Audit) -> Consent:
         """Record a person's word; it is in the audit first."""
         now = self.clock.now()
-        given = Consent(repository, forge, scope, by, now, now + EXPIRES)
+        given = Consent(repository, forge=forge, scope=scope, by=by, at=now, expires=now + EXPIRES)
         async with self._held():
             audit("consent.given", {**asdict(given), "until": iso(given.expires)})
             others = [one for one in self.all() if (one.repository, one.forge) != (repository, forge)]

@@ -86,7 +86,13 @@ class RepositoryProposals:
         files = tuple(FileChange(shown(one.path), one.status, one.added, one.deleted) for one in changes)
         found = report or self.report(proposal.report)
         merge, who = (access.can_merge, access.user) if access else (None, "")
-        return self.redact(render(ProposalFacts(proposal, found, files, merge, who, proposal.notes)))
+        return self.redact(
+            render(
+                ProposalFacts(
+                    proposal, report=found, changes=files, can_merge=merge, identity=who, notes=proposal.notes
+                )
+            )
+        )
 
 
 def _no_report(digest: str) -> NotReady:
@@ -107,4 +113,11 @@ async def open_desk(
     state = config.paths.make_state()
     vault = await GitStore.open(state, repository, environment=environment)
     settings = read_settings(config, vault.repository, clock, environment)
-    return RepositoryProposals(state, clock, settings, vault, by, Redactor(known_secrets(config, environment)).text)
+    return RepositoryProposals(
+        state,
+        clock=clock,
+        settings=settings,
+        vault=vault,
+        by=by,
+        redact=Redactor(known_secrets(config, environment)).text,
+    )

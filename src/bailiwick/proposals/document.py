@@ -263,10 +263,16 @@ def _facts(exhibit: ProposalFacts) -> str:
     proposal, report = exhibit.proposal, exhibit.report
     models = ", ".join(code(model, 80) for model in proposal.models) or "unknown"
     rows = [
-        ("run", code(proposal.run)), ("base", f"`{proposal.base}`"), ("commit", f"`{proposal.commit}`"),
-        ("tree", f"`{proposal.tree}`"), ("gate report", f"`{report.digest}`"), ("policy", code(report.policy)),
-        ("sandbox", code(report.fence)), ("models", models), ("cost", str(proposal.cost)),
-    ]  # fmt: skip
+        ("run", code(proposal.run)),
+        ("base", f"`{proposal.base}`"),
+        ("commit", f"`{proposal.commit}`"),
+        ("tree", f"`{proposal.tree}`"),
+        ("gate report", f"`{report.digest}`"),
+        ("policy", code(report.policy)),
+        ("sandbox", code(report.fence)),
+        ("models", models),
+        ("cost", str(proposal.cost)),
+    ]
     lines = ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
     if exhibit.notes:
         lines += ["", *(f"- {code(note, 300)}" for note in exhibit.notes)]

@@ -44,7 +44,7 @@ async def look(name: str, desk: RepositoryProposals, forge: Forge, *, most: int 
             return Look(proposal, ("the pushed branch is gone; the pull request is still open",))
         red = await forge.failed_checks(head)
         heard = await forge.remarks(pull.number, proposal.heard)
-        return _weighed(proposal, head, red, heard, most)
+        return _weighed(proposal, head, red=red, heard=heard, most=most)
 
 
 def _over(proposal: Proposal, pull: Pull | None, desk: RepositoryProposals) -> Look:

@@ -178,8 +178,17 @@ def make_round(proposal: Proposal, base: str, found: Sequence[tuple[str, str]], 
     texts = tuple(text for _, text in found)
     number = proposal.rounds + 1
     return Round(
-        proposal.id, key, number, proposal.branch, base, proposal.repository, proposal.run, why, texts, until
-    )  # fmt: skip
+        proposal.id,
+        key=key,
+        number=number,
+        branch=proposal.branch,
+        base=base,
+        repository=proposal.repository,
+        run=proposal.run,
+        why=why,
+        texts=texts,
+        until=until,
+    )
 
 
 def began(proposal: Proposal, one: Round, now: float) -> Proposal:

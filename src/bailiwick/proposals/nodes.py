@@ -92,13 +92,22 @@ class ProposeKind:
         row = await self.store.run(request.run)
         found = await account(self.store, request.run, request.root, self.subscribed)
         return ProposeAsk(
-            run=request.run, branch=asked["branch"], base=asked["base"], tree=asked["tree"] or tree,
-            title=str(issue.get("stem") or asked["title"]), kind=asked["kind"] or "issue-to-pr",
-            when=row.created_at if row else self.clock.now(), asked=str(issue.get("text") or ""),
-            issue=str(issue.get("ref") or ""), said=asked["summary"], models=found.models, cost=found.cost,
-            degraded=await defaulted(self.store, request.run, request.scope), proposal=asked["proposal"],
+            run=request.run,
+            branch=asked["branch"],
+            base=asked["base"],
+            tree=asked["tree"] or tree,
+            title=str(issue.get("stem") or asked["title"]),
+            kind=asked["kind"] or "issue-to-pr",
+            when=row.created_at if row else self.clock.now(),
+            asked=str(issue.get("text") or ""),
+            issue=str(issue.get("ref") or ""),
+            said=asked["summary"],
+            models=found.models,
+            cost=found.cost,
+            degraded=await defaulted(self.store, request.run, request.scope),
+            proposal=asked["proposal"],
             onto=asked["onto"],
-        )  # fmt: skip
+        )
 
 
 async def _told(proposal: Proposal, desk: RepositoryProposals) -> str:
@@ -121,7 +130,9 @@ class ProposalServices(Protocol):
 
 def make_kind(shared: ProposalServices) -> ProposeKind:
     """The kind, for the table of kinds."""
-    return ProposeKind(shared.config, shared.store, shared.clock, shared.by, shared.subscribed)
+    return ProposeKind(
+        shared.config, store=shared.store, clock=shared.clock, by=shared.by, subscribed=shared.subscribed
+    )
 
 
 def spoken(outcome: ProposalOutcome) -> str:
@@ -139,11 +150,19 @@ def document_of(outcome: ProposalOutcome) -> dict[str, Json]:
     """An outcome as a document."""
     proposal = outcome.proposal
     return {
-        "id": proposal.id, "status": proposal.status, "branch": proposal.branch, "base": proposal.base,
-        "commit": proposal.commit, "url": proposal.url, "published": outcome.published, "decision": outcome.decision,
-        "needs_consent": outcome.decision == "ask", "why": outcome.why, "next_commands": list(outcome.commands),
+        "id": proposal.id,
+        "status": proposal.status,
+        "branch": proposal.branch,
+        "base": proposal.base,
+        "commit": proposal.commit,
+        "url": proposal.url,
+        "published": outcome.published,
+        "decision": outcome.decision,
+        "needs_consent": outcome.decision == "ask",
+        "why": outcome.why,
+        "next_commands": list(outcome.commands),
         "text": spoken(outcome),
-    }  # fmt: skip
+    }
 
 
 def failure_of(error: ForgeFailed | GitFailed | NotProposable) -> Failure:

@@ -27,9 +27,14 @@ async def publish(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -
         )
     desk.audit(
         "proposal.publish",
-        {"proposal": proposal.id, "to": forge.describe(), "branch": proposal.branch, "commit": proposal.commit,
-         "as": access.user},
-    )  # fmt: skip
+        {
+            "proposal": proposal.id,
+            "to": forge.describe(),
+            "branch": proposal.branch,
+            "commit": proposal.commit,
+            "as": access.user,
+        },
+    )
     proposal = await _pushed(proposal, desk, await forge.push_target(), forge.describe())
     return await _opened(proposal, desk, forge, access)
 
@@ -56,16 +61,24 @@ async def _opened(proposal: Proposal, desk: RepositoryProposals, forge: Forge, a
     onto = proposal.onto or settings.base.removeprefix("origin/") or await forge.default_branch()
     title = plain(subject(proposal.kind, proposal.title), TITLE)
     body = await desk.document(proposal, access)
-    wanted = PullDraft(proposal.branch, onto, desk.redact(title), body, settings.draft, settings.labels)
+    wanted = PullDraft(
+        proposal.branch, base=onto, title=desk.redact(title), body=body, draft=settings.draft, labels=settings.labels
+    )
     pull = await forge.open_or_update(wanted)
     crashpoints.reach("proposal.opened")
     notes = tuple(dict.fromkeys((*proposal.notes, *access.notes, *pull.notes)))
     return desk.store.save(
         replace(
-            proposal, status="published", forge=settings.site.forge if settings.site else forge.name, url=pull.url,
-            number=pull.number, onto=onto, notes=notes, updated=desk.clock.now(),
+            proposal,
+            status="published",
+            forge=settings.site.forge if settings.site else forge.name,
+            url=pull.url,
+            number=pull.number,
+            onto=onto,
+            notes=notes,
+            updated=desk.clock.now(),
         )
-    )  # fmt: skip
+    )
 
 
 def _with(items: tuple[str, ...], item: str) -> tuple[str, ...]:

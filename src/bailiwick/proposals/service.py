@@ -132,17 +132,34 @@ async def _committed(
     if there is not None and (there.tree, there.report) == (ask.tree, report.digest):
         return there
     settings = desk.settings
-    origin = ChangeOrigin(ask.run, report.digest, ask.models, ask.cost, settings.author if settings.signoff else "")
+    origin = ChangeOrigin(
+        ask.run,
+        report=report.digest,
+        models=ask.models,
+        cost=ask.cost,
+        signed_off_by=settings.author if settings.signoff else "",
+    )
     message = desk.redact(commit_message(ask.kind, ask.title, origin))
     commit = await _commit(ask, message, desk)
     await desk.vault.keep(ask.run, commit)
     crashpoints.reach("proposal.committed")
-    made = _made(ask, report, desk, commit) if there is None else _further(there, ask, report, desk, commit)
+    made = (
+        _made(ask, report, desk, commit)
+        if there is None
+        else _further(there, ask, report=report, desk=desk, commit=commit)
+    )
     desk.audit(
         "proposal.made",
-        {"proposal": made.id, "run": ask.run, "branch": made.branch, "commit": commit, "tree": made.tree,
-         "base": ask.base, "report": made.report},
-    )  # fmt: skip
+        {
+            "proposal": made.id,
+            "run": ask.run,
+            "branch": made.branch,
+            "commit": commit,
+            "tree": made.tree,
+            "base": ask.base,
+            "report": made.report,
+        },
+    )
     return desk.store.save(made)
 
 
@@ -150,12 +167,27 @@ def _made(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit
     now = desk.clock.now()
     issue = parse_issue(ask.issue)
     return Proposal(
-        id=proposal_id(ask.run), run=ask.run, repository=str(desk.vault.repository), branch=ask.branch, base=ask.base,
-        commit=commit, tree=ask.tree, title=one_line(ask.title), kind=ask.kind, report=report.digest, created=now,
-        updated=now, models=ask.models, cost=ask.cost, commits=(commit,), runs=(ask.run,),
-        issue=str(issue) if issue else "", asked=desk.redact(ask.asked)[: 2 * ASKED],
-        said=desk.redact(ask.said)[:SAID], onto=ask.onto,
-    )  # fmt: skip
+        id=proposal_id(ask.run),
+        run=ask.run,
+        repository=str(desk.vault.repository),
+        branch=ask.branch,
+        base=ask.base,
+        commit=commit,
+        tree=ask.tree,
+        title=one_line(ask.title),
+        kind=ask.kind,
+        report=report.digest,
+        created=now,
+        updated=now,
+        models=ask.models,
+        cost=ask.cost,
+        commits=(commit,),
+        runs=(ask.run,),
+        issue=str(issue) if issue else "",
+        asked=desk.redact(ask.asked)[: 2 * ASKED],
+        said=desk.redact(ask.said)[:SAID],
+        onto=ask.onto,
+    )
 
 
 def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit: str) -> Proposal:
@@ -164,12 +196,18 @@ def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: Reposit
         raise UsageError(f"proposal {there.id} is on {there.branch}, not on {ask.branch}", code=OTHER_TREE)
     people = () if ask.base in (there.base, *there.commits, *there.people) else (ask.base,)
     return replace(
-        there, commit=commit, tree=ask.tree, report=report.digest, updated=desk.clock.now(),
+        there,
+        commit=commit,
+        tree=ask.tree,
+        report=report.digest,
+        updated=desk.clock.now(),
         said=desk.redact(ask.said)[:SAID] or there.said,
-        models=tuple(dict.fromkeys((*there.models, *ask.models))), cost=_added(there, ask),
+        models=tuple(dict.fromkeys((*there.models, *ask.models))),
+        cost=_added(there, ask),
         commits=(*there.commits, *(() if commit in there.commits else (commit,))),
-        people=(*there.people, *people), runs=tuple(dict.fromkeys((*there.runs, ask.run))),
-    )  # fmt: skip
+        people=(*there.people, *people),
+        runs=tuple(dict.fromkeys((*there.runs, ask.run))),
+    )
 
 
 def _added(there: Proposal, ask: ProposeAsk) -> ChangeCost:
@@ -189,14 +227,16 @@ async def _commit(ask: ProposeAsk, message: str, desk: RepositoryProposals) -> s
     try:
         return await desk.vault.commit(
             ask.tree, (ask.base,), message, settings.author, when=ask.when, sign=settings.sign
-        )  # fmt: skip
+        )
     except GitFailed as error:
         if not settings.sign:
             raise
         raise GitFailed(
-            "git", f"the commit could not be signed: {error.what}",
-            "check git's user.signingKey and gpg.format, or set commit.sign to false", code=NOT_SIGNED,
-        ) from error  # fmt: skip
+            "git",
+            f"the commit could not be signed: {error.what}",
+            "check git's user.signingKey and gpg.format, or set commit.sign to false",
+            code=NOT_SIGNED,
+        ) from error
 
 
 async def _branched(proposal: Proposal, ask: ProposeAsk, desk: RepositoryProposals) -> None:
@@ -256,7 +296,9 @@ async def publish(name: str, desk: RepositoryProposals, *, consent: bool) -> Pro
             raise UsageError("publish.mode is never", hint="`bailiwick config show publish.mode --origin`", code=OVER)
         if consent and settings.site is not None and settings.mode == "ask":
             scope = scope_of(draft=settings.draft)
-            await desk.consents.give(settings.site.full_name, settings.site.forge, scope, desk.by, desk.audit)
+            await desk.consents.give(
+                settings.site.full_name, settings.site.forge, scope=scope, by=desk.by, audit=desk.audit
+            )
         if settings.site is None:
             settings.open_forge()
         return await _offered(proposal, desk)

@@ -82,14 +82,26 @@ def read_settings(
     if remote is not None and found is not None:
         name, kind, url, reference = found
         fork = config.get("publish.push_to") == "fork"
-        site, why = ForgeRepository(name, kind, url, remote.owner, remote.name, clock, fork), ""
+        site, why = (
+            ForgeRepository(
+                name, type=kind, url=url, owner=remote.owner, repository=remote.name, clock=clock, fork=fork
+            ),
+            "",
+        )
         token = partial(_token, site, reference, Secrets.of(config, env))
     return ProposalSettings(
-        mode=config.get("publish.mode"), draft=config.get("publish.draft"),
-        labels=tuple(config.get("publish.labels") or ()), author=config.get("commit.author") or DEFAULT_AUTHOR,
-        signoff=config.get("commit.signoff"), sign=config.get("commit.sign"), base=config.get("base") or "",
-        site=site, token=token, network=_network(config, site), why_local=why,
-    )  # fmt: skip
+        mode=config.get("publish.mode"),
+        draft=config.get("publish.draft"),
+        labels=tuple(config.get("publish.labels") or ()),
+        author=config.get("commit.author") or DEFAULT_AUTHOR,
+        signoff=config.get("commit.signoff"),
+        sign=config.get("commit.sign"),
+        base=config.get("base") or "",
+        site=site,
+        token=token,
+        network=_network(config, site),
+        why_local=why,
+    )
 
 
 def _token(site: ForgeRepository, reference: str | None, secrets: Secrets) -> str:

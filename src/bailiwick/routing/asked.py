@@ -48,9 +48,18 @@ async def workflow_names(store: Store) -> dict[str, str]:
 def _routed(row: AttemptRow) -> ModelAttempt:
     cold = row.tier == "local" and not row.warm_start
     return ModelAttempt(
-        row.skill, row.model, row.tier, row.verdict, row.at, row.duration_ms, cold,
-        row.input_tokens, row.output_tokens, row.cost, row.call,
-    )  # fmt: skip
+        row.skill,
+        model=row.model,
+        tier=row.tier,
+        verdict=row.verdict,
+        at=row.at,
+        duration_ms=row.duration_ms,
+        cold=cold,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cost=row.cost,
+        call=row.call,
+    )
 
 
 async def _by_nodes(store: Store, since: float | None) -> list[ModelAttempt]:
@@ -78,10 +87,17 @@ def _by_node(subject: str, event: EffectFinished, before: Mapping[str, Json], at
     tier = str(routed.get("tier") or ("local" if backend in LOCAL_BACKENDS else "subagent"))
     verdict = str(routed.get("verdict") or ("accept_unverified" if event.failure is None else "error"))
     return ModelAttempt(
-        str(routed.get("skill") or subject), str(routed.get("candidate") or model or f"({backend})"), tier, verdict,
-        at, round(event.seconds * 1000), tier == "local" and routed.get("warm_start") is False,
-        _beyond(usage, earlier, "input"), _beyond(usage, earlier, "output"), _cost(event, usage, earlier),
-    )  # fmt: skip
+        str(routed.get("skill") or subject),
+        model=str(routed.get("candidate") or model or f"({backend})"),
+        tier=tier,
+        verdict=verdict,
+        at=at,
+        duration_ms=round(event.seconds * 1000),
+        cold=tier == "local" and routed.get("warm_start") is False,
+        input_tokens=_beyond(usage, earlier, "input"),
+        output_tokens=_beyond(usage, earlier, "output"),
+        cost=_cost(event, usage, earlier),
+    )
 
 
 def _beyond(usage: Mapping[str, Json], before: Mapping[str, Json], name: str) -> int | None:

@@ -224,10 +224,18 @@ class Course:
         share = left / (len(self.walk.chain.candidates) - step.tier)
         loaded = now.warm is not None and now.warm.done() and now.warm.result()
         return Question(
-            key=f"{self.call}-{len(self.made) + 1}", prompt=prompt, system=system, schema=answer_schema(self.job),
-            seconds=min(self.tiers.desk.settings.total, share), node=self.job.phase or self.job.skill, plan=step.plan,
-            tree=self._tree, max_usd=self.allowance, attempt=len(self.made) + 1, loaded=loaded,
-        )  # fmt: skip
+            key=f"{self.call}-{len(self.made) + 1}",
+            prompt=prompt,
+            system=system,
+            schema=answer_schema(self.job),
+            seconds=min(self.tiers.desk.settings.total, share),
+            node=self.job.phase or self.job.skill,
+            plan=step.plan,
+            tree=self._tree,
+            max_usd=self.allowance,
+            attempt=len(self.made) + 1,
+            loaded=loaded,
+        )
 
     async def _look(self, now: Trying, generated: GeneratedText) -> Event:
         """What the deterministic checks say of an output, before anybody else is asked."""
@@ -261,7 +269,9 @@ class Course:
         self.tiers.show(f"asking the verifier {verifier.model}")
         case = VerifierInput(self.job, now.task, now.result, now.checked)
         seconds = min(VERIFY_SECONDS, max(0.001, self.until - self._clock.monotonic()))
-        opinion = await verify(self.tiers, verifier, case, f"{self.call}-{len(self.made) + 1}-verifier", seconds)
+        opinion = await verify(
+            self.tiers, verifier, case=case, key=f"{self.call}-{len(self.made) + 1}-verifier", seconds=seconds
+        )
         now.judging = opinion.judging
         self.asked += 1
         self._spend(opinion.judging.cost)
@@ -305,9 +315,12 @@ class Course:
         text = one_line(message, SHOWN)
         best = self._best or self._empty(text)
         ended = replace(
-            best, status="fail" if status == "fail" and best.status != "error" else "error", message=text,
-            attempts=self._attempts(), details={**best.details, **({"applied": False} if best.files else {})},
-        )  # fmt: skip
+            best,
+            status="fail" if status == "fail" and best.status != "error" else "error",
+            message=text,
+            attempts=self._attempts(),
+            details={**best.details, **({"applied": False} if best.files else {})},
+        )
         return ended, text
 
     def _empty(self, message: str) -> Result:
@@ -343,13 +356,21 @@ class Course:
         if self._best is not None and now.result is not None:
             self._best = replace(self._best, verified=mark.verified)
         attempt = Attempt(
-            attempt=len(self.made) + 1, model=now.candidate.model, tier=now.candidate.tier,
-            duration_ms=generated.duration_ms, verdict=mark.verdict, warm_start=_is_warm(now.warm),
-            verified=mark.verified, feedback=mark.feedback[:SHOWN], input_tokens=spent.input,
-            output_tokens=spent.output, cost=None if None in costs else sum(filter(None, costs)),
+            attempt=len(self.made) + 1,
+            model=now.candidate.model,
+            tier=now.candidate.tier,
+            duration_ms=generated.duration_ms,
+            verdict=mark.verdict,
+            warm_start=_is_warm(now.warm),
+            verified=mark.verified,
+            feedback=mark.feedback[:SHOWN],
+            input_tokens=spent.input,
+            output_tokens=spent.output,
+            cost=None if None in costs else sum(filter(None, costs)),
             output_summary=summary(now.result) if now.result else "",
-            runner_output=now.checked.output if now.checked and now.checked.ran else "", verifier=judging,
-        )  # fmt: skip
+            runner_output=now.checked.output if now.checked and now.checked.ran else "",
+            verifier=judging,
+        )
         self.made.append(RecordedAttempt(attempt, now.at, len(now.task)))
 
     def _take_stock(self, reply: Reply | None) -> None:
@@ -360,7 +381,9 @@ class Course:
         if now.generated is None:
             told = reply.told
             now.generated = self._charged(
-                GeneratedText(None, told.failure, reply.duration_ms, told.spent, told.session)
+                GeneratedText(
+                    None, failure=told.failure, duration_ms=reply.duration_ms, spent=told.spent, session=told.session
+                )
             )
         elif verifier is not None:
             now.judging = judging_of(verifier, reply)

@@ -108,7 +108,7 @@ class Endpoints:
             return checked_token(token, LITELLM_KEY) if token else None
 
         proxy, no_proxy = (str(config.get(f"network.{name}") or "") for name in ("proxy", "no_proxy"))
-        return cls(entries, secret, proxy, no_proxy, Path(ca_file) if ca_file else None)
+        return cls(entries, secret, proxy, no_proxy=no_proxy, ca_file=Path(ca_file) if ca_file else None)
 
     def place(self, model: str) -> EndpointAddress:
         """Where a local model answers. Raises `UsageError` for an address that is none, `NotReady` without its key."""

@@ -8,7 +8,7 @@ that is no longer tried is forgotten.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, assert_never
 
 from bailiwick.routing.model import NOT_ASKED
@@ -240,8 +240,8 @@ def records(skill: str, size: int, attempts: Iterable[PastAttempt]) -> list[Reco
         if one.feedback.startswith(NOT_ASKED):
             continue
         ending = ending_of(one.verdict, one.verified)
-        told = (one.cost, one.duration_ms / 1000, one.warm_start)
-        found.append(Record(skill, size, one.model, ending, *told, after=rejected, opens=not found))
+        told = Record(skill, size, one.model, ending, cost=one.cost, seconds=one.duration_ms / 1000)
+        found.append(replace(told, warm=one.warm_start, after=rejected, opens=not found))
         rejected = rejected or ending == "rejected"
     return found
 

@@ -40,11 +40,22 @@ class CallExplanation:
         """One document."""
         row = self.call
         return {
-            "call": row.id, "skill": row.skill, "phase": row.phase, "session_id": row.session_id, "by": row.by,
-            "origin": row.origin, "run": row.run, "node": row.node, "started_at": iso(row.started_at),
-            "status": self.status, "chain": list(row.chain), "model_used": row.model_used, "choice": self.choice,
-            "ending": self.ending, "attempts": list(self.lines),
-        }  # fmt: skip
+            "call": row.id,
+            "skill": row.skill,
+            "phase": row.phase,
+            "session_id": row.session_id,
+            "by": row.by,
+            "origin": row.origin,
+            "run": row.run,
+            "node": row.node,
+            "started_at": iso(row.started_at),
+            "status": self.status,
+            "chain": list(row.chain),
+            "model_used": row.model_used,
+            "choice": self.choice,
+            "ending": self.ending,
+            "attempts": list(self.lines),
+        }
 
 
 def is_call(name: str) -> bool:
@@ -67,7 +78,9 @@ async def tell(store: Store, name: str, now: float, is_dead: IsDead) -> CallExpl
 def explain(row: CallRow, attempts: Sequence[AttemptRow], status: str) -> CallExplanation:
     """The story of a call."""
     lines = [_attempt(one, attempts[index + 1 :]) for index, one in enumerate(attempts)]
-    return CallExplanation(row, status, _choice(row, attempts), _ending(row, attempts, status), tuple(lines))
+    return CallExplanation(
+        row, status=status, choice=_choice(row, attempts), ending=_ending(row, attempts, status), lines=tuple(lines)
+    )
 
 
 def _choice(row: CallRow, attempts: Sequence[AttemptRow]) -> str:

@@ -191,9 +191,13 @@ class Tiers:
     async def _told(self, backend: Backend, turn: Turn, question: Question) -> Reply:
         silence = min(self.desk.settings.silence, question.seconds)
         scene = TurnContext(
-            cancel=self.stop.event, root=self.root, workspace=turn.cwd, total=question.seconds, silence=silence,
+            cancel=self.stop.event,
+            root=self.root,
+            workspace=turn.cwd,
+            total=question.seconds,
+            silence=silence,
             show=self.show,
-        )  # fmt: skip
+        )
         began = self.clock.monotonic()
         told = await self.desk.ask(backend, turn, scene)
         return Reply(told, round((self.clock.monotonic() - began) * 1000), backend.capabilities.resume)
@@ -202,11 +206,18 @@ class Tiers:
         clocks = {"total": question.seconds, "silence": min(self.desk.settings.silence, question.seconds)}
         marks = {EFFECT_MARK: question.key, "BAILIWICK_ROOT": self.root}
         return Turn(
-            key=question.key, prompt=question.prompt, model=None, cwd=question.tree or Path("/"),
-            env={**self.environment(), **marks}, schema=question.schema, max_usd=question.max_usd,
-            options={**question.options, **clocks, "rung": question.plan.rung}, node=question.node,
-            attempt=question.attempt, system=question.system,
-        )  # fmt: skip
+            key=question.key,
+            prompt=question.prompt,
+            model=None,
+            cwd=question.tree or Path("/"),
+            env={**self.environment(), **marks},
+            schema=question.schema,
+            max_usd=question.max_usd,
+            options={**question.options, **clocks, "rung": question.plan.rung},
+            node=question.node,
+            attempt=question.attempt,
+            system=question.system,
+        )
 
 
 def question_for(job: Job, tier: TierName, task: str, plan: AttemptPlan) -> tuple[str, str]:
@@ -221,16 +232,20 @@ async def generate(tiers: Tiers, candidate: Candidate, job: Job, question: Quest
     told, spent = reply.told, reply.told.spent
     if told.answer is None:
         failure = told.failure or Failure("unknown", "the model gave no answer")
-        return GeneratedText(None, failure, reply.duration_ms, spent, told.session)
+        return GeneratedText(None, failure=failure, duration_ms=reply.duration_ms, spent=spent, session=told.session)
     got = read_result(told.answer, job, candidate.tier)
     if not isinstance(got, Misread):
-        return GeneratedText(got, None, reply.duration_ms, spent, told.session)
+        return GeneratedText(got, failure=None, duration_ms=reply.duration_ms, spent=spent, session=told.session)
     detail = Detail(
-        problem=got.problem, evidence=told.answer.text[:EVIDENCE], session=told.session, can_resume=reply.can_resume,
-        backend=candidate.backend, model=candidate.model,
-    )  # fmt: skip
+        problem=got.problem,
+        evidence=told.answer.text[:EVIDENCE],
+        session=told.session,
+        can_resume=reply.can_resume,
+        backend=candidate.backend,
+        model=candidate.model,
+    )
     failure = Failure(str(FailureKind.BAD_OUTPUT), got.problem, detail.to_json())
-    return GeneratedText(None, failure, reply.duration_ms, spent, told.session)
+    return GeneratedText(None, failure=failure, duration_ms=reply.duration_ms, spent=spent, session=told.session)
 
 
 def _priced(told: TurnResult, candidate: Candidate) -> TurnResult:

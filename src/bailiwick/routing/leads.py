@@ -66,9 +66,13 @@ class NodeChains:
         in_file = models.skills.get(skill)
         listed = () if in_file is not None and in_file.chain else wanted.chain
         return compose(
-            models, skill or node.id, str(named) if named else None, local_only=wanted.local_only, settings=settings,
+            models,
+            skill or node.id,
+            str(named) if named else None,
+            local_only=wanted.local_only,
+            settings=settings,
             given=given or listed,
-        )  # fmt: skip
+        )
 
     def _models(self) -> Models:
         if self._read is None:

@@ -186,7 +186,9 @@ def choose_start(chain: Chain, known: Estimates, ask: StartQuery, aims: Aims) ->
     price = price_of_loss(cells, aims.allowed * (1 - EXPLORED_LOSS))
     expected = views[bucket(ask.size)]
     best = best_start(expected, price, ask.seconds)
-    return _explored(tiers, expected, best, known, ask, aims) or Start(best, _told(tiers, expected, best))
+    return _explored(tiers, expected, best=best, known=known, ask=ask, aims=aims) or Start(
+        best, _told(tiers, expected, best)
+    )
 
 
 def start_chain(chain: Chain, start: Start) -> Chain:

@@ -95,11 +95,20 @@ class Attempt:
         """The attempt as it stands in results, logs and statistics."""
         judged: dict[str, Json] = {"verifier": self.verifier.to_json()} if self.verifier else {}
         return {
-            "attempt": self.attempt, "model": self.model, "tier": self.tier, "duration_ms": self.duration_ms,
-            "warm_start": self.warm_start, "verified": self.verified, "verdict": self.verdict,
-            "feedback": self.feedback, "tokens": {"input": self.input_tokens, "output": self.output_tokens},
-            "cost": self.cost, "output_summary": self.output_summary, "runner_output": self.runner_output, **judged,
-        }  # fmt: skip
+            "attempt": self.attempt,
+            "model": self.model,
+            "tier": self.tier,
+            "duration_ms": self.duration_ms,
+            "warm_start": self.warm_start,
+            "verified": self.verified,
+            "verdict": self.verdict,
+            "feedback": self.feedback,
+            "tokens": {"input": self.input_tokens, "output": self.output_tokens},
+            "cost": self.cost,
+            "output_summary": self.output_summary,
+            "runner_output": self.runner_output,
+            **judged,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +135,20 @@ class Result:
     def to_json(self) -> dict[str, Json]:
         """The result contract; the contents of files stay where they were written."""
         return {
-            "status": self.status, "phase": self.phase, "skill": self.skill, "file_path": self.file_path,
-            "runner_output": self.runner_output, "verified": self.verified, "model_used": self.model_used,
-            "message": self.message, "files": [one.path for one in self.files],
-            "findings": [dict(one) for one in self.findings], "candidates": [dict(one) for one in self.candidates],
-            "details": dict(self.details), "attempts": [one.to_json() for one in self.attempts],
-        }  # fmt: skip
+            "status": self.status,
+            "phase": self.phase,
+            "skill": self.skill,
+            "file_path": self.file_path,
+            "runner_output": self.runner_output,
+            "verified": self.verified,
+            "model_used": self.model_used,
+            "message": self.message,
+            "files": [one.path for one in self.files],
+            "findings": [dict(one) for one in self.findings],
+            "candidates": [dict(one) for one in self.candidates],
+            "details": dict(self.details),
+            "attempts": [one.to_json() for one in self.attempts],
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,12 @@ class RoutedKind(AgentKind):
         if chain is None:
             return made
         route = {
-            "chain": [asdict(one) for one in chain.candidates], "why": chain.why, "skill": skill,
-            "verifier": asdict(chain.verifier) if chain.verifier else None, "discipline": discipline.body,
-        }  # fmt: skip
+            "chain": [asdict(one) for one in chain.candidates],
+            "why": chain.why,
+            "skill": skill,
+            "verifier": asdict(chain.verifier) if chain.verifier else None,
+            "discipline": discipline.body,
+        }
         return replace(made, value={**made.value, "route": route})
 
     async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
@@ -85,7 +88,7 @@ class RoutedKind(AgentKind):
             left = f"'{candidate.model}' kept failing: backing off for {blocked:.0f} s"
             return Failed(Failure(str(FailureKind.HELD), left, detail.to_json()))
         turn = _dressed(self.turn(request, io), candidate, place, str(route["discipline"]))
-        call = _Call(self, leads, request, io, candidate, place)
+        call = _Call(self, leads=leads, request=request, io=io, candidate=candidate, place=place)
         try:
             found = await call.ask(backend, turn)
             await leads.cooldowns.heard(key, found.failure if isinstance(found, Failed) else None)
@@ -109,9 +112,11 @@ class _Call:
         """Ask the model; a local endpoint is asked by as many at once as it can bear."""
         route, place = self.request.prepared["route"], self.place
         told = {
-            "tier": self.candidate.tier, "skill": route["skill"], "route": route["why"],
+            "tier": self.candidate.tier,
+            "skill": route["skill"],
+            "route": route["why"],
             "candidate": self.candidate.model,
-        }  # fmt: skip
+        }
         if place is None:
             found = await self.kind.ask(backend, turn, self.request, self.io)
             return self._noted(found, told)
@@ -145,11 +150,19 @@ class _Call:
         job = Job(str(route["skill"] or node), node, str(route["discipline"]), turn.prompt)
         made = Result("pass", job.phase, job.skill, "", details=found.outputs)
         tiers = Tiers(
-            desk=self.kind.desk, place=self.leads.endpoints.place, queue=self.leads.queue, clock=self.leads.clock,
-            environment=self.leads.environment, root=self.request.root, stop=_stop(self.io), show=self.io.show,
-        )  # fmt: skip
+            desk=self.kind.desk,
+            place=self.leads.endpoints.place,
+            queue=self.leads.queue,
+            clock=self.leads.clock,
+            environment=self.leads.environment,
+            root=self.request.root,
+            stop=_stop(self.io),
+            show=self.io.show,
+        )
         key = f"{self.request.key}-{self.request.attempt}-verifier"
-        opinion = await verify(tiers, verifier, VerifierInput(job, turn.prompt, made), key, VERIFY_SECONDS)
+        opinion = await verify(
+            tiers, verifier, case=VerifierInput(job, turn.prompt, made), key=key, seconds=VERIFY_SECONDS
+        )
         log = {**found.log, "usage": _together(found.log.get("usage") or {}, opinion.judging)}
         if not isinstance(opinion.event, Judged):
             text = f"verifier error: {opinion.event.message}"

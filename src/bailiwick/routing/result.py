@@ -166,10 +166,16 @@ def _result(value: dict[str, Json], job: Job, tier: TierName) -> Result:
     kept = {key: part for key, part in value.items() if key not in _OURS | _KNOWN}
     details = value.get("details")
     result = Result(
-        status=_STATUSES[status], phase=job.phase, skill=job.skill, message=one_line(message, MESSAGE),
-        file_path=_text(value, "file_path"), files=_files(value), findings=_objects(value, "findings"),
-        candidates=_objects(value, "candidates"), details={**(details if isinstance(details, dict) else {}), **kept},
-    )  # fmt: skip
+        status=_STATUSES[status],
+        phase=job.phase,
+        skill=job.skill,
+        message=one_line(message, MESSAGE),
+        file_path=_text(value, "file_path"),
+        files=_files(value),
+        findings=_objects(value, "findings"),
+        candidates=_objects(value, "candidates"),
+        details={**(details if isinstance(details, dict) else {}), **kept},
+    )
     if tier == "subagent":  # a model without tools ran nothing
         result = replace(result, runner_output=_text(value, "runner_output"))
     return result if job.writes else replace(result, files=())
@@ -195,11 +201,11 @@ def _misfit(value: dict[str, Json], schema: Json) -> str:
 
 
 def _text(value: dict[str, Json], key: str) -> str:
-    return _typed(value, key, str, "", "text")
+    return _typed(value, key, kind=str, absent="", name="text")
 
 
 def _objects(value: dict[str, Json], key: str) -> tuple[dict[str, Json], ...]:
-    found: list[Json] = _typed(value, key, list, [], "a list")
+    found: list[Json] = _typed(value, key, kind=list, absent=[], name="a list")
     if not all(isinstance(one, dict) for one in found):
         raise _Wrong(f"'{key}' has to be a list of objects")
     return tuple(found)

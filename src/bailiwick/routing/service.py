@@ -98,7 +98,7 @@ class Router:
         name = PREFIX + secrets.token_hex(8)
         if self.start is not None and chosen.routing == "learned" and not chain.pinned:
             chain = await self.start(job, chain, name)
-        call = _Call(name, job, bench, chain, chosen.llama_swap_url, show)
+        call = _Call(name, job=job, bench=bench, chain=chain, llama_swap_url=chosen.llama_swap_url, show=show)
         return await _to_its_end(self._carry_out(call, cancel), cancel)
 
     async def _carry_out(self, call: _Call, cancel: asyncio.Event) -> Outcome:
@@ -126,18 +126,36 @@ class Router:
             timer.cancel()
             watching.cancel()
             self._forget_home(call.id)
-        return await self._end(row, call, course, self._cleaned(Outcome(call.id, result, call.chain.why, error)), began)
+        return await self._end(
+            row,
+            call,
+            course=course,
+            outcome=self._cleaned(Outcome(call.id, result, call.chain.why, error)),
+            began=began,
+        )
 
     def _row(self, call: _Call) -> CallRow:
         job, now = call.job, self.clock.now()
         if self.owner is None:
             self.owner = current_owner("bailiwick")
         return CallRow(
-            id=call.id, session_id=job.session_id or "", skill=job.skill, phase=job.phase, project=job.root,
-            model=job.model or "", by=job.by, origin=job.origin, run=job.run, node=job.node, started_at=now,
-            why=call.chain.why, size=job_size(job), until=now + job.seconds,
-            chain=tuple(one.model for one in call.chain.candidates), owner=self.owner,
-        )  # fmt: skip
+            id=call.id,
+            session_id=job.session_id or "",
+            skill=job.skill,
+            phase=job.phase,
+            project=job.root,
+            model=job.model or "",
+            by=job.by,
+            origin=job.origin,
+            run=job.run,
+            node=job.node,
+            started_at=now,
+            why=call.chain.why,
+            size=job_size(job),
+            until=now + job.seconds,
+            chain=tuple(one.model for one in call.chain.candidates),
+            owner=self.owner,
+        )
 
     async def _reservations(self, call: _Call) -> list[Reservation]:
         """What a call may cost, of the day's money and of its credentials'; a node of a run has paid already."""
@@ -152,10 +170,10 @@ class Router:
                 scopes[f"credential:{name}:{today}"] = dict(ceilings)
         wanted = self.desk.settings.policy.reserve_usd if any(one.cloud for one in asked) else 0.0
         limits = [(scope, ceilings.get("usd")) for scope, ceilings in scopes.items()]
-        usd = await cut(self.store, "usd", wanted, limits, Pending()) if wanted else 0.0
+        usd = await cut(self.store, "usd", wanted=wanted, limits=limits, pending=Pending()) if wanted else 0.0
         amounts = {"usd": usd, "tokens": 0.0, "agent_calls": 1.0}
         return [
-            Reservation(scope, call.id, unit, amounts[unit], ceilings.get(unit))
+            Reservation(scope, key=call.id, unit=unit, amount=amounts[unit], limit=ceilings.get(unit))
             for scope, ceilings in scopes.items()
             for unit in UNITS
         ]
@@ -165,14 +183,27 @@ class Router:
             return await is_warm(place, model, call.llama_swap_url)
 
         tiers = Tiers(
-            desk=self.desk, place=cache(self._places.place), queue=self._queue, clock=self.clock,
-            environment=self.environment, root=call.id, stop=stop, show=call.show,
-        )  # fmt: skip
+            desk=self.desk,
+            place=cache(self._places.place),
+            queue=self._queue,
+            clock=self.clock,
+            environment=self.environment,
+            root=call.id,
+            stop=stop,
+            show=call.show,
+        )
         return Course(
-            call=call.id, job=call.job, bench=call.bench, walk=Walk(call.chain, self.desk.settings.policy, call.id),
-            tiers=tiers, cooldowns=self._cooling, probe=probe, until=self.clock.monotonic() + call.job.seconds,
-            allowance=allowance, pause=self.pause,
-        )  # fmt: skip
+            call=call.id,
+            job=call.job,
+            bench=call.bench,
+            walk=Walk(call.chain, self.desk.settings.policy, call.id),
+            tiers=tiers,
+            cooldowns=self._cooling,
+            probe=probe,
+            until=self.clock.monotonic() + call.job.seconds,
+            allowance=allowance,
+            pause=self.pause,
+        )
 
     async def _end(self, row: CallRow, call: _Call, course: Course, outcome: Outcome, began: float) -> Outcome:
         ended = self._ended(row, outcome.result, began)
@@ -192,26 +223,36 @@ class Router:
         if result is None:
             return replace(row, status="error", finished_at=self.clock.now(), duration_ms=took, message=BROKEN)
         return replace(
-            row, status=result.status, finished_at=self.clock.now(), duration_ms=took, message=result.message,
-            model_used=result.model_used, file_path=result.file_path,
-        )  # fmt: skip
+            row,
+            status=result.status,
+            finished_at=self.clock.now(),
+            duration_ms=took,
+            message=result.message,
+            model_used=result.model_used,
+            file_path=result.file_path,
+        )
 
     def _cleaned(self, outcome: Outcome) -> Outcome:
         """The outcome without any secret that is known."""
         result = outcome.result
         attempts = tuple(
             replace(
-                one, feedback=self.clean(one.feedback), output_summary=self.clean(one.output_summary),
+                one,
+                feedback=self.clean(one.feedback),
+                output_summary=self.clean(one.output_summary),
                 runner_output=self.clean(one.runner_output),
             )
             for one in result.attempts
-        )  # fmt: skip
+        )
         told = replace(
-            result, message=self.clean(result.message), runner_output=self.clean(result.runner_output),
+            result,
+            message=self.clean(result.message),
+            runner_output=self.clean(result.runner_output),
             findings=tuple(self.clean(dict(one)) for one in result.findings),
             candidates=tuple(self.clean(dict(one)) for one in result.candidates),
-            details=self.clean(dict(result.details)), attempts=attempts,
-        )  # fmt: skip
+            details=self.clean(dict(result.details)),
+            attempts=attempts,
+        )
         return replace(outcome, result=told, error=self.clean(outcome.error))
 
     def _forget_home(self, call: str) -> None:
@@ -256,11 +297,24 @@ async def _to_its_end(work: Coroutine[Any, Any, Outcome], cancel: asyncio.Event)
 def _attempt_row(row: CallRow, made: RecordedAttempt) -> AttemptRow:
     one = made.attempt
     return AttemptRow(
-        call=row.id, attempt=one.attempt, at=made.at, skill=row.skill, model=one.model, tier=one.tier,
-        verdict=one.verdict, verified=one.verified, warm_start=one.warm_start, duration_ms=one.duration_ms,
-        input_tokens=one.input_tokens, output_tokens=one.output_tokens, cost=one.cost, feedback=one.feedback,
-        output_summary=one.output_summary, runner_output=one.runner_output, size=made.size,
-    )  # fmt: skip
+        call=row.id,
+        attempt=one.attempt,
+        at=made.at,
+        skill=row.skill,
+        model=one.model,
+        tier=one.tier,
+        verdict=one.verdict,
+        verified=one.verified,
+        warm_start=one.warm_start,
+        duration_ms=one.duration_ms,
+        input_tokens=one.input_tokens,
+        output_tokens=one.output_tokens,
+        cost=one.cost,
+        feedback=one.feedback,
+        output_summary=one.output_summary,
+        runner_output=one.runner_output,
+        size=made.size,
+    )
 
 
 def _spent(course: Course, *, allowed: bool) -> dict[str, float | None]:

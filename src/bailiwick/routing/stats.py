@@ -80,10 +80,16 @@ class SessionStats:
     def to_json(self) -> dict[str, Json]:
         """The numbers."""
         return {
-            "session_id": self.session_id, "calls": self.calls, "statuses": dict(self.how), "attempts": self.attempts,
-            "skills": list(self.skills), "models": list(self.models), "first_at": iso(self.first_at),
-            "last_at": iso(self.last_at), **asdict(self.use),
-        }  # fmt: skip
+            "session_id": self.session_id,
+            "calls": self.calls,
+            "statuses": dict(self.how),
+            "attempts": self.attempts,
+            "skills": list(self.skills),
+            "models": list(self.models),
+            "first_at": iso(self.first_at),
+            "last_at": iso(self.last_at),
+            **asdict(self.use),
+        }
 
 
 def status_of(row: CallRow, now: float, is_dead: IsDead) -> str:
@@ -120,11 +126,17 @@ def session_stats(
         how = by_status(calls, now, is_dead)
         found.append(
             SessionStats(
-                session, len(calls), how, len(made), _names(row.skill for row in calls),
-                _names(ask.model for ask in made), min(row.started_at for row in calls), ended,
-                use_of(made, lost=how.get(INTERRUPTED, 0)),
+                session,
+                calls=len(calls),
+                how=how,
+                attempts=len(made),
+                skills=_names(row.skill for row in calls),
+                models=_names(ask.model for ask in made),
+                first_at=min(row.started_at for row in calls),
+                last_at=ended,
+                use=use_of(made, lost=how.get(INTERRUPTED, 0)),
             )
-        )  # fmt: skip
+        )
     return sorted(found, key=lambda one: -one.last_at)
 
 
@@ -132,10 +144,10 @@ def use_of(asks: Sequence[ModelAttempt], *, lost: int = 0) -> TokenUsage:
     """What some calls used; `lost` ones left no record of it."""
     return TokenUsage(
         _sum(ask.input_tokens for ask in asks),
-        _sum(ask.output_tokens for ask in asks),
-        sum(ask.input_tokens is None or ask.output_tokens is None for ask in asks) + lost,
-        _dollars(ask.cost for ask in asks),
-        sum(ask.cost is None for ask in asks) + lost,
+        output_tokens=_sum(ask.output_tokens for ask in asks),
+        tokens_unknown=sum(ask.input_tokens is None or ask.output_tokens is None for ask in asks) + lost,
+        cost=_dollars(ask.cost for ask in asks),
+        cost_unknown=sum(ask.cost is None for ask in asks) + lost,
     )
 
 

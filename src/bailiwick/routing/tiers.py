@@ -51,11 +51,18 @@ class TierState:
         """As the `tier` tool gives it; a time is RFC 3339 in UTC."""
         cooling = iso(self.cooling_until) if self.cooling_until is not None else None
         return {
-            "name": self.name, "tier": self.tier, "reachable": self.reachable, "probed": self.probed,
-            "said": self.said, "models": list(self.models), "loaded": list(self.loaded),
-            "missing": list(self.missing), "cloud": self.cloud, "cooling_until": cooling,
+            "name": self.name,
+            "tier": self.tier,
+            "reachable": self.reachable,
+            "probed": self.probed,
+            "said": self.said,
+            "models": list(self.models),
+            "loaded": list(self.loaded),
+            "missing": list(self.missing),
+            "cloud": self.cloud,
+            "cooling_until": cooling,
             "cooling_why": self.cooling_why,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +112,32 @@ async def _endpoint(name: str, endpoints: Endpoints, wanted: list[Candidate], su
     except (CallFailed, OSError, ValueError) as error:
         said = _words(error, survey.seconds)
         return TierState(
-            name, "local", reachable=False, probed=probed, said=said, models=own, cloud=place.cloud,
-            cooling_until=cooling, cooling_why=why,
-        )  # fmt: skip
+            name,
+            "local",
+            reachable=False,
+            probed=probed,
+            said=said,
+            models=own,
+            cloud=place.cloud,
+            cooling_until=cooling,
+            cooling_why=why,
+        )
     listed = _listed(answer)
     missing = tuple(model for model in own if not _is_listed(model, name, listed))
     loaded = await loaded_models(place, survey.models.llama_swap_url, survey.seconds)
     return TierState(
-        name, "local", reachable=True, probed=probed, said=_count(listed), models=own, loaded=tuple(loaded),
-        missing=missing, cloud=place.cloud, cooling_until=cooling, cooling_why=why,
-    )  # fmt: skip
+        name,
+        "local",
+        reachable=True,
+        probed=probed,
+        said=_count(listed),
+        models=own,
+        loaded=tuple(loaded),
+        missing=missing,
+        cloud=place.cloud,
+        cooling_until=cooling,
+        cooling_why=why,
+    )
 
 
 async def _program(name: str, wanted: list[Candidate], survey: TierSurvey) -> TierState:
@@ -123,9 +146,16 @@ async def _program(name: str, wanted: list[Candidate], survey: TierSurvey) -> Ti
     cooling, why = await _cooling(key, _credential(name, survey), own, survey)
     ok, said = await _version(name, survey)
     return TierState(
-        name, "subagent", reachable=ok, probed=f"{registry.PROGRAMS[name]} --version", said=said, models=own,
-        cloud=True, cooling_until=cooling, cooling_why=why,
-    )  # fmt: skip
+        name,
+        "subagent",
+        reachable=ok,
+        probed=f"{registry.PROGRAMS[name]} --version",
+        said=said,
+        models=own,
+        cloud=True,
+        cooling_until=cooling,
+        cooling_why=why,
+    )
 
 
 async def _version(name: str, survey: TierSurvey) -> tuple[bool, str]:

@@ -123,7 +123,13 @@ def read_verdict(answer: Answered, tier: TierName) -> Judged | Unjudged:
 def judging_of(verifier: Candidate, reply: Reply) -> VerifierUsage:
     """What it took to ask the verifier."""
     spent = reply.told.spent
-    return VerifierUsage(verifier.model, reply.duration_ms, spent.input, spent.output, spent.usd)
+    return VerifierUsage(
+        verifier.model,
+        duration_ms=reply.duration_ms,
+        input_tokens=spent.input,
+        output_tokens=spent.output,
+        cost=spent.usd,
+    )
 
 
 def _visible(character: str) -> str:

@@ -210,7 +210,15 @@ def _failed(walk: Walk, event: WalkFailed) -> Move:
     if event.kind not in _KINDS:
         return Move(counted, mark, WalkEnd(event.message))
     plan = walk.plan
-    tried = FailedAttempt(FailureKind(event.kind), plan.rung, 0, plan.level, counted.made, event.at, event.detail)
+    tried = FailedAttempt(
+        FailureKind(event.kind),
+        rung=plan.rung,
+        model=0,
+        level=plan.level,
+        attempt=counted.made,
+        at=event.at,
+        detail=event.detail,
+    )
     here = replace(counted, tries=(*walk.tries, tried))
     return Move(*_climb(here, mark, event.message))
 

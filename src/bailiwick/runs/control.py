@@ -56,7 +56,7 @@ class Control:
     async def send(self, row: RunRow, kind: str, body: dict[str, Json]) -> ControlResult:
         """Send a message and wait until the holder has taken it; attend to it here when there is no holder."""
         store, now = self._assembly.store, self._assembly.clock.now()
-        message = Message(row.id, kind, f"{kind}:{row.seq}:{now!r}", {**body, "by": self._by}, now)
+        message = Message(row.id, kind=kind, dedupe=f"{kind}:{row.seq}:{now!r}", body={**body, "by": self._by}, at=now)
         await store.send(message)
         owner = current_owner("bailiwick")
         deadline = self._assembly.clock.monotonic() + PATIENCE
@@ -152,7 +152,9 @@ class Control:
         )
         await self._assembly.library.define(row.definition)
         graph = self._assembly.library.definitions.graph(row.definition)
-        return await store.create(forked_run(graph, values, (row.id, point.upto, point.node), place, now))
+        return await store.create(
+            forked_run(graph, values, origin=(row.id, point.upto, point.node), place=place, now=now)
+        )
 
 
 def find_point(history: list[Entry], node: str, visit: int | None, run: str) -> Point:

@@ -51,7 +51,7 @@ class LogFormatter:
         if told is None:
             return None
         mark, text = told
-        return LogLine(seq, at, self._place(event), mark, text, self._output(event))
+        return LogLine(seq, at=at, place=self._place(event), mark=mark, text=text, output=self._output(event))
 
     def _whole(self, event: ev.Event) -> ev.Event:
         """The event with the texts that people read fetched, where they are kept as blobs."""

@@ -61,7 +61,9 @@ async def start(assembly: Runtime, wish: StartRequest) -> StartedRun:
     assembly.require_room()
     notices = unread_params(graph, wish.loaded.reads, wish.params)
     notices += await _others(assembly, graph.name, key)
-    row = await _create(assembly, wish, key, pinned, digest, found.generation + 1 if found else 0)
+    row = await _create(
+        assembly, wish, key=key, pinned=pinned, digest=digest, generation=found.generation + 1 if found else 0
+    )
     return StartedRun(row, new=True, notices=tuple(notices))
 
 

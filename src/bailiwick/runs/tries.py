@@ -88,7 +88,7 @@ def told(entries: Sequence[Entry]) -> list[NodeStatement]:
             lines = tuple(str(line) for line in listed) if isinstance(listed, list) else ()
             where = f"'{place(start.scope, start.node)}'{visit}"
             good = event.data.get("good") is not False
-            found.append(NodeStatement(start.node, where, event.data["told"], good, lines, at))
+            found.append(NodeStatement(start.node, where=where, text=event.data["told"], good=good, lines=lines, at=at))
     return found
 
 

@@ -142,7 +142,9 @@ def _failed(fold: _Fold, seq: int, at: float, e: ev.StepFailed) -> None:
 def _over(fold: _Fold, seq: int, at: float, e: ev.RunFinished) -> None:
     if e.ended and e.node:
         number = 1 + max((v.visit for v in fold.visits.values() if v.node == e.node and not v.scope), default=0)
-        fold.visits["", e.node, number] = Visit("", e.node, number, seq, at, e.status, detail=e.reason, ended=at)
+        fold.visits["", e.node, number] = Visit(
+            "", node=e.node, visit=number, seq=seq, began=at, result=e.status, detail=e.reason, ended=at
+        )
 
 
 def _rewound(fold: _Fold, seq: int, at: float, e: ev.Rewound) -> None:

@@ -121,10 +121,25 @@ class Runtime:
             return await self._outfit(row, state)
 
         walker = Walker(
-            tools=self._tools(row), row=row, state=state, history=history, outfit=await refit(state), refit=refit,
-            effects=Effects(self.kinds, supervisor, self.clock, self.environment, wake, self._liner(row), self.clean),
-            wake=wake, owner=recorded(owner), seq=row.seq,
-        )  # fmt: skip
+            tools=self._tools(row),
+            row=row,
+            state=state,
+            history=history,
+            outfit=await refit(state),
+            refit=refit,
+            effects=Effects(
+                self.kinds,
+                supervisor=supervisor,
+                clock=self.clock,
+                environment=self.environment,
+                wake=wake,
+                on_line=self._liner(row),
+                clean=self.clean,
+            ),
+            wake=wake,
+            owner=recorded(owner),
+            seq=row.seq,
+        )
         self.projector.open(row, self.run_dir(row), self.library, history)
         return walker
 
@@ -178,7 +193,15 @@ class Runtime:
     def _around(self, row: RunRow, definition: Definition, state: State) -> RunPaths:
         pinned = self.pins.path(state.definition)
         live = Path(row.source) if row.source and Path(row.source).is_dir() else pinned
-        return RunPaths(row.id, row.root_id, row.epoch, pinned, live, Path(state.workspace), definition)
+        return RunPaths(
+            row.id,
+            root=row.root_id,
+            epoch=row.epoch,
+            pinned=pinned,
+            live=live,
+            workspace=Path(state.workspace),
+            definition=definition,
+        )
 
     async def _family(self, row: RunRow, definition: Definition) -> RunTree:
         ceilings: dict[str, float | None] = {}
@@ -191,7 +214,15 @@ class Runtime:
                 ceilings = {unit: raised.get(unit, getattr(budget, unit)) for unit in UNITS}
                 if (most := ceilings["wall"]) is not None:
                     ceilings["wall"] = max(0.0, most - float((root.summary or {}).get("work", 0.0)))
-        return RunTree(row, definition, self.library, self.workspace, ceilings, self.daily, self.purse)
+        return RunTree(
+            row,
+            definition=definition,
+            library=self.library,
+            workspaces=self.workspace,
+            roots=ceilings,
+            daily=self.daily,
+            purse=self.purse,
+        )
 
     async def settle(self) -> None:
         """Finish projecting what is durable."""

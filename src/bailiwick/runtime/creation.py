@@ -39,21 +39,21 @@ def created_run(graph: Graph, params: dict[str, Json], place: NewRunPlace, now: 
     refuse(check_params(graph, params))
     first = ev.RunCreated(
         place.id,
-        place.root,
-        place.definition,
-        first_context(graph, params),
-        params,
-        place.key,
-        graph.name,
-        place.workspace,
-        place.parent,
-        place.depth,
-        __version__,
-        place.sources,
-        place.limits,
-        place.agents,
+        root=place.root,
+        definition=place.definition,
+        context=first_context(graph, params),
+        params=params,
+        key=place.key,
+        workflow=graph.name,
+        workspace=place.workspace,
+        parent=place.parent,
+        depth=place.depth,
+        app=__version__,
+        sources=place.sources,
+        limits=place.limits,
+        agents=place.agents,
     )
-    return _row(graph.name, graph.start, first, place, now)
+    return _row(graph.name, graph.start, first=first, place=place, now=now)
 
 
 def forked_run(
@@ -65,8 +65,10 @@ def forked_run(
     """
     refuse(check_values(graph, values))
     run, upto, node = origin
-    first = ev.Forked(run, upto, place.id, values, place.key, place.workspace, place.limits)
-    return _row(graph.name, node, first, place, now)
+    first = ev.Forked(
+        run, upto=upto, as_run=place.id, values=values, key=place.key, workspace=place.workspace, limits=place.limits
+    )
+    return _row(graph.name, node, first=first, place=place, now=now)
 
 
 def refuse(problem: str) -> None:

@@ -102,10 +102,23 @@ class Effects:
         cancel = asyncio.Event()
         self._cancels[start.key] = cancel
         request = AttemptRequest(
-            around.run, around.root, around.epoch, start.key, start.scope, node, start.visit, start.ordinal,
-            start.attempt, start.entry, start.request, around.pinned, around.live, around.workspace,
-            start.plan, dict(start.units).get("usd"),
-        )  # fmt: skip
+            around.run,
+            root=around.root,
+            epoch=around.epoch,
+            key=start.key,
+            scope=start.scope,
+            node=node,
+            visit=start.visit,
+            ordinal=start.ordinal,
+            attempt=start.attempt,
+            entry=start.entry,
+            prepared=start.request,
+            pinned=around.pinned,
+            live=around.live,
+            workspace=around.workspace,
+            plan=start.plan,
+            allowance=dict(start.units).get("usd"),
+        )
         self.supervisor.start(self._attempt(start, request, cancel), f"effect {start.node}")
 
     async def _attempt(self, start: StartEffect, request: AttemptRequest, cancel: asyncio.Event) -> None:

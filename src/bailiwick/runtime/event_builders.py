@@ -17,28 +17,30 @@ def started(start: co.StartEffect) -> ev.EffectStarted:
     plan = start.plan or NO_PLAN
     return ev.EffectStarted(
         start.scope,
-        start.node,
-        start.visit,
-        start.ordinal,
-        start.attempt,
-        start.key,
-        start.entry,
-        start.request if start.fixes else None,
-        list(start.notes),
-        plan.rung,
-        plan.model,
-        plan.level,
-        start.policy,
+        node=start.node,
+        visit=start.visit,
+        ordinal=start.ordinal,
+        attempt=start.attempt,
+        key=start.key,
+        entry=start.entry,
+        request=start.request if start.fixes else None,
+        notes=list(start.notes),
+        rung=plan.rung,
+        model=plan.model,
+        level=plan.level,
+        policy=start.policy,
     )
 
 
 def finished(start: co.StartEffect, result: Done | Failed, seconds: float) -> ev.EffectFinished:
     """An attempt that ended."""
     if isinstance(result, Done):
-        return ev.EffectFinished(start.scope, start.key, result.outputs, None, result.log, seconds)
+        return ev.EffectFinished(
+            start.scope, key=start.key, outputs=result.outputs, failure=None, log=result.log, seconds=seconds
+        )
     found = result.failure
     failure = {"kind": found.kind, "message": found.message[:MESSAGE], "detail": found.detail}
-    return ev.EffectFinished(start.scope, start.key, {}, failure, result.log, seconds)
+    return ev.EffectFinished(start.scope, key=start.key, outputs={}, failure=failure, log=result.log, seconds=seconds)
 
 
 def opened(wait: co.OpenWait, now: float, zone: str | None) -> list[ev.Event]:
@@ -54,7 +56,15 @@ def opened(wait: co.OpenWait, now: float, zone: str | None) -> list[ev.Event]:
         due = min(due, wait.latest)
     out: list[ev.Event] = [
         ev.WaitOpened(
-            wait.scope, wait.node, wait.visit, wait.id, wait.kind, wait.ordinal, due, wait.body, list(wait.notes)
+            wait.scope,
+            node=wait.node,
+            visit=wait.visit,
+            id=wait.id,
+            kind=wait.kind,
+            ordinal=wait.ordinal,
+            due_at=due,
+            body=wait.body,
+            notes=list(wait.notes),
         )
     ]
     if refused:

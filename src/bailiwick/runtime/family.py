@@ -82,15 +82,23 @@ class RunTree:
         result = {"status": state.status, "outputs": outputs, "reason": state.reason, "degraded": state.degraded}
         dedupe = f"child:{self.row.id}:{state.ended_at}"
         body = {"child": self.row.id, "result": result, "worked": told_spans(state.worked), "cost": cost}
-        return [Message(self.row.parent, "child_ended", dedupe, body, now)]
+        return [Message(self.row.parent, kind="child_ended", dedupe=dedupe, body=body, at=now)]
 
     def stop(self, child: str, now: float) -> Message:
         """Tell a child to stop now."""
-        return Message(child, "stop", f"parent-stop:{self.row.epoch}:{now}", {"now": True, "by": "its parent"}, now)
+        return Message(
+            child,
+            kind="stop",
+            dedupe=f"parent-stop:{self.row.epoch}:{now}",
+            body={"now": True, "by": "its parent"},
+            at=now,
+        )
 
     def resume(self, child: str, now: float) -> Message:
         """Tell a child to go on."""
-        return Message(child, "resume", f"parent-resume:{self.row.epoch}:{now}", {"by": "its parent"}, now)
+        return Message(
+            child, kind="resume", dedupe=f"parent-resume:{self.row.epoch}:{now}", body={"by": "its parent"}, at=now
+        )
 
     def scopes(self, today: str) -> list[str]:
         """The ledger scopes an effect of this run counts against: its tree, itself, the day."""

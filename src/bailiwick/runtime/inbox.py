@@ -23,11 +23,11 @@ def apply_message(state: State, row: InboxRow, graphs: dict[str, Graph]) -> list
         case "child_ended":
             return _child(state, row, body)
         case "reload":
-            return _reload(state, row, graphs.get(str(body.get("definition"))), body, by)
+            return _reload(state, row, graph=graphs.get(str(body.get("definition"))), body=body, by=by)
         case "rewind":
             return _rewind(state, row, body, by)
         case "budget":
-            return _budget(state, row, str(body.get("unit")), body.get("limit"), by)
+            return _budget(state, row, unit=str(body.get("unit")), limit=body.get("limit"), by=by)
         case "wake":
             return []
         case _:
@@ -77,12 +77,12 @@ def _answer(state: State, row: InboxRow, body: dict[str, Json], by: str) -> list
         return _budget_answer(row, wait, str(value), by)
     if choices and value not in choices:
         return [_reject(row, f"{value!r} is not one of {', '.join(map(str, choices))}")]
-    return [ev.WaitClosed(scope.path, wait.id, "answered", value, by)]
+    return [ev.WaitClosed(scope.path, id=wait.id, how="answered", value=value, by=by)]
 
 
 def _budget_answer(row: InboxRow, wait: WaitState, value: str, by: str) -> list[ev.Event]:
     unit, limit = str(wait.body["unit"]), float(wait.body["limit"])
-    closed = ev.WaitClosed("", wait.id, "answered", value, by)
+    closed = ev.WaitClosed("", id=wait.id, how="answered", value=value, by=by)
     if value == "raise":
         return [closed, ev.BudgetRaised(unit, limit * 2, by)]
     if value == "stop":
@@ -100,7 +100,7 @@ def _budget(state: State, row: InboxRow, unit: str, limit: Json, by: str) -> lis
     out: list[ev.Event] = [ev.BudgetRaised(unit, float(limit), by)]
     wait = state.budget_wait
     if wait is not None and wait.body.get("unit") == unit:
-        out.insert(0, ev.WaitClosed("", wait.id, "answered", float(limit), by))
+        out.insert(0, ev.WaitClosed("", id=wait.id, how="answered", value=float(limit), by=by))
     return out
 
 

@@ -80,7 +80,7 @@ class Leases:
 
     async def _claim(self, owner: Owner, which: ClaimFilter) -> RunRow | None:
         now = self._clock.now()
-        return await self._store.claim(owner, now, now + LEASE, READER, which)
+        return await self._store.claim(owner, now, lease_until=now + LEASE, reader=READER, which=which)
 
     def keep_for(self, row: RunRow, holder: Holder) -> None:
         """Say who walks a claimed run."""

@@ -150,7 +150,9 @@ class Projection:
         )
 
     def _new_image(self, root: Path) -> RunDirectory:
-        return RunDirectory(RunFiles(root, self._run.uid), self._graphs, self._fetch, self._run, self._history)
+        return RunDirectory(
+            RunFiles(root, self._run.uid), graphs=self._graphs, fetch=self._fetch, run=self._run, history=self._history
+        )
 
     def _restored(self, seq: int) -> RunDirectory:
         """The image at `seq`: on top of a directory that was signed off, else by making it again."""
@@ -181,7 +183,7 @@ def rebuild(root: Path, events: Sequence[Entry], graphs: Graphs, fetch: Fetch, *
         return [entry for entry in events if entry[0] <= upto]
 
     def make(path: Path) -> RunDirectory:
-        return RunDirectory(RunFiles(path, run.uid), graphs, fetch, run, history)
+        return RunDirectory(RunFiles(path, run.uid), graphs=graphs, fetch=fetch, run=run, history=history)
 
     image = _anew(root, events, make, run.uid)
     image.files.sign_off(events[-1][0] if events else 0)

@@ -41,10 +41,26 @@ class Pending:
         self.events.append((event, at))
         match event:
             case ev.WaitOpened():
-                row = WaitRow(run_id, event.id, event.scope, event.node, event.kind, event.due_at, event.body)
+                row = WaitRow(
+                    run_id,
+                    id=event.id,
+                    scope=event.scope,
+                    node=event.node,
+                    kind=event.kind,
+                    due_at=event.due_at,
+                    body=event.body,
+                )
                 self.opened[event.id] = row
             case ev.ChildStarted():
-                row = WaitRow(run_id, event.child, event.scope, event.node, "child", None, {"child": event.child})
+                row = WaitRow(
+                    run_id,
+                    id=event.child,
+                    scope=event.scope,
+                    node=event.node,
+                    kind="child",
+                    due_at=None,
+                    body={"child": event.child},
+                )
                 self.opened[event.child] = row
             case ev.WaitClosed():
                 if self.opened.pop(event.id, None) is None:
@@ -63,12 +79,22 @@ class Pending:
             rows.append(row)
             blobs.update(more)
         return Batch(
-            after=after, events=tuple(rows), blobs=blobs, consumed=tuple(self.consumed),
-            waits_opened=tuple(self.opened.values()), waits_closed=tuple(self.closed), children=tuple(self.children),
-            messages=tuple(self.messages), reserve=tuple(self.reserve), settle=tuple(self.settle),
-            summary=summary(state), status=row_status(state), wake_at=wake_at, definition=self.definition,
+            after=after,
+            events=tuple(rows),
+            blobs=blobs,
+            consumed=tuple(self.consumed),
+            waits_opened=tuple(self.opened.values()),
+            waits_closed=tuple(self.closed),
+            children=tuple(self.children),
+            messages=tuple(self.messages),
+            reserve=tuple(self.reserve),
+            settle=tuple(self.settle),
+            summary=summary(state),
+            status=row_status(state),
+            wake_at=wake_at,
+            definition=self.definition,
             release=release,
-        )  # fmt: skip
+        )
 
     def reach_points(self) -> None:
         """Reach the crash points of all this once it is durable; each one only once."""

@@ -65,7 +65,7 @@ class ScriptKind:
         node = request.node
         if not isinstance(node, Work):
             raise TypeError(f"'{node.id}' is no script node")
-        return await _attempt(request, io, node.outputs, node.timeout, self._fill)
+        return await _attempt(request, io, outputs=node.outputs, seconds=node.timeout, fill=self._fill)
 
 
 class PollKind:
@@ -112,7 +112,7 @@ async def _attempt(
 ) -> Done | Failed:
     keep = ANSWER_KEPT if outputs else LOG_KEPT
     try:
-        command = _command(request, io.environment(), seconds, keep, fill)
+        command = _command(request, io.environment(), seconds=seconds, keep=keep, fill=fill)
     except FileNotFoundError as error:
         return Failed(Failure("not_found", str(error)))
     except BailiwickError as error:
@@ -144,7 +144,7 @@ def _command(
                 f"'{interpreter}', which runs '{script}', is not on the PATH of the node's environment"
             )
         argv.insert(0, found)
-    return Command(tuple(argv), env, _directory(request), seconds, keep)
+    return Command(tuple(argv), env=env, cwd=_directory(request), timeout=seconds, keep=keep)
 
 
 def _variables(request: AttemptRequest, fill: Fill) -> dict[str, str]:

@@ -168,7 +168,9 @@ class Walker:
         """Turn what was set aside for an effect into what it came to, in every scope it was set aside in."""
         for one in spent:
             scopes = self.booked.get(one.key) or self.outfit.family.scopes(day(self._now()))
-            self.pending.settle += [Settlement(scope, one.key, one.unit, one.amount, one.known) for scope in scopes]
+            self.pending.settle += [
+                Settlement(scope, key=one.key, unit=one.unit, amount=one.amount, known=one.known) for scope in scopes
+            ]
         for one in spent:
             self.booked.pop(one.key, None)
 
@@ -289,16 +291,22 @@ class Walker:
         for unit, wanted in start.units:
             node = self.state.graph.nodes[start.node]
             limits = self.outfit.family.limits(unit, node, self.state, day(self._now()))
-            amount = await money.cut(self.tools.store, unit, wanted, limits, self.pending)
+            amount = await money.cut(self.tools.store, unit, wanted=wanted, limits=limits, pending=self.pending)
             units.append((unit, amount))
             self.booked[start.key] = [scope for scope, _ in limits]
-            self.pending.reserve += [Reservation(s, start.key, unit, amount, limit) for s, limit in limits]
+            self.pending.reserve += [
+                Reservation(s, key=start.key, unit=unit, amount=amount, limit=limit) for s, limit in limits
+            ]
         self._record(happenings.started(start))
         self.starting.append(replace(start, units=tuple(units)))
 
     async def _call(self, call: co.StartChild) -> None:
         made = await self.outfit.family.child(call, self.state, self._now())
-        self._record(ev.ChildStarted(call.scope, call.node, call.visit, call.key, made.id, call.params))
+        self._record(
+            ev.ChildStarted(
+                call.scope, node=call.node, visit=call.visit, key=call.key, child=made.id, params=call.params
+            )
+        )
         if made.run is not None:
             self.pending.children.append(made.run)
         else:

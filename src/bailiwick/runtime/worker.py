@@ -89,7 +89,9 @@ class Worker:
         now = self.assembly.clock.now()
         for run_id in self.assembly.deadlines.overdue():
             with contextlib.suppress(NotFound):
-                await self.assembly.store.send(Message(run_id, "wake", f"span:{run_id}:{now!r}", {}, now))
+                await self.assembly.store.send(
+                    Message(run_id, kind="wake", dedupe=f"span:{run_id}:{now!r}", body={}, at=now)
+                )
             self.nudge()
 
     async def _claim(self) -> RunRow | None:

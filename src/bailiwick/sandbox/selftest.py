@@ -79,9 +79,12 @@ async def _try(fence: Sandboxes, folder: Path, mark: str, port: int) -> tuple[di
     secret.write_text("a file of ours")
     stat = children.read_stat(os.getpid())
     facts = {
-        "file": str(secret), "outside": str(outside), "name": f".{mark}", "port": port,
+        "file": str(secret),
+        "outside": str(outside),
+        "name": f".{mark}",
+        "port": port,
         "start": "" if stat is None else str(stat.start),
-    }  # fmt: skip
+    }
     plain = fence.cage("gate", tree, limits=_LIMITS)
     handle = os.open(secret, os.O_RDONLY)
     os.set_inheritable(handle, True)

@@ -104,9 +104,17 @@ class Sandboxes:
     def env(self, extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
         """A clean environment for a program inside: none of the operator's variables, then `extra`."""
         return {
-            "PATH": self.toolchains.path, "HOME": str(HOME), "TMPDIR": "/tmp", "USER": USER, "LOGNAME": USER,  # noqa: S108
-            "LANG": "C.UTF-8", "TERM": "dumb", "SHELL": "/bin/sh", **self.marks, **extra,
-        }  # fmt: skip
+            "PATH": self.toolchains.path,
+            "HOME": str(HOME),
+            "TMPDIR": "/tmp",  # noqa: S108
+            "USER": USER,
+            "LOGNAME": USER,
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "SHELL": "/bin/sh",
+            **self.marks,
+            **extra,
+        }
 
     async def run(  # noqa: PLR0913  what a process can be given, by name
         self,
@@ -246,7 +254,9 @@ async def open_fence(
     )
     limits = SandboxLimits(disk=int(config.get("sandbox.disk")), inodes=int(config.get("sandbox.files")))
     mounts = tuple(_mount(Path(path), paths, env.home()) for path in config.get("sandbox.mounts") or ())
-    return Sandboxes(sandbox, tools, scratch, mounts, dict(marks), standing=standing, limits=limits)
+    return Sandboxes(
+        sandbox, toolchains=tools, scratch=scratch, mounts=mounts, marks=dict(marks), standing=standing, limits=limits
+    )
 
 
 async def _choose(config: Config, scratch: Path, *, attended: bool) -> tuple[SandboxBackend, SandboxStatus | None]:

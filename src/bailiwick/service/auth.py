@@ -40,7 +40,7 @@ class Identify:
                 what = "a token is needed" if given is None else "this token is not known"
                 challenge = _REALM if given is None else f'{_REALM}, error="invalid_token"'
                 hint = "send `Authorization: Bearer …` with the token that `bailiwick serve` names"
-                await refuse(send, 401, what, hint, ((b"www-authenticate", challenge.encode()),))
+                await refuse(send, 401, what=what, hint=hint, more=((b"www-authenticate", challenge.encode()),))
                 return
             context[ACCESS] = access
         await self.app(context, receive, send)
@@ -72,7 +72,7 @@ class AuthMiddleware:
             challenge = f'{_REALM}, error="insufficient_scope", scope="{self.needed}"'
             hint = f"use a token with scope {self.needed}: bailiwick serve token add NAME --scope {self.needed}"
             what = f"this needs the scope {self.needed}"
-            await refuse(send, 403, what, hint, ((b"www-authenticate", challenge.encode()),))
+            await refuse(send, 403, what=what, hint=hint, more=((b"www-authenticate", challenge.encode()),))
             return
         await self.app(context, receive, send)
 

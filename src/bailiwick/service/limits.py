@@ -72,7 +72,9 @@ class RateCounter:
 async def slow_down(send: Send, seconds: float) -> None:
     """Answer that it was too much, and when to come again."""
     after = str(max(1, ceil(seconds))).encode()
-    await refuse(send, 429, "too many requests", f"try again in {after.decode()} s", ((b"retry-after", after),))
+    await refuse(
+        send, 429, what="too many requests", hint=f"try again in {after.decode()} s", more=((b"retry-after", after),)
+    )
 
 
 def address_of(context: Context) -> str:
@@ -161,11 +163,13 @@ class SizeLimit:
                 body = await self._body(context, receive)
         except _TooLarge:
             what = f"the request is larger than {self.most:,} bytes"
-            await refuse(send, 413, what, "send less; name files by their path", ((b"connection", b"close"),))
+            await refuse(
+                send, 413, what=what, hint="send less; name files by their path", more=((b"connection", b"close"),)
+            )
             return
         except TimeoutError:
             what = f"the request did not arrive within {self.seconds:g} s"
-            await refuse(send, TOO_SLOW, what, "send it again, faster", ((b"connection", b"close"),))
+            await refuse(send, TOO_SLOW, what=what, hint="send it again, faster", more=((b"connection", b"close"),))
             return
         if body is None:
             return

@@ -87,8 +87,12 @@ def build_server(offer: Offer) -> Server[Any]:
     from mcp.server.lowlevel import Server
 
     server: Server[Any] = Server(
-        NAME, version=__version__, title=TITLE, instructions=instructions(), get_tool_input_schema=offer.schema,
-    )  # fmt: skip
+        NAME,
+        version=__version__,
+        title=TITLE,
+        instructions=instructions(),
+        get_tool_input_schema=offer.schema,
+    )
     server.middleware.clear()  # spans that nobody collects; they cost a tenth of a short call
     handlers = Handlers(offer)
     server.add_request_handler("tools/list", types.PaginatedRequestParams, handlers.list_tools)

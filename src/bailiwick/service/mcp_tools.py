@@ -114,7 +114,7 @@ class RunningToolCall:
 
     async def run(self, tool: Tool, arguments: Mapping[str, Json], by: str) -> dict[str, Json]:
         """Make the call. When this is cancelled, the call is told, and may end in order before we leave."""
-        asked = ToolRequest(tool, given(tool, arguments), by, self._show, self.cancel)
+        asked = ToolRequest(tool, arguments=given(tool, arguments), by=by, show=self._show, cancel=self.cancel)
         supervisor = Supervisor(self._crashed)
         supervisor.start(self._work(asked), f"tool {tool.name}")
         supervisor.start(self._pump(), "progress")

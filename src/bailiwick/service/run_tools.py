@@ -84,16 +84,25 @@ class RunTools:
         limits = within(starting_limits(session.config, loaded.graph.budget), self.licence.usd)
         key = f"mcp-{secrets.token_hex(4)}"
         wish = StartRequest(
-            loaded, dict(asked.arguments.get("params") or {}), key, str(session.config.runs_dir), limits=limits,
+            loaded,
+            dict(asked.arguments.get("params") or {}),
+            key,
+            str(session.config.runs_dir),
+            limits=limits,
             agents={STARTED_BY: asked.by},
-        )  # fmt: skip
+        )
         self._note(asked.by, wish)
         started = await start(session.assembly, wish)
         self.walk(started.row)
         return {
-            "run_id": started.row.id, "run": name_of(started.row), "status": "running", STARTED_BY: asked.by,
-            "limits": limits, "notices": list(started.notices), "files": f"{SCHEME}runs/{started.row.id}",
-        }  # fmt: skip
+            "run_id": started.row.id,
+            "run": name_of(started.row),
+            "status": "running",
+            STARTED_BY: asked.by,
+            "limits": limits,
+            "notices": list(started.notices),
+            "files": f"{SCHEME}runs/{started.row.id}",
+        }
 
     async def status(self, asked: ToolRequest) -> dict[str, Json]:
         """Where a run is, what it waits for, what it has spent."""
@@ -139,8 +148,10 @@ class RunTools:
         finally:
             await beside.close()
         note = outcome.refused or ("" if outcome.taken else "its holder has not answered yet; it is told")
-        return {**self._head(outcome.row, state, "stopping" if outcome.row.status == "ready" else outcome.row.status),
-                "note": note}  # fmt: skip
+        return {
+            **self._head(outcome.row, state, "stopping" if outcome.row.status == "ready" else outcome.row.status),
+            "note": note,
+        }
 
     async def approvals(self, _asked: ToolRequest) -> dict[str, Json]:
         """What waits for a person."""

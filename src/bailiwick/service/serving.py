@@ -61,7 +61,17 @@ def application(session: Session, tokens: ApiTokens, wanted: ServeOptions, parts
         return ""
 
     hosts = Hosts.of(wanted.host, wanted.public_url)
-    return create_app(Parts(tokens.find, hosts, parts, wanted.anonymous, wanted.limits, session.assembly.clock, ready))
+    return create_app(
+        Parts(
+            tokens.find,
+            hosts=hosts,
+            parts=parts,
+            anonymous=wanted.anonymous,
+            limits=wanted.limits,
+            clock=session.assembly.clock,
+            ready=ready,
+        )
+    )
 
 
 async def run_service(
@@ -91,10 +101,20 @@ def make_server(app: Starlette, ready: Callable[[], None]) -> Any:
                 ready()
 
     config = uvicorn.Config(
-        app, http=patient_protocol(), ws="none", lifespan="on", access_log=False, log_config=None, proxy_headers=False,
-        server_header=False, date_header=False, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=DRAIN,
-        limit_concurrency=CONNECTIONS, h11_max_incomplete_event_size=65_536,
-    )  # fmt: skip
+        app,
+        http=patient_protocol(),
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=DRAIN,
+        limit_concurrency=CONNECTIONS,
+        h11_max_incomplete_event_size=65_536,
+    )
     return Server(config)
 
 

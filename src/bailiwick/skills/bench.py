@@ -121,9 +121,13 @@ class ProjectFiles:
         copies = await Copies.take(self.project, paths.state, fence.scratch, self.watching.cancel)
         self._copies = copies
         self._trials = ProjectChecks(
-            fence, copies, self.watching.cancel, self.setting.clean, self.watching.show,
-            HiddenPaths(self.setting.home, (paths.state, paths.config, paths.cache, paths.run)),
-        )  # fmt: skip
+            fence,
+            copies=copies,
+            cancel=self.watching.cancel,
+            clean=self.setting.clean,
+            show=self.watching.show,
+            grounds=HiddenPaths(self.setting.home, (paths.state, paths.config, paths.cache, paths.run)),
+        )
         return AttemptFiles(copies, self._trials, copies.base, known=self._known)
 
     async def begin(self) -> Path:

@@ -98,13 +98,20 @@ class SkillCall:
         """The call as the router takes it; what a session did before goes before the task by `with_past`."""
         skill, caller = self.skill, self.caller
         return Job(
-            skill=skill.name, phase=phase or self.tool.phase, discipline=skill.discipline(phase or self.tool.phase),
+            skill=skill.name,
+            phase=phase or self.tool.phase,
+            discipline=skill.discipline(phase or self.tool.phase),
             task=task,
-            root="" if root is None else str(root), model=self.text("model") or None,
-            session_id=self.text("session_id") or None, writes=self.tool.writes,
-            schema=answer_schema(skill, phase or self.tool.phase), by=caller.by or self.shared.by,
-            origin=caller.origin, chain=skill.chain or (), local_only=skill.local_only,
-        )  # fmt: skip
+            root="" if root is None else str(root),
+            model=self.text("model") or None,
+            session_id=self.text("session_id") or None,
+            writes=self.tool.writes,
+            schema=answer_schema(skill, phase or self.tool.phase),
+            by=caller.by or self.shared.by,
+            origin=caller.origin,
+            chain=skill.chain or (),
+            local_only=skill.local_only,
+        )
 
     async def route(self, job: Job, bench: CallFiles | None) -> Outcome:
         """Have it routed, by the models of the project that it is about. A person's chain goes before a skill's own."""

@@ -81,7 +81,7 @@ class Copies:
     async def survey(self, work: Path) -> str:
         """The tree of what is in a copy now; what the ignore files leave out is not in it."""
         known = KnownEntries(self._known, ignore=self.ignore)
-        return (await take(self.objects, work.resolve(), (), known, BOUNDS)).tree
+        return (await take(self.objects, work.resolve(), exclude=(), known=known, bounds=BOUNDS)).tree
 
     async def changes(self, tree: str) -> tuple[TreeChange, ...]:
         """What differs between the project and a tree."""
@@ -142,7 +142,7 @@ async def _from_folder(root: Path, folder: Path, cancel: asyncio.Event | None) -
     (own / "info" / "attributes").write_text(ATTRIBUTES, "utf-8")
     objects = Objects(git, own)
     try:
-        return objects, (await take(objects, root, (), KnownEntries(ignore=IGNORED), BOUNDS)).tree
+        return objects, (await take(objects, root, exclude=(), known=KnownEntries(ignore=IGNORED), bounds=BOUNDS)).tree
     except GitFailed as error:
         if error.kind != "tree":
             raise

@@ -113,7 +113,7 @@ def load_skill(folder: Path, origin: Origin) -> tuple[Skill, list[Problem]]:
     if found.failed:
         raise InputInvalid(found.problems)
     data = read_bytes(file, Place(str(file)), MAX_FILE)
-    return read_skill(data, str(file), folder.name, origin, dict(_parts(folder)))
+    return read_skill(data, str(file), name=folder.name, origin=origin, parts=dict(_parts(folder)))
 
 
 def _parts(folder: Path) -> Iterator[tuple[str, str]]:
@@ -214,7 +214,7 @@ def _add_committed(folder: Path, root: Path, environment: Environment, found: _S
             texts[path.name] = data
     if FILE in texts:
         parts = {Path(key).stem: decoded(data, str(folder / key)) for key, data in texts.items() if key != FILE}
-        found.put(name, read_skill(texts[FILE], str(file), name, "repository", parts))
+        found.put(name, read_skill(texts[FILE], str(file), name=name, origin="repository", parts=parts))
 
 
 def _here(path: Path) -> bytes:
@@ -244,7 +244,11 @@ def _load_older(path: Path, name: str) -> tuple[Skill, list[Problem]]:
         raise InputInvalid(found.problems)
     first = next(line for line in text.splitlines() if line.strip()).lstrip("#").strip()
     description = (first or bundled_skills()[name].description)[:MAX_DESCRIPTION]
-    return _with_parts(Skill(name, description, text.strip("\n"), "person", str(path), digest(text))), []
+    return _with_parts(
+        Skill(
+            name, description=description, body=text.strip("\n"), origin="person", path=str(path), digest=digest(text)
+        )
+    ), []
 
 
 def _with_parts(skill: Skill) -> Skill:

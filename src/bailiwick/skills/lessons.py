@@ -123,11 +123,15 @@ async def file_notes(drafts: Sequence[Mapping[str, Json]], brain: Notes, scope: 
         try:
             filed.notes.append(
                 await brain.write(
-                    text, title=title, type=_word(draft, "type") or "lesson",
+                    text,
+                    title=title,
+                    type=_word(draft, "type") or "lesson",
                     tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
-                    scope=scope if draft.get("scope") != "general" and scope else GLOBAL, source=source, by_agent=True,
+                    scope=scope if draft.get("scope") != "general" and scope else GLOBAL,
+                    source=source,
+                    by_agent=True,
                 )
-            )  # fmt: skip
+            )
         except UsageError as error:
             filed.left_out.append(f"{title[:80] or 'a note without a title'}: {error.what}")
     if len(drafts) > MOST_NOTES:

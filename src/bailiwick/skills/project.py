@@ -39,9 +39,12 @@ class ProjectCall:
         self._root = root
         self._given = self._settled()
         self._asked = CheckArguments(
-            test_cmd=self._text("test_cmd"), test_path=self._text("test_path"), impl_path=self._text("impl_path"),
-            output_path=self._text("output_path"), material="\n".join(self._texts()),
-        )  # fmt: skip
+            test_cmd=self._text("test_cmd"),
+            test_path=self._text("test_path"),
+            impl_path=self._text("impl_path"),
+            output_path=self._text("output_path"),
+            material="\n".join(self._texts()),
+        )
 
     async def outcome(self) -> Outcome:
         """Open the bench, look whether the call can be done at all, and have it routed."""
@@ -49,7 +52,9 @@ class ProjectCall:
         setting = CallSetting(shared.fence, shared.config.paths, Environment().home(), shared.clean)
         check = find_check(call.tool.skill, call.tool.phase)
         watching = Watching(call.caller.cancel, call.caller.show)
-        bench = ProjectFiles(self._root, setting, watching, check, self._asked, writes=call.tool.writes)
+        bench = ProjectFiles(
+            self._root, setting=setting, watching=watching, check_with=check, asked=self._asked, writes=call.tool.writes
+        )
         try:
             site = await bench.open()
             await self._expect(site)

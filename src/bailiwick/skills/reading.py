@@ -84,7 +84,7 @@ def read_skill(
     check_body(body, Place(file, line, 1), found)
     if found.failed:
         raise InputInvalid(found.problems)
-    return _made(plain, ours, body, (origin, file), parts or {}), found.problems
+    return _made(plain, ours, body=body, source=(origin, file), parts=parts or {}), found.problems
 
 
 def decoded(data: bytes, file: str) -> str:
@@ -193,11 +193,11 @@ def _made(
     chain = ours.get("chain")
     return Skill(
         plain["name"],
-        plain["description"].strip(),
-        body,
-        source[0],
-        source[1],
-        digest(canonical([plain, body, dict(parts)])),
+        description=plain["description"].strip(),
+        body=body,
+        origin=source[0],
+        path=source[1],
+        digest=digest(canonical([plain, body, dict(parts)])),
         local_only=bool(ours.get("local_only")),
         chain=tuple(chain) if chain else None,
         arguments=arguments,

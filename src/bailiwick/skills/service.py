@@ -61,9 +61,16 @@ class Skills:
         if faults := bad_arguments(chosen, arguments):
             raise UsageError(f"{tool}: {'; '.join(faults)}", hint="change the arguments", code=BAD_ARGUMENTS)
         shared = SkillServices(
-            config=self.config, store=self.store, clock=self.clock, by=self.by, router=self.router, fence=self.fence,
-            brain=self.brain, clean=self._cleaner(), library=library,
-        )  # fmt: skip
+            config=self.config,
+            store=self.store,
+            clock=self.clock,
+            by=self.by,
+            router=self.router,
+            fence=self.fence,
+            brain=self.brain,
+            clean=self._cleaner(),
+            library=library,
+        )
         return await _HANDLERS.get(chosen.name, _work)(SkillCall(shared, chosen, given(chosen, arguments), caller))
 
     def _cleaner(self) -> Callable[[str], str]:
@@ -142,7 +149,11 @@ async def _tier(call: SkillCall) -> dict[str, Json]:
     own = call.shared
     models = await asyncio.to_thread(call.models, "")
     survey = TierSurvey(
-        own.config, read_settings(own.config, None), models, Cooldowns(own.store, own.clock), Environment()
+        own.config,
+        settings=read_settings(own.config, None),
+        models=models,
+        cooldowns=Cooldowns(own.store, own.clock),
+        environment=Environment(),
     )
     return {"tiers": [one.to_json() for one in await tiers(survey)]}
 

@@ -202,7 +202,15 @@ def tool_of(skill: Skill) -> Tool:
     title = skill.name.replace("-", " ").capitalize()
     phase = skill.phase or skill.name
     return Tool(
-        skill.tool_name, title, skill.description, arguments, skill.name, phase, hints, writes=skill.writes, files=files
+        skill.tool_name,
+        title=title,
+        doc=skill.description,
+        arguments=arguments,
+        skill=skill.name,
+        phase=phase,
+        hints=hints,
+        writes=skill.writes,
+        files=files,
     )
 
 

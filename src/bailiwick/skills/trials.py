@@ -175,7 +175,17 @@ class ProjectChecks:
         fence, binds = self.fence, self._binds(work)
         if fence.sandbox.name == "none":
             fence, binds = replace(fence, marks={**fence.marks, **self._link(work)}), ()
-        return CheckContext(fence, binds, work, (), fresh, read, files, self.cancel, self.show)
+        return CheckContext(
+            fence,
+            environment=binds,
+            base_tree=work,
+            changes=(),
+            fresh=fresh,
+            read=read,
+            files=files,
+            cancel=self.cancel,
+            show=self.show,
+        )
 
     def installed(self) -> tuple[str, ...]:
         """The names of what the project has installed for itself; never a link, never what its repository brings."""

@@ -91,20 +91,27 @@ class Driver:
                 self.record(
                     ev.WaitOpened(
                         action.scope,
-                        action.node,
-                        action.visit,
-                        action.id,
-                        action.kind,
-                        action.ordinal,
-                        due,
-                        action.body,
+                        node=action.node,
+                        visit=action.visit,
+                        id=action.id,
+                        kind=action.kind,
+                        ordinal=action.ordinal,
+                        due_at=due,
+                        body=action.body,
                     )
                 )
             case co.CancelEffects() | co.StopChild():
                 pass
             case co.StartChild():
                 self.record(
-                    ev.ChildStarted(action.scope, action.node, action.visit, action.key, action.key, action.params)
+                    ev.ChildStarted(
+                        action.scope,
+                        node=action.node,
+                        visit=action.visit,
+                        key=action.key,
+                        child=action.key,
+                        params=action.params,
+                    )
                 )
             case _:
                 self.record(action)
@@ -133,7 +140,16 @@ class Driver:
             return False
         scope, wait = min(waits, key=lambda item: (item[1].due_at is None, item[1].due_at or 0.0, item[0].path))
         self.now = max(self.now, wait.due_at or self.now)
-        opened = ev.WaitOpened(scope.path, scope.cursor, scope.visit, wait.id, wait.kind, 0, wait.due_at, wait.body)
+        opened = ev.WaitOpened(
+            scope.path,
+            node=scope.cursor,
+            visit=scope.visit,
+            id=wait.id,
+            kind=wait.kind,
+            ordinal=0,
+            due_at=wait.due_at,
+            body=wait.body,
+        )
         match wait.kind:
             case "ask" | "unknown":
                 self.record(ev.WaitClosed(scope.path, wait.id, "answered", self.answer(opened)))
@@ -146,7 +162,15 @@ class Driver:
     def crash(self, keep: int) -> Driver:
         """Another driver that has only the first `keep` events: what it finds in flight was lost. No time passes."""
         last = self.journal[keep - 1][1]
-        again = Driver(self.graph, self.renderer, self.oracle, self.pick, self.answer, last, self.begun)
+        again = Driver(
+            self.graph,
+            renderer=self.renderer,
+            oracle=self.oracle,
+            pick=self.pick,
+            answer=self.answer,
+            now=last,
+            begun=self.begun,
+        )
         again.journal = self.journal[:keep]
         again.state = replay(again.journal, lambda _digest: self.graph)
         again.started = [e for _, _, e in again.journal if isinstance(e, ev.EffectStarted)]

@@ -187,7 +187,12 @@ class _Handler(BaseHTTPRequestHandler):
             found = re.fullmatch(pattern, path) if method == self.command else None
             if found:
                 try:
-                    return answer(forgery, ForgeApiRequest(method, path, found.groupdict(), query, body, account))
+                    return answer(
+                        forgery,
+                        ForgeApiRequest(
+                            method, path=path, names=found.groupdict(), query=query, body=body, account=account
+                        ),
+                    )
                 except ForgeApiError as refusal:
                     return ForgeApiReply(refusal.status, refusal.body)
         return ForgeApiReply(404, {"message": "Not Found"})

@@ -34,10 +34,15 @@ def _me(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
 def _repo_of(forgery: Forgery, hosted: Hosted, account: ForgeAccount | None) -> Json:
     right = forgery.right(account, hosted.name)
     return {
-        "id": 1, "name": hosted.name.partition("/")[2], "full_name": hosted.name, "owner": {"login": hosted.owner},
-        "default_branch": hosted.default_branch, "archived": hosted.archived, "fork": bool(hosted.fork_of),
+        "id": 1,
+        "name": hosted.name.partition("/")[2],
+        "full_name": hosted.name,
+        "owner": {"login": hosted.owner},
+        "default_branch": hosted.default_branch,
+        "archived": hosted.archived,
+        "fork": bool(hosted.fork_of),
         "permissions": {"admin": right == "admin", "push": right in ("admin", "write"), "pull": True},
-    }  # fmt: skip
+    }
 
 
 def _repository(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
@@ -52,9 +57,15 @@ def _branch(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
     may = forgery.right(ask.account, hosted.name) in ("write", "admin")
     return ForgeApiReply(
         200,
-        {"name": ask.names["branch"], "commit": {"id": head}, "protected": hosted.protected,
-         "required_approvals": hosted.approvals, "user_can_push": may and not hosted.protected, "user_can_merge": may},
-    )  # fmt: skip
+        {
+            "name": ask.names["branch"],
+            "commit": {"id": head},
+            "protected": hosted.protected,
+            "required_approvals": hosted.approvals,
+            "user_can_push": may and not hosted.protected,
+            "user_can_merge": may,
+        },
+    )
 
 
 def _fork(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
@@ -82,11 +93,18 @@ def _ticket(forgery: Forgery, ask: ForgeApiRequest, *, pull: bool = False) -> tu
 
 def _issue_of(forgery: Forgery, hosted: Hosted, ticket: ForgeIssue) -> Json:
     return {
-        "id": 5000 + ticket.number, "number": ticket.number, "title": ticket.title, "body": ticket.body,
-        "state": ticket.state, "user": _user(ticket.author), "created_at": ticket.at, "updated_at": ticket.at,
-        "labels": [{"name": name} for name in ticket.labels], "comments": len(ticket.comments),
+        "id": 5000 + ticket.number,
+        "number": ticket.number,
+        "title": ticket.title,
+        "body": ticket.body,
+        "state": ticket.state,
+        "user": _user(ticket.author),
+        "created_at": ticket.at,
+        "updated_at": ticket.at,
+        "labels": [{"name": name} for name in ticket.labels],
+        "comments": len(ticket.comments),
         "html_url": f"{forgery.url}/{hosted.name}/issues/{ticket.number}",
-    }  # fmt: skip
+    }
 
 
 def _issue(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
@@ -97,13 +115,16 @@ def _pull_of(forgery: Forgery, hosted: Hosted, ticket: ForgeIssue) -> Json:
     source = forgery.repositories.get(ticket.head_repo, hosted)
     repo = {"full_name": source.name, "owner": {"login": source.owner}}
     return {
-        **_issue_of(forgery, hosted, ticket), "draft": ticket.title.lower().startswith(("wip:", "[wip]")),
-        "merged": bool(ticket.merged_at), "merged_at": ticket.merged_at or None,
-        "mergeable": source is hosted and hosted.mergeable(ticket), "merge_base": hosted.merge_base(ticket),
+        **_issue_of(forgery, hosted, ticket),
+        "draft": ticket.title.lower().startswith(("wip:", "[wip]")),
+        "merged": bool(ticket.merged_at),
+        "merged_at": ticket.merged_at or None,
+        "mergeable": source is hosted and hosted.mergeable(ticket),
+        "merge_base": hosted.merge_base(ticket),
         "html_url": f"{forgery.url}/{hosted.name}/pulls/{ticket.number}",
         "head": {"ref": ticket.head, "label": ticket.head, "sha": source.head(ticket.head), "repo": repo},
         "base": {"ref": ticket.base, "label": ticket.base, "sha": hosted.head(ticket.base)},
-    }  # fmt: skip
+    }
 
 
 def _pulls(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
@@ -196,8 +217,16 @@ def _reviews(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
     found = [{**_note_of(note), "comments_count": 0} for note in ticket.reviews]
     if ticket.lines:
         first = ticket.lines[0]
-        found.append({"id": 1, "user": _user(first.author), "body": "", "state": "COMMENT", "submitted_at": first.at,
-                      "comments_count": len(ticket.lines)})  # fmt: skip
+        found.append(
+            {
+                "id": 1,
+                "user": _user(first.author),
+                "body": "",
+                "state": "COMMENT",
+                "submitted_at": first.at,
+                "comments_count": len(ticket.lines),
+            }
+        )
     return ForgeApiReply(200, _page(ask, found))
 
 

@@ -42,11 +42,18 @@ def _repo_of(forgery: Forgery, hosted: Hosted, account: ForgeAccount | None) -> 
     right = forgery.right(account, hosted.name)
     rights = {"admin": right == "admin", "push": right in ("admin", "write"), "pull": True}
     return {
-        "id": 1, "name": hosted.name.partition("/")[2], "full_name": hosted.name, "private": True,
-        "owner": {"login": hosted.owner}, "default_branch": hosted.default_branch, "archived": hosted.archived,
-        "permissions": rights, "fork": bool(hosted.fork_of), "html_url": f"{forgery.url}/{hosted.name}",
+        "id": 1,
+        "name": hosted.name.partition("/")[2],
+        "full_name": hosted.name,
+        "private": True,
+        "owner": {"login": hosted.owner},
+        "default_branch": hosted.default_branch,
+        "archived": hosted.archived,
+        "permissions": rights,
+        "fork": bool(hosted.fork_of),
+        "html_url": f"{forgery.url}/{hosted.name}",
         **({"parent": {"full_name": hosted.fork_of}} if hosted.fork_of else {}),
-    }  # fmt: skip
+    }
 
 
 def _repository(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
@@ -93,11 +100,18 @@ def _fork(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
 
 def _issue_of(forgery: Forgery, hosted: Hosted, ticket: ForgeIssue) -> Json:
     return {
-        "id": 5000 + ticket.number, "number": ticket.number, "title": ticket.title, "body": ticket.body,
-        "state": ticket.state, "user": _user(ticket.author), "created_at": ticket.at, "updated_at": ticket.at,
-        "labels": [{"name": name} for name in ticket.labels], "comments": len(ticket.comments),
+        "id": 5000 + ticket.number,
+        "number": ticket.number,
+        "title": ticket.title,
+        "body": ticket.body,
+        "state": ticket.state,
+        "user": _user(ticket.author),
+        "created_at": ticket.at,
+        "updated_at": ticket.at,
+        "labels": [{"name": name} for name in ticket.labels],
+        "comments": len(ticket.comments),
         "html_url": f"{forgery.url}/{hosted.name}/issues/{ticket.number}",
-    }  # fmt: skip
+    }
 
 
 def _ticket(forgery: Forgery, ask: ForgeApiRequest, *, pull: bool = False) -> tuple[Hosted, ForgeIssue]:
@@ -114,14 +128,22 @@ def _issue(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
 
 def _pull_of(forgery: Forgery, hosted: Hosted, ticket: ForgeIssue) -> Json:
     source = forgery.repositories.get(ticket.head_repo, hosted)
-    head = {"ref": ticket.head, "sha": source.head(ticket.head), "label": f"{source.owner}:{ticket.head}",
-            "repo": {"full_name": source.name, "owner": {"login": source.owner}}}  # fmt: skip
+    head = {
+        "ref": ticket.head,
+        "sha": source.head(ticket.head),
+        "label": f"{source.owner}:{ticket.head}",
+        "repo": {"full_name": source.name, "owner": {"login": source.owner}},
+    }
     return {
-        **_issue_of(forgery, hosted, ticket), "draft": ticket.draft, "merged_at": ticket.merged_at or None,
-        "merged": bool(ticket.merged_at), "mergeable": source is hosted and hosted.mergeable(ticket),
-        "html_url": f"{forgery.url}/{hosted.name}/pull/{ticket.number}", "head": head,
+        **_issue_of(forgery, hosted, ticket),
+        "draft": ticket.draft,
+        "merged_at": ticket.merged_at or None,
+        "merged": bool(ticket.merged_at),
+        "mergeable": source is hosted and hosted.mergeable(ticket),
+        "html_url": f"{forgery.url}/{hosted.name}/pull/{ticket.number}",
+        "head": head,
         "base": {"ref": ticket.base, "sha": hosted.head(ticket.base)},
-    }  # fmt: skip
+    }
 
 
 def _pulls(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
@@ -131,9 +153,11 @@ def _pulls(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:
     found = [
         _pull_of(forgery, hosted, one)
         for one in hosted.tickets.values()
-        if one.head and state in ("all", one.state) and branch in ("", one.head)
+        if one.head
+        and state in ("all", one.state)
+        and branch in ("", one.head)
         and owner in ("", (one.head_repo or hosted.name).partition("/")[0])
-    ]  # fmt: skip
+    ]
     return ForgeApiReply(200, _page(ask, found))
 
 
@@ -221,10 +245,12 @@ def _page(ask: ForgeApiRequest, items: Sequence[Json]) -> list[Json]:
 def _check_of(check: ForgeCheckRun) -> Json:
     done = check.outcome not in ("queued", "in_progress")
     return {
-        "name": check.name, "status": "completed" if done else check.outcome,
-        "conclusion": check.outcome if done else None, "html_url": "",
+        "name": check.name,
+        "status": "completed" if done else check.outcome,
+        "conclusion": check.outcome if done else None,
+        "html_url": "",
         "output": {"title": "", "summary": check.summary},
-    }  # fmt: skip
+    }
 
 
 def _check_runs(forgery: Forgery, ask: ForgeApiRequest) -> ForgeApiReply:

@@ -113,7 +113,7 @@ class Hosted:
 
     def open_issue(self, title: str, body: str, author: ForgeAccount) -> ForgeIssue:
         """Somebody writes an issue."""
-        return self._add(ForgeIssue(self._next(), title, body, author, self.now()))
+        return self._add(ForgeIssue(self._next(), title=title, body=body, author=author, at=self.now()))
 
     def open_pull(self, ticket: ForgeIssue) -> ForgeIssue:
         """Somebody opens a pull request."""
@@ -128,7 +128,7 @@ class Hosted:
 
     def new_pull(self, title: str, body: str, author: ForgeAccount) -> ForgeIssue:
         """A pull request that is not opened yet."""
-        return ForgeIssue(self._next(), title, body, author, self.now())
+        return ForgeIssue(self._next(), title=title, body=body, author=author, at=self.now())
 
     def say(self, number: int, author: ForgeAccount, body: str) -> ForgeComment:
         """Somebody comments."""
@@ -144,7 +144,7 @@ class Hosted:
 
     def remark(self, number: int, author: ForgeAccount, body: str, path: str, line: int) -> ForgeComment:
         """Somebody comments on a line."""
-        note = ForgeComment(next(self.clock), author, body, self.now(), path, line)
+        note = ForgeComment(next(self.clock), author=author, body=body, at=self.now(), path=path, line=line)
         self.tickets[number].lines.append(note)
         return note
 

@@ -123,7 +123,9 @@ class _Handler(BaseHTTPRequestHandler):
         status = self._refusal(owner, address.path, address.query, token)
         if owner.knobs.hang:
             owner.closed.wait(60)
-        owner.seen.append(GitRequestSeen(self.command, address.path, address.query, token, status or 200))
+        owner.seen.append(
+            GitRequestSeen(self.command, path=address.path, query=address.query, token=token, status=status or 200)
+        )
         if status:
             self._answer(status, owner.knobs.body.encode(), [])
         else:

@@ -87,7 +87,7 @@ class ScriptLogLine:
     def read(cls, text: str) -> ScriptLogLine:
         """A line from its text."""
         run, node, key, attempt, epoch, word = text.split(" ")
-        return cls(run, node, key, int(attempt), int(epoch), word)
+        return cls(run, node, key, attempt=int(attempt), epoch=int(epoch), word=word)
 
 
 @asynccontextmanager
@@ -184,7 +184,11 @@ async def look_at(assembly: Runtime) -> Look:
     for row in await store.runs():
         state = await library.state(row.id)
         out[row.id] = RunRecord(
-            row, await store.read(row.id), state, await store.waits(row.id), await store.inbox(row.id)
+            row,
+            events=await store.read(row.id),
+            state=state,
+            waits=await store.waits(row.id),
+            inbox=await store.inbox(row.id),
         )
     return out
 

@@ -71,7 +71,9 @@ class ModelPlaces(ModelServer):
         if stub is None or request.method != "GET":
             await super()._answer(request, wire)
             return
-        self.requests.append(ModelRequestSeen(name, "", "GET", f"/{rest}", request.headers, None, None))
+        self.requests.append(
+            ModelRequestSeen(name, run="", method="GET", path=f"/{rest}", headers=request.headers, body=None, step=None)
+        )
         self.asked.set()
         if stub.fault is not None:
             await self._play(stub.fault, Chat(), {}, wire)

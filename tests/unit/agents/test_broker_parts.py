@@ -48,24 +48,26 @@ def test_an_event_that_is_too_large_goes_through_in_parts_that_are_marked() -> N
 
 def test_rates_and_other_windows_are_read_from_headers() -> None:
     """A rate is no cap: only a window that refuses is told as hit."""
-    fields = HeaderFields((
-        ("anthropic-ratelimit-input-tokens-limit", "1000"),
-        ("anthropic-ratelimit-input-tokens-remaining", "250"),
-        ("anthropic-ratelimit-input-tokens-reset", "2023-11-14T22:14:20Z"),
-        ("x-ratelimit-limit-requests", "100"),
-        ("x-ratelimit-remaining-requests", "0"),
-        ("x-ratelimit-reset-requests", "6m0s"),
-        ("x-codex-primary-used-percent", "100.0"),
-        ("x-codex-primary-window-minutes", "300"),
-        ("x-codex-primary-reset-after-seconds", "60"),
-        ("x-codex-secondary-used-percent", "40"),
-        ("x-codex-secondary-window-minutes", "10080"),
-        ("anthropic-ratelimit-unified-7d_oi-utilization", "0.13"),
-        ("anthropic-ratelimit-unified-30d-utilization", "nonsense"),
-        ("anthropic-ratelimit-unified-status", "allowed"),
-        ("anthropic-ratelimit-unified-7d-status", "rejected"),
-        ("anthropic-ratelimit-unified-7d-utilization", "1.2"),
-    ))  # fmt: skip
+    fields = HeaderFields(
+        (
+            ("anthropic-ratelimit-input-tokens-limit", "1000"),
+            ("anthropic-ratelimit-input-tokens-remaining", "250"),
+            ("anthropic-ratelimit-input-tokens-reset", "2023-11-14T22:14:20Z"),
+            ("x-ratelimit-limit-requests", "100"),
+            ("x-ratelimit-remaining-requests", "0"),
+            ("x-ratelimit-reset-requests", "6m0s"),
+            ("x-codex-primary-used-percent", "100.0"),
+            ("x-codex-primary-window-minutes", "300"),
+            ("x-codex-primary-reset-after-seconds", "60"),
+            ("x-codex-secondary-used-percent", "40"),
+            ("x-codex-secondary-window-minutes", "10080"),
+            ("anthropic-ratelimit-unified-7d_oi-utilization", "0.13"),
+            ("anthropic-ratelimit-unified-30d-utilization", "nonsense"),
+            ("anthropic-ratelimit-unified-status", "allowed"),
+            ("anthropic-ratelimit-unified-7d-status", "rejected"),
+            ("anthropic-ratelimit-unified-7d-utilization", "1.2"),
+        )
+    )
     assert limits_of(fields, 429, 1_700_000_000.0) == [
         LimitSeen(False, "week_oi", 0.13),
         LimitSeen(False, "week", 1.2),

@@ -72,13 +72,23 @@ def test_the_command_line_of_a_fresh_turn(tmp_path: Path) -> None:
     """Each flag was seen to work; the prompt is no argument, since an argument has a longest length."""
     call = _call(tmp_path, max_usd=1.5, schema=SCHEMA)
     assert call.argv == (
-        "claude", "-p", "--output-format", "stream-json", "--verbose",
-        "--session-id", session_id(make_turn(tmp_path)),
-        "--model", "sonnet",
-        "--max-budget-usd", "1.5",
-        "--json-schema", json.dumps(SCHEMA),
-        "--setting-sources", "user", "--strict-mcp-config",
-    )  # fmt: skip
+        "claude",
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--session-id",
+        session_id(make_turn(tmp_path)),
+        "--model",
+        "sonnet",
+        "--max-budget-usd",
+        "1.5",
+        "--json-schema",
+        json.dumps(SCHEMA),
+        "--setting-sources",
+        "user",
+        "--strict-mcp-config",
+    )
     assert (call.stdin, call.cwd) == (b"Do {it}", tmp_path)
 
 
@@ -115,9 +125,15 @@ def test_permissions_come_from_the_options(tmp_path: Path) -> None:
     }
     call = _call(tmp_path, options=options)
     assert call.argv[-8:] == (
-        "--dangerously-skip-permissions", "--permission-mode", "acceptEdits",
-        "--allowedTools", "Bash(git *)", "Edit", "--disallowedTools", "WebFetch",
-    )  # fmt: skip
+        "--dangerously-skip-permissions",
+        "--permission-mode",
+        "acceptEdits",
+        "--allowedTools",
+        "Bash(git *)",
+        "Edit",
+        "--disallowedTools",
+        "WebFetch",
+    )
     assert "--setting-sources" not in call.argv
     assert call.env["IS_SANDBOX"] == "1"
     plain = _call(tmp_path)

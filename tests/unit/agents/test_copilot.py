@@ -37,8 +37,13 @@ def test_the_command_line_of_a_fresh_turn(tmp_path: Path) -> None:
     """The prompt goes to standard input: an argument has a longest length."""
     call = _call(tmp_path, model="gpt-6")
     assert call.argv[:-1] == (
-        "copilot", "--output-format", "json", f"--session-id={session_id(make_turn(tmp_path))}", "--model", "gpt-6",
-    )  # fmt: skip
+        "copilot",
+        "--output-format",
+        "json",
+        f"--session-id={session_id(make_turn(tmp_path))}",
+        "--model",
+        "gpt-6",
+    )
     assert call.argv[-1].startswith(f"--usage-output-file={tmp_path}")
     assert call.stdin == b"Do {it}"
     assert call.env["COPILOT_AUTO_UPDATE"] == "false"

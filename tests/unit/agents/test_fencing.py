@@ -44,10 +44,18 @@ def asked(tmp_path: Path, fencing: TurnSandbox, *, exposed: bool = False) -> Tur
     workspace = fencing.state / "workspaces" / "run"
     workspace.mkdir(parents=True, exist_ok=True)
     env = {
-        "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "ANTHROPIC_API_KEY": "sk-real", "AWS_SECRET_ACCESS_KEY": "aws",
-        "CLAUDE_CODE_MESSAGING_TOKEN": "outer", "CLAUDE_CODE_SESSION_ID": "outer", "CLAUDE_CODE_SSE_PORT": "9",
-        "GITHUB_TOKEN": "gh", "CLAUDE_CODE_EFFORT": "high", "BAILIWICK_RUN": "run", "BAILIWICK_WORKFLOW_DIR": "/pins",
-    }  # fmt: skip
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "ANTHROPIC_API_KEY": "sk-real",
+        "AWS_SECRET_ACCESS_KEY": "aws",
+        "CLAUDE_CODE_MESSAGING_TOKEN": "outer",
+        "CLAUDE_CODE_SESSION_ID": "outer",
+        "CLAUDE_CODE_SSE_PORT": "9",
+        "GITHUB_TOKEN": "gh",
+        "CLAUDE_CODE_EFFORT": "high",
+        "BAILIWICK_RUN": "run",
+        "BAILIWICK_WORKFLOW_DIR": "/pins",
+    }
     return TurnAccess(Turn(key="k", prompt="p", model=None, cwd=workspace, env=env), "claude", exposed=exposed)
 
 

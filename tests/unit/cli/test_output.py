@@ -97,8 +97,12 @@ def test_a_duration_reads_as_people_say_it(seconds: float, shown: str) -> None:
 def test_sizes_read_as_people_say_them() -> None:
     """Bytes are for machines."""
     assert [size(n) for n in (812, 4096, 1_258_291, 3 << 30, 5 << 40)] == [
-        "812 B", "4.0 KiB", "1.2 MiB", "3.0 GiB", "5.0 TiB",
-    ]  # fmt: skip
+        "812 B",
+        "4.0 KiB",
+        "1.2 MiB",
+        "3.0 GiB",
+        "5.0 TiB",
+    ]
 
 
 def test_columns_are_aligned_by_what_the_eye_sees() -> None:

@@ -42,9 +42,13 @@ def _flow(**displays: Display) -> ViewSetup:
 def _walk(stage: ViewSetup, view: PlainView) -> None:
     stage.happen(view, stage.started("build"))
     stage.happen(
-        view, stage.finished("build", 1), ev.StepDone("", "build", 1, "choose"),
-        ev.StepPassed("", "choose", 1, "count", value=1), ev.StepPassed("", "count", 1, "end", {"n": 2}), after=1,
-    )  # fmt: skip
+        view,
+        stage.finished("build", 1),
+        ev.StepDone("", "build", 1, "choose"),
+        ev.StepPassed("", "choose", 1, "count", value=1),
+        ev.StepPassed("", "count", 1, "end", {"n": 2}),
+        after=1,
+    )
 
 
 def test_hidden_and_quiet_steps_are_left_out_and_titles_are_rendered() -> None:
@@ -84,9 +88,12 @@ def test_a_hidden_step_that_fails_is_shown() -> None:
 
 
 @given(
-    stand=st.sampled_from(list(VisitStatus)), mode=st.sampled_from(["", "shown", "quiet", "hidden"]), bad=st.booleans(),
-    defaulted=st.booleans(), text=st.sampled_from([None, "", "said"]),
-)  # fmt: skip
+    stand=st.sampled_from(list(VisitStatus)),
+    mode=st.sampled_from(["", "shown", "quiet", "hidden"]),
+    bad=st.booleans(),
+    defaulted=st.booleans(),
+    text=st.sampled_from([None, "", "said"]),
+)
 def test_what_went_wrong_or_waits_for_a_person_is_never_left_out(
     stand: VisitStatus, mode: str, bad: bool, defaulted: bool, text: str | None
 ) -> None:

@@ -46,9 +46,18 @@ def test_each_durable_event_is_one_line_and_the_last_one_says_how_it_ended() -> 
     found = [json.loads(line) for line in lines(out)]
     assert [line["type"] for line in found] == ["EffectStarted", "EffectFinished", "StepDone", "RunFinished", "End"]
     assert found[0] == {
-        "run": "hello-default", "uid": "u1", "seq": 2, "at": "2023-11-15T12:00:01.000Z", "type": "EffectStarted",
-        "scope": "", "node": "a", "visit": 1, "ordinal": 1, "attempt": 1, "key": stage.key("a"),
-    }  # fmt: skip
+        "run": "hello-default",
+        "uid": "u1",
+        "seq": 2,
+        "at": "2023-11-15T12:00:01.000Z",
+        "type": "EffectStarted",
+        "scope": "",
+        "node": "a",
+        "visit": 1,
+        "ordinal": 1,
+        "attempt": 1,
+        "key": stage.key("a"),
+    }
     assert found[-1] == {"run": "hello-default", "uid": "u1", "type": "End", "state": "done", "code": 0}
     assert lines(people) == ["the files differ", "slow disk"]
 
@@ -91,13 +100,27 @@ def test_the_document_has_all_a_program_needs_to_go_on() -> None:
     stage.happen(None, stage.finished("a", 2), ev.StepDone("", "a", 1, "end", {"got": [1]}), after=2)
     stage.happen(None, ev.RunFinished("failed", "a", "no luck", ended=False))
     assert document(stage, 1) == {
-        "run": "hello-default", "workflow": "hello", "run_id": "default", "uid": "u1", "state": "failed", "code": 1,
-        "meaning": "failed", "already": False, "worker": None,
-        "degraded": [], "reason": "no luck", "steps": 1, "reentered": 0,
-        "started_at": "2023-11-15T12:00:00.000Z", "ended_at": "2023-11-15T12:00:02.000Z",
-        "context": {"got": [1], "name": "world"}, "results": {}, "waits": [], "run_dir": "runs/hello-default",
+        "run": "hello-default",
+        "workflow": "hello",
+        "run_id": "default",
+        "uid": "u1",
+        "state": "failed",
+        "code": 1,
+        "meaning": "failed",
+        "already": False,
+        "worker": None,
+        "degraded": [],
+        "reason": "no luck",
+        "steps": 1,
+        "reentered": 0,
+        "started_at": "2023-11-15T12:00:00.000Z",
+        "ended_at": "2023-11-15T12:00:02.000Z",
+        "context": {"got": [1], "name": "world"},
+        "results": {},
+        "waits": [],
+        "run_dir": "runs/hello-default",
         "next": ["bailiwick why hello-default", "bailiwick resume hello-default"],
-    }  # fmt: skip
+    }
 
 
 def test_the_document_names_open_waits_of_the_whole_tree() -> None:
@@ -114,13 +137,24 @@ def test_the_document_names_open_waits_of_the_whole_tree() -> None:
     found = json.loads(out.getvalue())
     assert found["waits"] == [
         {
-            "run": "hello-default", "id": "w1", "node": "ask", "kind": "ask", "question": "A?", "choices": ["y", "n"],
+            "run": "hello-default",
+            "id": "w1",
+            "node": "ask",
+            "kind": "ask",
+            "question": "A?",
+            "choices": ["y", "n"],
             "due_at": "2023-11-15T12:01:00.000Z",
         },
         {
-            "run": "hello-k", "id": "w2", "node": "ask", "kind": "ask", "question": "B?", "choices": [], "due_at": None,
+            "run": "hello-k",
+            "id": "w2",
+            "node": "ask",
+            "kind": "ask",
+            "question": "B?",
+            "choices": [],
+            "due_at": None,
         },
-    ]  # fmt: skip
+    ]
     assert found["next"] == ["bailiwick runs answer hello-default y | n", "bailiwick runs answer hello-k VALUE"]
 
 

@@ -40,10 +40,28 @@ class Hears(Protocol):
 def row_of(uid: str = "u1", key: str = "default", **changes: Json) -> RunRow:
     """The row of a run as it is when it was claimed."""
     row = RunRow(
-        id=uid, workflow="hello", run_key=key, status="ready", seq=1, epoch=1, owner=None, lease_until=0.0,
-        wake_at=None, priority=0, root_id="u1", host=None, definition="d", min_reader=1, source="flows/hello",
-        runs_dir="runs", parent=None, generation=0, created_at=NOON, archived=False, summary=None,
-    )  # fmt: skip
+        id=uid,
+        workflow="hello",
+        run_key=key,
+        status="ready",
+        seq=1,
+        epoch=1,
+        owner=None,
+        lease_until=0.0,
+        wake_at=None,
+        priority=0,
+        root_id="u1",
+        host=None,
+        definition="d",
+        min_reader=1,
+        source="flows/hello",
+        runs_dir="runs",
+        parent=None,
+        generation=0,
+        created_at=NOON,
+        archived=False,
+        summary=None,
+    )
     return replace(row, **changes)
 
 

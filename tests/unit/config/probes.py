@@ -97,8 +97,18 @@ def proposals(config: Config) -> object:
     assert config.repository is not None
     found = read_settings(config, config.repository.root, CLOCK)
     token = raised(found.token) if found.token else None
-    return (found.mode, found.draft, found.labels, found.author, found.signoff, found.sign, found.base, found.site,
-            token, found.network)  # fmt: skip
+    return (
+        found.mode,
+        found.draft,
+        found.labels,
+        found.author,
+        found.signoff,
+        found.sign,
+        found.base,
+        found.site,
+        token,
+        found.network,
+    )
 
 
 def models(config: Config) -> object:

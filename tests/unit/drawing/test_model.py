@@ -27,8 +27,15 @@ def test_nodes_belong_to_the_innermost_scope_and_joins_to_the_parent() -> None:
     drawn = picture(graphs.scopes())
     place = {name: drawn.areas[shape.area].construct for name, shape in drawn.shapes.items()}
     assert place == {
-        "fan": "", "lint": "fan", "each": "fan", "one": "each", "sum": "fan", "report": "", "done": "", "broken": "",
-    }  # fmt: skip
+        "fan": "",
+        "lint": "fan",
+        "each": "fan",
+        "one": "each",
+        "sum": "fan",
+        "report": "",
+        "done": "",
+        "broken": "",
+    }
     assert drawn.shapes["lint"].area != drawn.shapes["each"].area
     assert drawn.areas[drawn.shapes["one"].area].parent == drawn.shapes["each"].area
 

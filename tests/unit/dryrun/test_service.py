@@ -24,7 +24,9 @@ def _run(
 
 def test_every_case_condition_and_default_is_tried(tmp_path: Path) -> None:
     """The value a branch looks at is chosen for each of its edges, though no schema says what it may be."""
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: a
         nodes:
           - {id: a, type: script, script: scripts/a.sh, outputs: [{key: r}], next: b}
@@ -37,7 +39,8 @@ def test_every_case_condition_and_default_is_tried(tmp_path: Path) -> None:
           - {id: many, type: terminal}
           - {id: done, type: terminal}
           - {id: bad, type: fail}
-        """)  # fmt: skip
+        """,
+    )
     assert _missed(found) == {}
     assert all(found.nodes.values())
     assert found.exit_code == 0
@@ -45,14 +48,17 @@ def test_every_case_condition_and_default_is_tried(tmp_path: Path) -> None:
 
 def test_nothing_runs(tmp_path: Path) -> None:
     """A dry run of a deployment must not deploy."""
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: a
         nodes:
           - {id: a, type: script, script: scripts/a.sh, next: p}
           - {id: p, type: wait, poll: {script: scripts/b.sh, every: 10m}, next: w}
           - {id: w, type: wait, until: "0 2 * * *", next: done}
           - {id: done, type: terminal}
-        """)  # fmt: skip
+        """,
+    )
     assert found.passes[0].path == ("a", "p", "w", "done")
     assert not (tmp_path / "ran").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scripts", "workflow.yaml"]
@@ -60,14 +66,17 @@ def test_nothing_runs(tmp_path: Path) -> None:
 
 def test_failures_lead_to_on_error_after_all_retries(tmp_path: Path) -> None:
     """The way that is walked least in practice is the one to see here; the first pass succeeds."""
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: a
         nodes:
           - {id: a, type: script, script: scripts/a.sh, retry: {max: 2}, on_error: tell, next: done}
           - {id: tell, type: script, script: scripts/b.sh, args: ["{{ error.kind }} {{ error.message }}"], next: sad}
           - {id: done, type: terminal}
           - {id: sad, type: fail}
-        """)  # fmt: skip
+        """,
+    )
     assert [p.outcome for p in found.passes] == ["done", "fail"]
     assert found.warnings == ()
     assert _missed(found) == {}
@@ -75,7 +84,9 @@ def test_failures_lead_to_on_error_after_all_retries(tmp_path: Path) -> None:
 
 def test_scopes_are_walked_and_their_items_take_every_way(tmp_path: Path) -> None:
     """Branches on an item are covered by giving the list an item for each way."""
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: list
         nodes:
           - {id: list, type: script, script: scripts/a.sh, outputs: [{key: found}], next: each}
@@ -88,14 +99,17 @@ def test_scopes_are_walked_and_their_items_take_every_way(tmp_path: Path) -> Non
           - {id: right, type: script, script: scripts/b.sh, next: ok}
           - {id: ok, type: terminal}
           - {id: bad, type: fail}
-        """)  # fmt: skip
+        """,
+    )
     assert _missed(found) == {}
     assert "each[0]/kind" in found.passes[0].path
 
 
 def test_a_branch_on_the_status_of_a_scope_sees_it_fail(tmp_path: Path) -> None:
     """A failed branch of a parallel is data; the way that handles it has to be walked too."""
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: fan
         nodes:
           - {id: fan, type: parallel, branches: {l: left, r: right}, join: look}
@@ -105,7 +119,8 @@ def test_a_branch_on_the_status_of_a_scope_sees_it_fail(tmp_path: Path) -> None:
           - {id: deep, type: branch, path: fan.r.outputs.n, cases: {"7": ok}, default: bad}
           - {id: ok, type: terminal}
           - {id: bad, type: fail}
-        """)  # fmt: skip
+        """,
+    )
     assert _missed(found) == {}
 
 
@@ -120,7 +135,9 @@ def test_people_and_called_workflows_answer(tmp_path: Path) -> None:
           - {id: g, type: script, script: scripts/g.sh, outputs: [{key: grade, schema: {enum: [good, bad]}}], next: e}
           - {id: e, type: terminal}
         """
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: who
         nodes:
           - {id: who, type: ask, question: Who?, choices: [ann, bob, cid], next: c}
@@ -128,7 +145,9 @@ def test_people_and_called_workflows_answer(tmp_path: Path) -> None:
           - {id: b, type: branch, path: c.grade, cases: {good: done, bad: lost}, default: lost}
           - {id: done, type: terminal}
           - {id: lost, type: fail}
-        """, files={"child/workflow.yaml": child, "child/scripts/g.sh": "true\n"})  # fmt: skip
+        """,
+        files={"child/workflow.yaml": child, "child/scripts/g.sh": "true\n"},
+    )
     assert {p.aim for p in found.passes if p.aim.startswith("answers")} <= {
         f"answers '{n}' at who" for n in ("bob", "cid")
     }
@@ -138,7 +157,9 @@ def test_people_and_called_workflows_answer(tmp_path: Path) -> None:
 
 def test_what_no_answer_can_reach_is_named_with_the_reason(tmp_path: Path) -> None:
     """A way that cannot be taken is a finding, and the reason tells which kind of finding."""
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         vars: {mode: fast}
         start: a
         nodes:
@@ -156,7 +177,8 @@ def test_what_no_answer_can_reach_is_named_with_the_reason(tmp_path: Path) -> No
             default: s
           - {id: s, type: set, values: {k: 1}, next: done}
           - {id: done, type: terminal}
-        """)  # fmt: skip
+        """,
+    )
     why = _missed(found)
     assert "schema" in why["b:ugly"]
     assert "schema" in why["b:default"]
@@ -181,7 +203,9 @@ def test_params_are_taken_or_made_up_from_their_schema(tmp_path: Path) -> None:
 
 def test_loops_with_counters_end_by_themselves_and_endless_ones_are_cut(tmp_path: Path) -> None:
     """The counter is computed by the real engine; a loop that an answer can leave is left."""
-    counted = _run(tmp_path / "counted", """
+    counted = _run(
+        tmp_path / "counted",
+        """
         vars: {n: 0}
         start: a
         nodes:
@@ -189,16 +213,20 @@ def test_loops_with_counters_end_by_themselves_and_endless_ones_are_cut(tmp_path
           - {id: add, type: set, values: {n: "{{ n + 1 }}"}, next: b}
           - {id: b, type: branch, path: n, conditions: [{op: "<", value: "4", next: a}], default: done}
           - {id: done, type: terminal}
-        """)  # fmt: skip
+        """,
+    )
     assert len(counted.passes[0].path) == 13
-    endless = _run(tmp_path / "endless", """
+    endless = _run(
+        tmp_path / "endless",
+        """
         vars: {go: "yes"}
         start: a
         nodes:
           - {id: a, type: script, script: scripts/a.sh, next: b}
           - {id: b, type: branch, path: go, cases: {"no": done}, default: a}
           - {id: done, type: terminal}
-        """)  # fmt: skip
+        """,
+    )
     assert endless.exit_code == 1
     assert endless.passes[0].outcome == "failed"
     assert "visited" in endless.passes[0].reason
@@ -206,26 +234,33 @@ def test_loops_with_counters_end_by_themselves_and_endless_ones_are_cut(tmp_path
 
 def test_a_missing_name_is_a_warning_with_its_node(tmp_path: Path) -> None:
     """It renders empty in a real run; here it is told before anything is spent."""
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: c
         nodes:
           - {id: c, type: set, values: {x: "{{ later }}"}, next: a}
           - {id: a, type: script, script: scripts/a.sh, args: ["{{ x }}"], outputs: [{key: later}], next: done}
           - {id: done, type: terminal}
-        """)  # fmt: skip
+        """,
+    )
     assert found.warnings == ("'c' reads 'later', which had no value",)
 
 
 def test_a_prompt_file_is_rendered_with_its_args(tmp_path: Path) -> None:
     """An agent's prompt sees the node's args by name, so they are no missing names."""
     files = {"prompts/p.md": "{{ goal }}: {% for f in found.files %}{{ f.path }}{% endfor %}\n"}
-    found = _run(tmp_path, """
+    found = _run(
+        tmp_path,
+        """
         start: a
         nodes:
           - {id: a, type: script, script: scripts/a.sh, outputs: [{key: found}], next: p}
           - {id: p, type: agent, prompt: prompts/p.md, args: {goal: "do it"}, next: done}
           - {id: done, type: terminal}
-        """, files=files)  # fmt: skip
+        """,
+        files=files,
+    )
     assert found.warnings == ()
     assert found.exit_code == 0
 
@@ -243,13 +278,16 @@ def test_passes_are_bounded(tmp_path: Path) -> None:
 
 def test_the_report_is_text_and_json(tmp_path: Path) -> None:
     """People read one, programs the other; both say the same."""
-    work = loaded(tmp_path, """
+    work = loaded(
+        tmp_path,
+        """
         start: a
         nodes:
           - {id: a, type: script, script: scripts/a.sh, on_error: bad, next: done}
           - {id: done, type: terminal}
           - {id: bad, type: fail, reason: no luck}
-        """)  # fmt: skip
+        """,
+    )
     found = dry_run(work, {})
     data = json.loads(json.dumps(found.to_json()))
     assert (data["nodes"], data["edges"]["covered"]) == ({"total": 3, "covered": 3, "missed": []}, 2)

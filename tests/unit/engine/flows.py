@@ -111,10 +111,15 @@ def _statement(build: _Build, s: tuple[object, ...], target: str) -> str:  # noq
             entry = _lay(build, body, target)
             return build.add(
                 g.Map(
-                    id=me, over=f"list{size}", body=entry, join=target, max=most, fail_fast=fast,
+                    id=me,
+                    over=f"list{size}",
+                    body=entry,
+                    join=target,
+                    max=most,
+                    fail_fast=fast,
                     on_error=target if fast else None,
                 )
-            )  # fmt: skip
+            )
     raise AssertionError(s)
 
 

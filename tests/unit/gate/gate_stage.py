@@ -58,9 +58,15 @@ class GateSetup:
     def shop(self, vault: GitStore) -> EnvironmentBuilder:
         """What environments are made with."""
         return EnvironmentBuilder(
-            vault, self.fence, self.places.cache, self.scene.repo, self.clock, self.registries, cancel=self.cancel,
+            vault,
+            self.fence,
+            self.places.cache,
+            self.scene.repo,
+            self.clock,
+            self.registries,
+            cancel=self.cancel,
             show=self.shown.append,
-        )  # fmt: skip
+        )
 
     async def open(self) -> GitStore:
         """The vault."""

@@ -52,10 +52,14 @@ class OpenFence:
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         mark = f"gate-{self.scratch.name}-{os.getpid()}-{self.ran}"
         return {
-            "PATH": self.toolchains.path, "HOME": str(self.scratch), "TMPDIR": str(self.scratch), "LANG": "C.UTF-8",
-            "BAILIWICK_EFFECT_KEY": mark, **({} if self.autoload else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
+            "PATH": self.toolchains.path,
+            "HOME": str(self.scratch),
+            "TMPDIR": str(self.scratch),
+            "LANG": "C.UTF-8",
+            "BAILIWICK_EFFECT_KEY": mark,
+            **({} if self.autoload else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
             **(extra or {}),
-        }  # fmt: skip
+        }
 
     async def run(self, cage: SandboxSpec, argv: tuple[str, ...], *, cancel: asyncio.Event, **options: Any) -> Exit:
         self.ran += 1
@@ -107,9 +111,18 @@ class PytestCheckSetup:
         scratch.mkdir(exist_ok=True)
         fence = cast("Any", OpenFence(scratch, autoload=self.autoload))
         return CheckContext(
-            fence, (), self.place, self.changes(), self.fresh, self.read, self.files, asyncio.Event(),
-            show=self.shown.append, allowed=self.allowed, base_results=self.known,
-        )  # fmt: skip
+            fence,
+            (),
+            self.place,
+            self.changes(),
+            self.fresh,
+            self.read,
+            self.files,
+            asyncio.Event(),
+            show=self.shown.append,
+            allowed=self.allowed,
+            base_results=self.known,
+        )
 
     def check(self, *run: str, timeout: float = 600.0) -> CheckResult:
         """Run the check to its end; the checkouts are removed."""

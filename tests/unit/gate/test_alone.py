@@ -143,10 +143,15 @@ def test_a_tool_is_kept_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("fixtures", "params", "bare"),
-    [((), {}, True), (("one",), {"one": 1}, True), (("monkeypatch", "tmp_path", "tmp_path_factory"), {}, True),
-     (("db",), {}, False), (("_unittest_setUpClass_fixture_A",), {}, True),
-     (("_xunit_setup_module_fixture_a",), {}, False)],
-)  # fmt: skip
+    [
+        ((), {}, True),
+        (("one",), {"one": 1}, True),
+        (("monkeypatch", "tmp_path", "tmp_path_factory"), {}, True),
+        (("db",), {}, False),
+        (("_unittest_setUpClass_fixture_A",), {}, True),
+        (("_xunit_setup_module_fixture_a",), {}, False),
+    ],
+)
 def test_only_tests_without_fixtures_are_bare(fixtures: tuple[str, ...], params: dict[str, int], bare: bool) -> None:
     """Also of those that nobody asked for by name."""
     callspec = types.SimpleNamespace(params=params)
@@ -206,9 +211,12 @@ def test_a_test_that_fails_without_its_tool_is_a_finding() -> None:
     """Proven where the base passes like that; a person is asked where the base can't say; else nothing."""
     bad, good = ("AssertionError: ",) * 2, ("", "")
     tests = [
-        Ended("a::proven", bad, good), Ended("a::never", bad, bad), Ended("a::healed", bad, bad),
-        Ended("a::wavers", ("", "x"), good), Ended("a::out", ("left out: x",), good),
-    ]  # fmt: skip
+        Ended("a::proven", bad, good),
+        Ended("a::never", bad, bad),
+        Ended("a::healed", bad, bad),
+        Ended("a::wavers", ("", "x"), good),
+        Ended("a::out", ("left out: x",), good),
+    ]
     known = {"a::proven", "a::never", "a::wavers", "a::out"}
     found = alone_findings(tests, known, "shop.py")
     assert [(f.what.split()[0], f.blocks, f.parks) for f in found] == [

@@ -152,13 +152,31 @@ def test_nothing_that_an_agent_wrote_acts_on_the_terminal() -> None:
     """Paths, findings and output are data."""
     evil = "\x1b]0;owned\x07\x1b[31mred\x1b[0m\u202e"
     check = CheckResult(
-        "tests", "command", "exit-code", "failed", output=evil, failing=(evil,), hint=evil,
+        "tests",
+        "command",
+        "exit-code",
+        "failed",
+        output=evil,
+        failing=(evil,),
+        hint=evil,
         findings=(Finding("x", evil, evil, 3),),
-    )  # fmt: skip
+    )
     report = GateReport(
-        "needs_person", "t", "b", "a", "p", "e", "bwrap", (check,), (RevertedChange(evil, "added", evil, rule=evil),),
-        (Finding("w", evil, evil),), wanted=(evil,), proof=(evil,), unprotected=(evil,), without=(check,),
-    )  # fmt: skip
+        "needs_person",
+        "t",
+        "b",
+        "a",
+        "p",
+        "e",
+        "bwrap",
+        (check,),
+        (RevertedChange(evil, "added", evil, rule=evil),),
+        (Finding("w", evil, evil),),
+        wanted=(evil,),
+        proof=(evil,),
+        unprotected=(evil,),
+        without=(check,),
+    )
     lines = list(describe(report))
     assert not any(sign in line for line in lines for sign in "\x1b\x07\u202e")
     assert any(line.startswith("gate: needs your approval for") for line in lines)

@@ -71,16 +71,18 @@ def _gate(scene: RepositorySetup) -> dict[str, object]:
 def test_a_python_project_with_a_lock_file_is_prepared_and_checked(scene: RepositorySetup) -> None:
     """The most usual project there is: `uv.lock`, a pinned package, pytest from the environment."""
     _tool(scene, "uv", ROOT / ".venv-tools" / "bin" / "uv")
-    scene.put({
-        "pyproject.toml": PYPROJECT,
-        "shop.py": "import six\n\n\ndef double(x):\n    return six.integer_types[0](x) * 2\n",
-        "tests/test_shop.py": "from shop import double\n\n\ndef test_double():\n    assert double(4) == 8\n",
-        ".bailiwick/gate.yaml": (
-            "prepare: [[uv, sync, --frozen]]\nchecks:\n"
-            "  - {name: tests, run: [python, -m, pytest, -q], kind: pytest}\n"
-            "  - {name: offline, run: [python, -c, 'import six, sys; assert sys.prefix.endswith(\".venv\")']}\n"
-        ),
-    })  # fmt: skip
+    scene.put(
+        {
+            "pyproject.toml": PYPROJECT,
+            "shop.py": "import six\n\n\ndef double(x):\n    return six.integer_types[0](x) * 2\n",
+            "tests/test_shop.py": "from shop import double\n\n\ndef test_double():\n    assert double(4) == 8\n",
+            ".bailiwick/gate.yaml": (
+                "prepare: [[uv, sync, --frozen]]\nchecks:\n"
+                "  - {name: tests, run: [python, -m, pytest, -q], kind: pytest}\n"
+                "  - {name: offline, run: [python, -c, 'import six, sys; assert sys.prefix.endswith(\".venv\")']}\n"
+            ),
+        }
+    )
     locked = _run(scene, str(scene.top / "bin" / "uv"), "lock")
     if locked.returncode != 0:
         lack(locked.stderr[-300:])
@@ -96,14 +98,16 @@ def test_a_node_project_with_a_lock_file_is_prepared_and_checked(scene: Reposito
     """`npm ci` once with the registry, `npm test` without any network."""
     _tool(scene, "npm")
     package = {"name": "shop", "version": "1.0.0", "private": True, "scripts": {"test": "node --test"}}
-    scene.put({
-        "package.json": json.dumps({**package, "dependencies": {"left-pad": "1.3.0"}}),
-        "pad.js": "const pad = require('left-pad');\nmodule.exports = (x) => pad(String(x), 5, '0');\n",
-        "pad.test.js": (
-            "const test = require('node:test');\nconst assert = require('node:assert');\n"
-            "test('pads', () => assert.equal(require('./pad')(7), '00007'));\n"
-        ),
-    })  # fmt: skip
+    scene.put(
+        {
+            "package.json": json.dumps({**package, "dependencies": {"left-pad": "1.3.0"}}),
+            "pad.js": "const pad = require('left-pad');\nmodule.exports = (x) => pad(String(x), 5, '0');\n",
+            "pad.test.js": (
+                "const test = require('node:test');\nconst assert = require('node:assert');\n"
+                "test('pads', () => assert.equal(require('./pad')(7), '00007'));\n"
+            ),
+        }
+    )
     locked = _run(scene, "npm", "install", "--package-lock-only", "--no-audit", "--no-fund")
     if locked.returncode != 0:
         lack(locked.stderr[-300:])

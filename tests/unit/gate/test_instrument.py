@@ -22,10 +22,15 @@ class Passing:
     def c(self, site: int, name: str, _side: object, left: Any, right: Any) -> Any:
         self.reached.append(site)
         made: dict[str, Any] = {
-            "==": lambda: left == right, "!=": lambda: left != right, "<": lambda: left < right,
-            "<=": lambda: left <= right, ">": lambda: left > right, ">=": lambda: left >= right,
-            "in": lambda: left in right, "not in": lambda: left not in right,
-        }  # fmt: skip
+            "==": lambda: left == right,
+            "!=": lambda: left != right,
+            "<": lambda: left < right,
+            "<=": lambda: left <= right,
+            ">": lambda: left > right,
+            ">=": lambda: left >= right,
+            "in": lambda: left in right,
+            "not in": lambda: left not in right,
+        }
         return made[name]()
 
     def t(self, site: int, value: Any) -> Any:

@@ -42,9 +42,17 @@ def _check(judging: Judging, *paths: str, spec: CheckSpec = SPEC) -> CheckResult
     async def run() -> CheckResult:
         changes = tuple(TreeChange(path, "M", "100644", "100644", 1, 0) for path in paths)
         bench = CheckContext(
-            cast("Any", None), (), Path(), changes, nothing, nothing, nothing, asyncio.Event(), diff=diff,
+            cast("Any", None),
+            (),
+            Path(),
+            changes,
+            nothing,
+            nothing,
+            nothing,
+            asyncio.Event(),
+            diff=diff,
             judging=judging,
-        )  # fmt: skip
+        )
         return settled(await find_check("judge").run(spec, bench))
 
     return asyncio.run(run())

@@ -31,12 +31,14 @@ def test_only_changed_files_and_only_what_the_base_does_not_do_count() -> None:
     here = PytestSession(
         evidence=Evidence(
             events={
-                ("sys._getframe", "shop/old.py"): 3, ("gc.get_objects", "shop/new.py"): 5, ("exec", "shop/x.py"): 1,
+                ("sys._getframe", "shop/old.py"): 3,
+                ("gc.get_objects", "shop/new.py"): 5,
+                ("exec", "shop/x.py"): 1,
             },
             grafts=frozenset({("_pytest.runner.x", "shop/new.py"), ("logging.y", "shop/new.py")}),
             opened={"tests/test_a.py": ("shop/new.py",), "tests/data.json": ("shop/new.py",)},
         )
-    )  # fmt: skip
+    )
     found = actions(base, here, {"shop/old.py", "shop/new.py"})
     assert [(f.code, f.path, f.blocks, f.parks) for f in found] == [
         ("conduct-events", "shop/new.py", False, True),

@@ -104,11 +104,18 @@ def _compared(left: Any, right: Any, name: str = "==", *, right_expected: bool =
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        (Always(), 180), (Same(3), 180), ([Same(3)], [180]), ({"a": Always()}, {"a": 1}), (Order(Always()), Order(180)),
-        (mock.ANY, 180), ((1, mock.ANY), (1, 2)), (Always(), Order(1)), (Order(Same(1), "x"), Order(180, "x")),
+        (Always(), 180),
+        (Same(3), 180),
+        ([Same(3)], [180]),
+        ({"a": Always()}, {"a": 1}),
+        (Order(Always()), Order(180)),
+        (mock.ANY, 180),
+        ((1, mock.ANY), (1, 2)),
+        (Always(), Order(1)),
+        (Order(Same(1), "x"), Order(180, "x")),
         (pytest.approx(180, abs=1e9), 180),
     ],
-)  # fmt: skip
+)
 def test_what_equals_a_near_value_too_is_a_lie(left: Any, right: Any) -> None:
     """Whoever decides the comparison, it has to tell one value from another."""
     assert _compared(left, right)
@@ -118,16 +125,29 @@ def test_what_equals_a_near_value_too_is_a_lie(left: Any, right: Any) -> None:
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        (180, 180), (1.5, 1.5), ("a", "a"), ([1, {"b": None}], [1, {"b": None}]), (Order(3), Order(3)),
-        (Money(1.001), Money(1.0)), (Money(5), 5), (Colour.RED, Colour.RED), (0.1 + 0.2, pytest.approx(0.3)),
-        ([0.1 + 0.2, 1], pytest.approx([0.3, 1])), (dt.date(2026, 1, 1), dt.date(2026, 1, 1)),
+        (180, 180),
+        (1.5, 1.5),
+        ("a", "a"),
+        ([1, {"b": None}], [1, {"b": None}]),
+        (Order(3), Order(3)),
+        (Money(1.001), Money(1.0)),
+        (Money(5), 5),
+        (Colour.RED, Colour.RED),
+        (0.1 + 0.2, pytest.approx(0.3)),
+        ([0.1 + 0.2, 1], pytest.approx([0.3, 1])),
+        (dt.date(2026, 1, 1), dt.date(2026, 1, 1)),
         (uuid.UUID(int=3), uuid.UUID(int=3)),
-        (decimal.Decimal("1.0"), 1), (Fraction(1, 2), 0.5), (pathlib.PurePath("a"), pathlib.PurePath("a")),
-        (OrderedDict(a=1), {"a": 1}), (5, mock.ANY), ({"a": 1, "id": 7}, {"a": 1, "id": mock.ANY}),
+        (decimal.Decimal("1.0"), 1),
+        (Fraction(1, 2), 0.5),
+        (pathlib.PurePath("a"), pathlib.PurePath("a")),
+        (OrderedDict(a=1), {"a": 1}),
+        (5, mock.ANY),
+        ({"a": 1, "id": 7}, {"a": 1, "id": mock.ANY}),
         (ValueError, ValueError),
-        (180.4, pytest.approx(180, rel=0.5)), (None, None),
+        (180.4, pytest.approx(180, rel=0.5)),
+        (None, None),
     ],
-)  # fmt: skip
+)
 def test_an_honest_comparison_is_no_lie(left: Any, right: Any) -> None:
     """Tolerances that somebody wrote, fields that don't count, a test's own ANY: nothing to find."""
     assert _compared(left, right) == []
@@ -136,10 +156,15 @@ def test_an_honest_comparison_is_no_lie(left: Any, right: Any) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "name", "lies"),
     [
-        (1, Always(), "in", True), (1, [1, 2], "in", False), (1, {1: Order(2)}, "in", False), (Always(), 3, "<", True),
-        (2, 3, "<", False), (Order(1), Order(2), "!=", False), (Fraction(1, 3), 1, "<", False),
+        (1, Always(), "in", True),
+        (1, [1, 2], "in", False),
+        (1, {1: Order(2)}, "in", False),
+        (Always(), 3, "<", True),
+        (2, 3, "<", False),
+        (Order(1), Order(2), "!=", False),
+        (Fraction(1, 3), 1, "<", False),
     ],
-)  # fmt: skip
+)
 def test_other_comparisons_are_asked_too(left: Any, right: Any, name: str, lies: bool) -> None:
     """A container that holds everything, an order that goes both ways."""
     assert bool(_compared(left, right, name)) == lies

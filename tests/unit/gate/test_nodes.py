@@ -64,8 +64,12 @@ class GateNodeSetup:
     def attempt(self, outputs: tuple[str, ...] = (), **context: Json) -> Done | Failed:
         """Render the node and do it once."""
         known = {
-            "repository": str(self.stage.scene.repo), "tree": str(self.work), "base": "HEAD", "allow": [], "want": "",
-        } | context  # fmt: skip
+            "repository": str(self.stage.scene.repo),
+            "tree": str(self.work),
+            "base": "HEAD",
+            "allow": [],
+            "want": "",
+        } | context
 
         async def fence() -> Sandboxes:
             return self.stage.fence

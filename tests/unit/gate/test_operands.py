@@ -144,13 +144,21 @@ def _told(asked: Nearby) -> tuple[bool, bool, int]:
 @pytest.mark.parametrize(
     ("left", "right", "name"),
     [
-        (Liar(3), 180, "=="), (180, Liar(3), "=="), (Liar(300), 180, "<="), (Liar(300), 181, "<"), (Liar(3), 180, ">="),
-        (179, Liar(3), "<"), (Liar(180), 180, "!="), (One(3), 180, "=="),
-        ([1, 1, 1, 1, Liar(3)], [1, 1, 1, 1, 5], "=="), ({"a": [Liar(3)]}, {"a": [5]}, "=="),
-        ("total", Text("tea"), "in"), ([Anything(3)], [Anything(4)], "=="),
+        (Liar(3), 180, "=="),
+        (180, Liar(3), "=="),
+        (Liar(300), 180, "<="),
+        (Liar(300), 181, "<"),
+        (Liar(3), 180, ">="),
+        (179, Liar(3), "<"),
+        (Liar(180), 180, "!="),
+        (One(3), 180, "=="),
+        ([1, 1, 1, 1, Liar(3)], [1, 1, 1, 1, 5], "=="),
+        ({"a": [Liar(3)]}, {"a": [5]}, "=="),
+        ("total", Text("tea"), "in"),
+        ([Anything(3)], [Anything(4)], "=="),
         ({"a": Anything(3)}, {"a": Anything(4)}, "=="),
     ],
-)  # fmt: skip
+)
 def test_what_holds_only_because_of_its_own_methods_is_a_lie(left: Any, right: Any, name: str) -> None:
     """Any operator, either side, any place."""
     asked = _asked()
@@ -161,11 +169,16 @@ def test_what_holds_only_because_of_its_own_methods_is_a_lie(left: Any, right: A
 @pytest.mark.parametrize(
     ("left", "right", "name"),
     [
-        (Euros(180), 180, "=="), (Euros(179), 180, "<"), ([Euros(1)], [1.0], "=="), (Euros(1), [1.0, 2.0], "in"),
-        (Counter(a=1, b=0), Counter(a=1), "=="), (Exact("a", Euros(1)), Exact("a", 1.0), "=="),
-        ("tea", Heading("tea and milk"), "in"), (OrderLine("a", 1.0), OrderLine("a", 1.0), "=="),
+        (Euros(180), 180, "=="),
+        (Euros(179), 180, "<"),
+        ([Euros(1)], [1.0], "=="),
+        (Euros(1), [1.0, 2.0], "in"),
+        (Counter(a=1, b=0), Counter(a=1), "=="),
+        (Exact("a", Euros(1)), Exact("a", 1.0), "=="),
+        ("tea", Heading("tea and milk"), "in"),
+        (OrderLine("a", 1.0), OrderLine("a", 1.0), "=="),
     ],
-)  # fmt: skip
+)
 def test_an_honest_class_says_what_the_plain_value_says(left: Any, right: Any, name: str) -> None:
     """Nothing to find."""
     asked = _asked()

@@ -23,8 +23,16 @@ START: dict[str, Json] = {"t": "start"}
 
 def _finish(collected: int = 1, failed: int = 0, **more: Json) -> dict[str, Json]:
     shown = {"failed": failed} if failed else {}
-    return {"t": "finish", "collected": collected, "failed": failed, "shown": shown, "terminal": True,
-            "changed": [], "hooks": {}, **more}  # fmt: skip
+    return {
+        "t": "finish",
+        "collected": collected,
+        "failed": failed,
+        "shown": shown,
+        "terminal": True,
+        "changed": [],
+        "hooks": {},
+        **more,
+    }
 
 
 def _file(tests: int = 1, failures: int = 0) -> dict[str, Json]:
@@ -126,10 +134,16 @@ def test_a_run_that_never_stops_talking_is_bounded(monkeypatch: pytest.MonkeyPat
     assert records.fault is not None
 
 
-@pytest.mark.parametrize("record", [
-    {"t": "report"}, {"t": "items", "items": [{}]}, {"t": "finish"}, {"t": "end", "code": None},
-    {"t": "deselected", "ids": 3},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"t": "report"},
+        {"t": "items", "items": [{}]},
+        {"t": "finish"},
+        {"t": "end", "code": None},
+        {"t": "deselected", "ids": 3},
+    ],
+)
 def test_a_record_of_the_wrong_shape_breaks_nothing(record: dict[str, Json]) -> None:
     """Whoever found the key still can't bring us down."""
     assert _codes(_read(START, record, code=0))
@@ -195,10 +209,16 @@ def test_the_outcome_of_a_test_is_the_worst_of_its_last_try(case: str) -> None:
     assert _read(START, *reports).outcomes == {"t": outcome}
 
 
-@pytest.mark.parametrize(("seen", "hidden"), [
-    ({"raised": "AssertionError"}, True), ({"caught": "ValueError"}, True), ({"made": "failed"}, True),
-    ({"raised": "Skipped"}, False), ({"returned": True, "caught": "", "made": "passed"}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("seen", "hidden"),
+    [
+        ({"raised": "AssertionError"}, True),
+        ({"caught": "ValueError"}, True),
+        ({"made": "failed"}, True),
+        ({"raised": "Skipped"}, False),
+        ({"returned": True, "caught": "", "made": "passed"}, False),
+    ],
+)
 def test_a_passed_report_over_a_seen_failure_contradicts(seen: dict[str, Json], hidden: bool) -> None:
     """The error was there, closer to the test than the report."""
     assert bool(_read(START, _report("t", **seen)).contradicted) is hidden

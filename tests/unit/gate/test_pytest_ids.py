@@ -86,9 +86,14 @@ def test_a_test_that_never_ran_but_is_told_as_passed_is_found() -> None:
 def test_a_hook_in_a_plugin_that_the_base_has_too_is_only_listed() -> None:
     """A project that is a pytest plugin may grow; a file that becomes one is something else."""
     base = PytestSession(hooks={"src/plugin.py:pytest_configure": 1, "/site/a.py:pytest_x": 1})
-    here = PytestSession(hooks={"src/plugin.py:pytest_configure": 1, "src/plugin.py:pytest_collect": 1,
-                            "shop.py:pytest_x": 1,
-                          "/site/a.py:pytest_x": 2})  # fmt: skip
+    here = PytestSession(
+        hooks={
+            "src/plugin.py:pytest_configure": 1,
+            "src/plugin.py:pytest_collect": 1,
+            "shop.py:pytest_x": 1,
+            "/site/a.py:pytest_x": 2,
+        }
+    )
     assert _codes(tampering(base, here)) == [("hook-added", True), ("hook-added", True), ("hook-added", False)]
     assert _codes(tampering(base, here, allowed=("shop.py",)))[1] == ("hook-added", False)
 

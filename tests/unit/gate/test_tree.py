@@ -207,9 +207,15 @@ def test_a_test_that_becomes_a_link_is_a_change_and_a_new_link_is_no_test(scene:
 def test_names_that_the_base_has_or_nobody_imports_shadow_nothing(scene: RepositorySetup) -> None:
     """Honest projects have a `types.py` in their package; only what Python would find first is meant."""
     scene.commit({"queue/__init__.py": "", "code.py": ""})
-    edit = _write(**{
-        "src/pkg/types.py": "", "queue/__init__.py": "x", "code.py": "x", "random.md": "", "random/data.txt": "",
-    })  # fmt: skip
+    edit = _write(
+        **{
+            "src/pkg/types.py": "",
+            "queue/__init__.py": "x",
+            "code.py": "x",
+            "random.md": "",
+            "random/data.txt": "",
+        }
+    )
     assert _sift(scene, edit).out == {}
 
 

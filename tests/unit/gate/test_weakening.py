@@ -182,25 +182,52 @@ def test_a_relaxed_setting_is_listed(case: str) -> None:
         assert _codes(path, new, old) == []
 
 
-@pytest.mark.parametrize(("path", "old", "new", "codes"), [
-    ("a.test.ts", "it('a', () => { expect(f()).toBe(1) })\nit('b', () => {})", "it('a', () => { expect(f()).toBe(1) })",
-     ["test-deleted"]),
-    ("a.test.ts", "it('a', () => {})", "it.skip('a', () => {})", ["test-skipped"]),
-    ("a.test.ts", "it('a', f)\nit('b', f)", "it.only('a', f)\nit('b', f)", ["test-skipped"]),
-    ("a.test.ts", "it('a', () => { expect(f()).toBe(1) })", "it('a', () => { expect(f()).toBeDefined() })",
-     ["assert-loosened"]),
-    ("a.spec.js", "it('a', () => { expect(1).toBe(1) })", "it('a', () => { /* expect(1).toBe(1) */ })",
-     ["assert-removed"]),
-    ("a.test.ts", "it('a', () => {})", "it('renamed', () => {})", ["test-renamed"]),
-    ("a.test.ts", "it('a', () => {})", "// it('a', () => {})", ["test-deleted"]),
-    ("a_test.go", "func TestA(t *testing.T) { t.Fatal(1) }", "func TestA(t *testing.T) { t.Skip(); t.Fatal(1) }",
-     ["test-skipped"]),
-    ("a_test.go", "func TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}", "func TestA(t *testing.T) {}",
-     ["test-deleted"]),
-    ("src/a.rs", "#[test]\nfn a() { assert_eq!(1, 1); }", "#[test]\n#[ignore]\nfn a() { assert_eq!(1, 1); }",
-     ["test-skipped"]),
-    ("a.test.ts", "it('a', () => {})", "it('a', () => {})\nit('b', () => {})", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "old", "new", "codes"),
+    [
+        (
+            "a.test.ts",
+            "it('a', () => { expect(f()).toBe(1) })\nit('b', () => {})",
+            "it('a', () => { expect(f()).toBe(1) })",
+            ["test-deleted"],
+        ),
+        ("a.test.ts", "it('a', () => {})", "it.skip('a', () => {})", ["test-skipped"]),
+        ("a.test.ts", "it('a', f)\nit('b', f)", "it.only('a', f)\nit('b', f)", ["test-skipped"]),
+        (
+            "a.test.ts",
+            "it('a', () => { expect(f()).toBe(1) })",
+            "it('a', () => { expect(f()).toBeDefined() })",
+            ["assert-loosened"],
+        ),
+        (
+            "a.spec.js",
+            "it('a', () => { expect(1).toBe(1) })",
+            "it('a', () => { /* expect(1).toBe(1) */ })",
+            ["assert-removed"],
+        ),
+        ("a.test.ts", "it('a', () => {})", "it('renamed', () => {})", ["test-renamed"]),
+        ("a.test.ts", "it('a', () => {})", "// it('a', () => {})", ["test-deleted"]),
+        (
+            "a_test.go",
+            "func TestA(t *testing.T) { t.Fatal(1) }",
+            "func TestA(t *testing.T) { t.Skip(); t.Fatal(1) }",
+            ["test-skipped"],
+        ),
+        (
+            "a_test.go",
+            "func TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}",
+            "func TestA(t *testing.T) {}",
+            ["test-deleted"],
+        ),
+        (
+            "src/a.rs",
+            "#[test]\nfn a() { assert_eq!(1, 1); }",
+            "#[test]\n#[ignore]\nfn a() { assert_eq!(1, 1); }",
+            ["test-skipped"],
+        ),
+        ("a.test.ts", "it('a', () => {})", "it('a', () => {})\nit('b', () => {})", []),
+    ],
+)
 def test_tests_in_other_languages_are_read_by_pattern(path: str, old: str, new: str, codes: list[str]) -> None:
     """Less sure than a syntax tree, and better than nothing."""
     assert [code for code, _ in _codes(path, old, new)] == codes
@@ -217,8 +244,19 @@ def test_what_can_t_be_read_breaks_nothing() -> None:
     assert raw == ()
 
 
-@pytest.mark.parametrize("text", ["\\'" * 40_000, "/*" * 40_000, "it('" * 20_000, "#[test]\n" * 10_000, "it." * 30_000,
-                                  "\n" * 80_000, "# noqa\n" * 10_000, "((" * 40_000])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\'" * 40_000,
+        "/*" * 40_000,
+        "it('" * 20_000,
+        "#[test]\n" * 10_000,
+        "it." * 30_000,
+        "\n" * 80_000,
+        "# noqa\n" * 10_000,
+        "((" * 40_000,
+    ],
+)
 def test_hostile_text_is_read_in_time(text: str) -> None:
     """Reading must not take longer than the square of anything an agent can write."""
     began = time.process_time()

@@ -36,10 +36,33 @@ async def _commit(vault: GitStore, parent: str, message: str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    ["main", "agent", "agent/", "/agent/x", "agents/x", "agent//x", "agent/../main", "agent/x..y", "agent/x.lock",
-     "agent/.x", "agent/x.", "agent/-x", "agent/x y", "agent/x:y", "agent/x~1", "agent/x^", "agent/*", "agent/x\n",
-     "agent/x@{1}", "agent/ü", "refs/heads/agent/x", "+agent/x", "agent/" + "x" * 300, "agent/x/"],
-)  # fmt: skip
+    [
+        "main",
+        "agent",
+        "agent/",
+        "/agent/x",
+        "agents/x",
+        "agent//x",
+        "agent/../main",
+        "agent/x..y",
+        "agent/x.lock",
+        "agent/.x",
+        "agent/x.",
+        "agent/-x",
+        "agent/x y",
+        "agent/x:y",
+        "agent/x~1",
+        "agent/x^",
+        "agent/*",
+        "agent/x\n",
+        "agent/x@{1}",
+        "agent/ü",
+        "refs/heads/agent/x",
+        "+agent/x",
+        "agent/" + "x" * 300,
+        "agent/x/",
+    ],
+)
 def test_only_literal_branches_of_ours_are_known(name: str) -> None:
     """What is written is below agent/, and nothing in a name has a meaning."""
     with pytest.raises(GitFailed) as caught:
@@ -144,8 +167,13 @@ def test_a_push_never_goes_over_commits_of_others(scene: RepositorySetup, server
         ours = await _commit(vault, base, "ours")
         await vault.push(url, ours, "agent/x", expect=None, token=TOKEN)
         theirs = await _commit(vault, ours, "theirs")
-        await vault.git.out("push", "-q", str(server.path_of("o/r")), f"{theirs}:refs/heads/agent/x",
-                            call=vault.objects.call(transports=("file",)))  # fmt: skip
+        await vault.git.out(
+            "push",
+            "-q",
+            str(server.path_of("o/r")),
+            f"{theirs}:refs/heads/agent/x",
+            call=vault.objects.call(transports=("file",)),
+        )
         again = await _commit(vault, base, "again")
         kinds: list[str] = []
         for expect in (None, ours, theirs):

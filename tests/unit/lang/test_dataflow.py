@@ -19,8 +19,10 @@ def test_a_variable_that_nothing_provides_is_a_warning_at_its_place(flow: Flow) 
     )
     found = flow.load().warnings
     assert [(problem.code, problem.place and problem.place.line) for problem in found] == [
-        ("BW141", 5), ("BW141", 6), ("BW141", 2),
-    ]  # fmt: skip
+        ("BW141", 5),
+        ("BW141", 6),
+        ("BW141", 2),
+    ]
     assert [problem.hint for problem in found][0::2] == ["'var'", "'issue'"]
     assert found[2].place is not None
     assert found[2].place.file.endswith("prompts/p.md")
@@ -139,8 +141,10 @@ def test_template_faults_are_found_in_files_and_in_the_workflow(flow: Flow) -> N
 
 def test_an_included_file_that_is_missing_is_an_error_unless_it_may_be(flow: Flow) -> None:
     """Includes are checked like prompts; of alternatives one is enough."""
-    flow.write("prompts/p.md", "\n{% include 'prompts/gone.md' %}{% include 'x' ignore missing %}"
-                               "{% include ['no', 'prompts/q.md'] %}")  # fmt: skip
+    flow.write(
+        "prompts/p.md",
+        "\n{% include 'prompts/gone.md' %}{% include 'x' ignore missing %}{% include ['no', 'prompts/q.md'] %}",
+    )
     flow.write("prompts/q.md", "")
     flow.nodes("- {id: a, type: agent, prompt: prompts/p.md, next: done}")
     problem = flow.problem("BW130")

@@ -165,12 +165,33 @@ def test_a_required_field_may_not_be_empty() -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("10s", 10.0), ("2h", 7200.0), ("1h30m", 5400.0), ("500ms", 0.5), ("2d", 172800.0), ("1d2h3m4s5ms", 93784.005),
-        ("1.5s", 1.5), ("90", 90.0), (" 5m ", 300.0), (0, 0.0), (2.5, 2.5), ("0s", 0.0),
-        ("", None), ("s", None), ("1x", None), ("-1s", None), (-1, None), ("1s1h", None), ("1 h", None), (True, None),
-        (None, None), ([], None), ("٣s", None), ("1e3", None), ("9" * 400 + "s", None),
+        ("10s", 10.0),
+        ("2h", 7200.0),
+        ("1h30m", 5400.0),
+        ("500ms", 0.5),
+        ("2d", 172800.0),
+        ("1d2h3m4s5ms", 93784.005),
+        ("1.5s", 1.5),
+        ("90", 90.0),
+        (" 5m ", 300.0),
+        (0, 0.0),
+        (2.5, 2.5),
+        ("0s", 0.0),
+        ("", None),
+        ("s", None),
+        ("1x", None),
+        ("-1s", None),
+        (-1, None),
+        ("1s1h", None),
+        ("1 h", None),
+        (True, None),
+        (None, None),
+        ([], None),
+        ("٣s", None),
+        ("1e3", None),
+        ("9" * 400 + "s", None),
     ],
-)  # fmt: skip
+)
 def test_durations_are_read_as_people_write_them(text: Json, seconds: float | None) -> None:
     """The same words mean the same in workflows, configuration and on the command line."""
     found = seconds_of(text)

@@ -98,8 +98,10 @@ def test_a_branch_may_lead_to_itself_only_with_a_warning(flow: Flow) -> None:
     flow.nodes("- {id: a, type: branch, path: x, cases: {k: a}, default: done}")
     assert "a → a" in flow.warning("BW125").what
     chain = "\n".join(f"- {{id: n{i}, type: set, values: {{}}, next: n{i + 1}}}" for i in range(9))
-    flow.nodes(f"- {{id: a, type: set, values: {{}}, next: n0}}\n{chain}\n"
-               "- {id: n9, type: branch, path: x, cases: {k: n0}, default: done}")  # fmt: skip
+    flow.nodes(
+        f"- {{id: a, type: set, values: {{}}, next: n0}}\n{chain}\n"
+        "- {id: n9, type: branch, path: x, cases: {k: n0}, default: done}"
+    )
     assert "n5 → …" in flow.warning("BW125").what
 
 

@@ -28,6 +28,18 @@ from bailiwick.engine.graph import (
 from bailiwick.lang.fields import Field, Table, Text
 from tests.unit.lang.flows import Flow, word_at
 
+_AGENT_SPEC = {
+    "prompt_text": "Do {{ thing }} for {{ who }}",
+    "args": {"thing": "{{ x }}", "who": [1, "two"]},
+    "models": ["small", "large"],
+    "power": "low",
+    "backend": "claude",
+    "skill": "review",
+    "cwd": "{{ workspace }}/repo",
+    "max_usd": 1.5,
+    "on_cap": "next_model",
+}
+
 
 def test_an_agent_node_keeps_its_fields_as_written(flow: Flow) -> None:
     """The engine gets what it decides by, the agent's own fields travel as plain JSON."""
@@ -59,15 +71,18 @@ def test_an_agent_node_keeps_its_fields_as_written(flow: Flow) -> None:
         head="vars: {x: 1}\nreturns: [result, note]\n",
     )
     assert flow.graph().nodes["a"] == Work(
-        id="a", next="done", type="agent", max_visits=3, on_error="done", timeout=600.0, on_unknown="fail",
-        on_exhausted="ask", accept_defaulted=True,
+        id="a",
+        next="done",
+        type="agent",
+        max_visits=3,
+        on_error="done",
+        timeout=600.0,
+        on_unknown="fail",
+        on_exhausted="ask",
+        accept_defaulted=True,
         outputs=(Output("result", {"type": "object"}, None, declared=True), Output("note")),
-        spec={
-            "prompt_text": "Do {{ thing }} for {{ who }}", "args": {"thing": "{{ x }}", "who": [1, "two"]},
-            "models": ["small", "large"], "power": "low", "backend": "claude", "skill": "review",
-            "cwd": "{{ workspace }}/repo", "max_usd": 1.5, "on_cap": "next_model",
-        },
-    )  # fmt: skip
+        spec=_AGENT_SPEC,
+    )
 
 
 def test_a_script_node_takes_its_arguments_as_texts_in_order(flow: Flow) -> None:
@@ -132,9 +147,12 @@ def test_the_steering_kinds_compile_to_their_nodes(flow: Flow) -> None:
     nodes = flow.graph().nodes
     assert nodes["a"] == Set(id="a", next="b", values={"list": [1], "n": "{{ list }}"})
     assert nodes["b"] == Branch(
-        id="b", path="n.x", cases={"yes": "c", "no": "d", "1": "e"}, default="f",
+        id="b",
+        path="n.x",
+        cases={"yes": "c", "no": "d", "1": "e"},
+        default="f",
         conditions=(Condition(">=", "10", "c"), Condition("==", "true", "d")),
-    )  # fmt: skip
+    )
     assert nodes["c"] == Wait(id="c", next="d", seconds="5400")
     assert nodes["d"] == Wait(id="d", next="e", until="0 8 * * 1-5")
     poll = Poll(script="scripts/p.sh", every=5.0, timeout=3600.0, args=("1",))
@@ -217,7 +235,7 @@ def test_the_header_compiles_and_the_whole_survives_storage(flow: Flow) -> None:
         ("text", "BW110", "a mapping (a node)"),
         ("{id: a, type: terminal, max_visits: 0}", "BW110", "from 1"),
     ],
-)  # fmt: skip
+)
 def test_a_node_that_makes_no_sense_is_refused(flow: Flow, node: str, code: str, words: str) -> None:
     """Each mistake has its own words, a place and a way out."""
     flow.nodes(f"- {node}")

@@ -193,12 +193,15 @@ def test_a_called_workflow_is_found_inside_the_directory_or_by_name(flow: Flow, 
     """Parts of a workflow lie beside it, shared ones anywhere."""
     other = Flow(tmp_path / "other")
     other.write("workflow.yaml", SMALL)
-    flow.write("workflow.yaml", f"""start: a
+    flow.write(
+        "workflow.yaml",
+        f"""start: a
 nodes:
   - {{id: a, type: call, workflow: parts/one, next: b}}
   - {{id: b, type: call, workflow: parts/one/workflow.yaml, next: c}}
   - {{id: c, type: call, workflow: shared, next: done}}
-{END}""")  # fmt: skip
+{END}""",
+    )
     flow.write("parts/one/workflow.yaml", SMALL)
     asked: list[tuple[str, Path]] = []
 

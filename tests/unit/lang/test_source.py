@@ -42,14 +42,35 @@ def test_every_part_knows_where_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("text", "data"),
     [
-        ("true", True), ("False", False), ("null", None), ("~", None), ("", None), ("yes", "yes"), ("off", "off"),
-        ("12", 12), ("-3", -3), ("+3", 3), ("0x1F", 31), ("0o17", 15), ("010", 10), ("1.5", 1.5),
-        (".5", 0.5), ("1e3", 1000.0),
-        ("1_000", "1_000"), ("12:30", "12:30"), ("2030-01-31", "2030-01-31"), ("'1'", "1"), ('"true"', "true"),
-        ("!!str 1", "1"), ("! 1", "1"), ("!!int '7'", 7), ("!!float 1", 1), ("-", [None]),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("yes", "yes"),
+        ("off", "off"),
+        ("12", 12),
+        ("-3", -3),
+        ("+3", 3),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("010", 10),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1e3", 1000.0),
+        ("1_000", "1_000"),
+        ("12:30", "12:30"),
+        ("2030-01-31", "2030-01-31"),
+        ("'1'", "1"),
+        ('"true"', "true"),
+        ("!!str 1", "1"),
+        ("! 1", "1"),
+        ("!!int '7'", 7),
+        ("!!float 1", 1),
+        ("-", [None]),
         ("9223372036854775807", 2**63 - 1),
     ],
-)  # fmt: skip
+)
 def test_scalars_follow_the_core_schema_of_yaml_1_2(text: str, data: object) -> None:
     """What a person writes means the same as in every YAML 1.2 file: no sexagesimals, dates or yes-booleans."""
     found = parsed(f"a:\n  {text}\n")["a"]
@@ -60,8 +81,15 @@ def test_scalars_follow_the_core_schema_of_yaml_1_2(text: str, data: object) -> 
 def test_keys_are_text_as_written() -> None:
     """`cases: {yes: x, 1: y}` has to compare with the texts "yes" and "1"."""
     assert list(parsed("yes: 1\nno: 2\n1: 3\n1.0: 4\ntrue: 5\nnull: 6\n~: 7\non: 8\n")) == [
-        "yes", "no", "1", "1.0", "true", "null", "~", "on",
-    ]  # fmt: skip
+        "yes",
+        "no",
+        "1",
+        "1.0",
+        "true",
+        "null",
+        "~",
+        "on",
+    ]
 
 
 def test_aliases_share_a_value_and_show_their_own_place() -> None:
@@ -74,8 +102,11 @@ def test_aliases_share_a_value_and_show_their_own_place() -> None:
 def test_merge_keys_fill_in_what_is_not_written() -> None:
     """Files that share fields by `<<` keep their meaning; a quoted "<<" is an ordinary key."""
     assert parsed("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [*a, {z: 4}]}\n'<<': 5\n") == {
-        "a": {"x": 1, "y": 2}, "b": {"y": 3, "x": 1}, "c": {"x": 1, "y": 2, "z": 4}, "<<": 5,
-    }  # fmt: skip
+        "a": {"x": 1, "y": 2},
+        "b": {"y": 3, "x": 1},
+        "c": {"x": 1, "y": 2, "z": 4},
+        "<<": 5,
+    }
     assert refused("a: {<<: 3}\n")[0].code == "BW110"
 
 
@@ -114,7 +145,7 @@ def test_merge_keys_fill_in_what_is_not_written() -> None:
         (b"a: 1\nb: \xff\n", "BW102", (2, 4)),
         (b"\xff\xfea\x00:\x00", "BW102", (1, 1)),
     ],
-)  # fmt: skip
+)
 def test_what_a_file_may_not_hold_is_refused_at_its_place(data: bytes | str, code: str, place: tuple[int, int]) -> None:
     """Each refusal says what, where and how to go on."""
     [problem] = refused(data)

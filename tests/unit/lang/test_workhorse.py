@@ -65,20 +65,30 @@ def test_a_file_with_every_field_compiles_to_its_meaning(flow: Flow) -> None:
     assert (graph.version, graph.name, graph.start) == (0, "nightly-review", "list_changes")
     assert graph.vars == {"repo": "/srv/repo", "limit": 20, "opts": {"deep": True}}
     assert graph.nodes["list_changes"] == Work(
-        id="list_changes", type="script", next="enough",
+        id="list_changes",
+        type="script",
+        next="enough",
         spec={"script": "scripts/changes.py", "args": ["{{ repo }}", "--limit", "{{ limit }}"]},
         outputs=(Output("changes"), Output("total", default=0, declared=True)),
-    )  # fmt: skip
+    )
     assert graph.nodes["enough"] == Branch(
-        id="enough", path="total", cases={"0": "nothing"}, default="nothing",
+        id="enough",
+        path="total",
+        cases={"0": "nothing"},
+        default="nothing",
         conditions=(Condition(">", "100", "too_many"), Condition("!=", "", "review")),
-    )  # fmt: skip
+    )
     assert graph.nodes["review"] == Work(
-        id="review", type="agent", next="route",
-        spec={"prompt": "prompts/review.md", "model": "opus",
-              "args": {"subject": "{{ changes }}", "depth": "{{ opts.deep }}"}},
+        id="review",
+        type="agent",
+        next="route",
+        spec={
+            "prompt": "prompts/review.md",
+            "model": "opus",
+            "args": {"subject": "{{ changes }}", "depth": "{{ opts.deep }}"},
+        },
         outputs=(Output("verdict", default={"status": "unknown"}, declared=True),),
-    )  # fmt: skip
+    )
     assert isinstance(graph.nodes["route"], Branch)
     assert graph.nodes["route"].cases == {"ok": "nothing", "True": "nothing"}
     assert graph.nodes["nothing"] == End(id="nothing")

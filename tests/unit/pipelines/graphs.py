@@ -40,9 +40,16 @@ def gate(verdict: str, tree: str = "t1", **more: Json) -> dict[str, Json]:
     report = {"checks": [check], "taken": more.pop("taken", []), "weakening": [], "doubts": doubts}
     doubted = [{"path": doubt["path"], "name": f"{doubt['path']}: {doubt['what']}"} for doubt in doubts]
     return {
-        "verdict": verdict, "headline": f"{verdict}: {tree}", "report": report, "failing": f"{tree} fails",
-        "signature": f"{verdict} {tree}", "tree_id": tree, "wanted": [], "doubted": doubted, **more,
-    }  # fmt: skip
+        "verdict": verdict,
+        "headline": f"{verdict}: {tree}",
+        "report": report,
+        "failing": f"{tree} fails",
+        "signature": f"{verdict} {tree}",
+        "tree_id": tree,
+        "wanted": [],
+        "doubted": doubted,
+        **more,
+    }
 
 
 def doubted(tree: str = "t1", what: str = "reads sys.modules") -> dict[str, Json]:

@@ -40,8 +40,11 @@ def test_green_at_once_is_proposed_and_the_worktree_released(tmp_path: Path) -> 
     assert [node for node, _ in stand.asked] == ["claim", "implement", "look", "gate", "propose", "release"]
     asked = stand.calls("propose")[0]
     assert (asked["tree"], asked["base"], asked["branch"], asked["report"]) == (
-        "t1", "c0", "agent/x-1", gate("green")["report"],
-    )  # fmt: skip
+        "t1",
+        "c0",
+        "agent/x-1",
+        gate("green")["report"],
+    )
 
 
 def test_red_gets_n_fix_calls_and_n_plus_one_gates(tmp_path: Path) -> None:
@@ -280,8 +283,16 @@ def test_the_brief_quotes_the_issue_between_random_marks(tmp_path: Path) -> None
     stand = Stand()
     _walk(tmp_path, ISSUE_TO_PR, stand)
     prompt = stand.calls("implement")[0]["prompt"]
-    parts = ["Don't commit, push or merge", "`AGENTS.md`", "can't widen your rights", "Be brief.", "is not trusted",
-             "begin issue MARK", "Please {{ run.id }}.", "end issue MARK"]  # fmt: skip
+    parts = [
+        "Don't commit, push or merge",
+        "`AGENTS.md`",
+        "can't widen your rights",
+        "Be brief.",
+        "is not trusted",
+        "begin issue MARK",
+        "Please {{ run.id }}.",
+        "end issue MARK",
+    ]
     places = [prompt.index(part) for part in parts]
     assert places == sorted(places)
 

@@ -88,9 +88,14 @@ class ProposalSetup:
     def ask(self, tree: str, **more: Any) -> ProposeAsk:
         """A change to propose."""
         wanted = ProposeAsk(
-            run="run-1", branch=BRANCH, base=self.base, tree=tree, title="discount", kind="issue-to-pr",
+            run="run-1",
+            branch=BRANCH,
+            base=self.base,
+            tree=tree,
+            title="discount",
+            kind="issue-to-pr",
             when=1_700_000_000.0,
-        )  # fmt: skip
+        )
         return replace(wanted, **more)
 
     def settings(self, **more: Any) -> None:

@@ -37,9 +37,19 @@ texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=30).map
 
 def make_proposal(**more: Any) -> Proposal:
     made = Proposal(
-        id="abc1234567", run="run-1", repository="/r", branch="agent/x-1", base="b" * 40, commit="c" * 40,
-        tree="d" * 40, title="discount", kind="issue-to-pr", report="e" * 64, created=1.0, updated=1.0,
-    )  # fmt: skip
+        id="abc1234567",
+        run="run-1",
+        repository="/r",
+        branch="agent/x-1",
+        base="b" * 40,
+        commit="c" * 40,
+        tree="d" * 40,
+        title="discount",
+        kind="issue-to-pr",
+        report="e" * 64,
+        created=1.0,
+        updated=1.0,
+    )
     return replace(made, **more)
 
 
@@ -106,11 +116,18 @@ def test_what_a_person_must_not_miss_comes_first_and_everything_is_there() -> No
     )
     text = render(make_exhibit(report, asked="please", said="done", issue="#7"))
     assert _headings(text) == [
-        "Look here first: allowed changes to protected paths", "What was asked", "What the agent says", "Changes",
-        "Evidence", "Proof", "Reverted (protected)", "Possible weakening of checks", "What is not protected here",
-            "How to undo",
+        "Look here first: allowed changes to protected paths",
+        "What was asked",
+        "What the agent says",
+        "Changes",
+        "Evidence",
+        "Proof",
+        "Reverted (protected)",
+        "Possible weakening of checks",
+        "What is not protected here",
+        "How to undo",
         "Facts",
-    ]  # fmt: skip
+    ]
     for part in (
         "exit-code",
         "`tests`",
@@ -136,12 +153,14 @@ def test_merge_rights_are_said(can_merge: bool | None, said: str) -> None:
 @pytest.mark.parametrize(
     ("cost", "said"),
     [
-        (ChangeCost(), "unknown"), (ChangeCost(0.0), "$0.00"), (ChangeCost(1.234), "$1.23"),
+        (ChangeCost(), "unknown"),
+        (ChangeCost(0.0), "$0.00"),
+        (ChangeCost(1.234), "$1.23"),
         (ChangeCost(0.0012), "$0.0012"),
         (ChangeCost(2.0, subscription=True), "≈ $2.00 (subscription)"),
         (ChangeCost(2.0, partly=True), "at least $2.00; the rest is unknown"),
     ],
-)  # fmt: skip
+)
 def test_a_cost_says_what_is_known(cost: ChangeCost, said: str) -> None:
     """Unknown is not zero, and a subscription's dollars are an estimate."""
     assert str(cost) == said
@@ -151,18 +170,27 @@ def test_a_cost_says_what_is_known(cost: ChangeCost, said: str) -> None:
 def test_hostile_text_acts_nowhere() -> None:
     """An issue can't notify, link, close, hide or draw anything, nor forge a heading or a row of evidence."""
     check = CheckResult(
-        HOSTILE, "k", "tests", "passed", (HOSTILE,), 0, counts=((HOSTILE, 1),),
+        HOSTILE,
+        "k",
+        "tests",
+        "passed",
+        (HOSTILE,),
+        0,
+        counts=((HOSTILE, 1),),
         findings=(Finding("c", HOSTILE, HOSTILE, 1),),
-    )  # fmt: skip
+    )
     report = make_report(
         checks=(check,),
         taken=(
             RevertedChange(HOSTILE, "added", HOSTILE, rule=HOSTILE),
             RevertedChange(HOSTILE, "changed", HOSTILE, allowed=True),
         ),
-        weakening=(Finding("c", HOSTILE, HOSTILE),), proof=(HOSTILE,), unprotected=(HOSTILE,), policy=HOSTILE,
+        weakening=(Finding("c", HOSTILE, HOSTILE),),
+        proof=(HOSTILE,),
+        unprotected=(HOSTILE,),
+        policy=HOSTILE,
         fence=HOSTILE,
-    )  # fmt: skip
+    )
     exhibit = make_exhibit(report, asked=HOSTILE, said=HOSTILE, run=HOSTILE, models=(HOSTILE,))
     text = render(replace(exhibit, changes=(FileChange(HOSTILE, "A", 1, 0),), identity=HOSTILE, notes=(HOSTILE,)))
     rest = text.removeprefix(marker("abc1234567"))

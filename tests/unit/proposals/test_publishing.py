@@ -83,9 +83,17 @@ def test_a_pushed_commit_of_somebody_else_is_never_replaced(stage: ProposalSetup
     made = _propose(stage).proposal
     _, hosted, _ = stage.the_forge()
     theirs = hosted.git(
-        "-c", "user.name=P", "-c", "user.email=p@x.org", "commit-tree", "-p", made.commit, "-m", "mine",
+        "-c",
+        "user.name=P",
+        "-c",
+        "user.email=p@x.org",
+        "commit-tree",
+        "-p",
+        made.commit,
+        "-m",
+        "mine",
         f"{made.commit}^{{tree}}",
-    )  # fmt: skip
+    )
     hosted.git("update-ref", f"refs/heads/{BRANCH}", theirs)
     with pytest.raises(ForgeFailed) as refused:
         _propose(stage, "another try\n")

@@ -61,9 +61,16 @@ async def walked(store: Store, run: str, logs: Sequence[dict[str, Json]], failur
 def ask(call_id: str = "c-1", model: str = "small", verdict: str = "accept", **changes: Any) -> ModelAttempt:
     """A model was asked once in a call."""
     facts: dict[str, Any] = {
-        "subject": "review", "tier": "local", "at": NOW, "duration_ms": 100, "cold": False, "input_tokens": 10,
-        "output_tokens": 5, "cost": 0.0, "call": call_id,
-    }  # fmt: skip
+        "subject": "review",
+        "tier": "local",
+        "at": NOW,
+        "duration_ms": 100,
+        "cold": False,
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "cost": 0.0,
+        "call": call_id,
+    }
     return ModelAttempt(model=model, verdict=verdict, **{**facts, **changes})
 
 

@@ -175,9 +175,13 @@ async def routed(
     store = await SqliteStore.open(folder / "bailiwick.db", now=clock.now)
     desk = ScriptedDesk(script, settings)
     router = Router(
-        config=config, store=store, clock=clock, desk=desk, models=lambda: said,
+        config=config,
+        store=store,
+        clock=clock,
+        desk=desk,
+        models=lambda: said,
         endpoints=Endpoints(desk.settings.endpoints),
-    )  # fmt: skip
+    )
     scene = RouterSetup(world, store, clock, desk, router)
 
     async def pause(seconds: float) -> None:

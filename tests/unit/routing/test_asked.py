@@ -58,8 +58,12 @@ def test_a_node_with_a_chain_tells_its_skill_tier_and_verdict(tmp_path: Path) ->
 
     (found,) = with_store(tmp_path, look)
     assert (found.subject, found.model, found.tier, found.verdict, found.cold) == (
-        "review", "small/a", "local", "escalate", True,
-    )  # fmt: skip
+        "review",
+        "small/a",
+        "local",
+        "escalate",
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -243,10 +243,12 @@ def test_a_writer_that_is_killed_leaves_the_others_whole(tmp_path: Path) -> None
     children = [
         subprocess.Popen(
             [sys.executable, "-c", CROWD, tmp_path, str(who), "100000" if who == 0 else "60"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for who in range(3)
-    ]  # fmt: skip
+    ]
     for child in children:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"

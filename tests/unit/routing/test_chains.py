@@ -190,12 +190,23 @@ def stays(candidate: Candidate, endpoints: dict[str, Json]) -> bool:
     return host in SAFE_HOSTS and not passes_on
 
 
-@given(chain=chains, usual=chains, verifier=st.one_of(st.just(""), model_names), model=st.none() | model_names,
-       where=st.sampled_from(("call", "file", "skill")), endpoints=entries)  # fmt: skip
+@given(
+    chain=chains,
+    usual=chains,
+    verifier=st.one_of(st.just(""), model_names),
+    model=st.none() | model_names,
+    where=st.sampled_from(("call", "file", "skill")),
+    endpoints=entries,
+)
 def test_local_only_never_lets_a_cloud_model_through(
-    *, chain: tuple[str, ...], usual: tuple[str, ...], verifier: str, model: str | None, where: str,
+    *,
+    chain: tuple[str, ...],
+    usual: tuple[str, ...],
+    verifier: str,
+    model: str | None,
+    where: str,
     endpoints: dict[str, Json],
-) -> None:  # fmt: skip
+) -> None:
     """Whatever the files say: every model of the chain stays, the verifier too, or the call is refused."""
     models = Models(
         verifier=verifier,

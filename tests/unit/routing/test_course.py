@@ -69,17 +69,23 @@ def test_every_reject_reaches_the_next_tier_and_errors_don_t(tmp_path: Path) -> 
     """Feedback accumulates; that a server was down says nothing about the work."""
     said = models(SMALL, LARGE, "ollama/broken", CLAUDE)
     script = {
-        "small": [passes()], "large": [passes()], "broken": [fails("overloaded")], CLAUDE: [passes("at last")],
+        "small": [passes()],
+        "large": [passes()],
+        "broken": [fails("overloaded")],
+        CLAUDE: [passes("at last")],
         JUDGE: [verdict(accept=False, feedback="too vague"), verdict(accept=False, feedback="no lines")],
-    }  # fmt: skip
+    }
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), said)
     prompts = [turn.prompt for turn in stage.desk.turns if turn.model != JUDGE]
     one, two = "\n\nPrior attempt feedback: too vague", "\n\nPrior attempt feedback: no lines"
     assert prompts == ["phase: review", f"phase: review{one}", f"phase: review{one}{two}", f"phase: review{one}{two}"]
     assert verdicts(outcome) == ["escalate", "escalate", "error", "accept_unverified"]
     assert [attempt.feedback for attempt in outcome.result.attempts] == [
-        "too vague", "no lines", "it was overloaded", "",
-    ]  # fmt: skip
+        "too vague",
+        "no lines",
+        "it was overloaded",
+        "",
+    ]
     assert (outcome.result.verified, outcome.result.attempts[-1].tier) == (None, "subagent")
 
 
@@ -99,8 +105,9 @@ def test_every_reject_reaches_the_next_tier_and_errors_don_t(tmp_path: Path) -> 
 )
 def test_any_failure_is_one_attempt_and_the_next_tier_runs_at_once(tmp_path: Path, step: TurnResult) -> None:
     """Every tier but the last gets exactly one call."""
-    outcome, stage = play(tmp_path, {"small": [step], CLAUDE: [passes()]}, lambda stage: stage.call(job()),
-        models(SMALL, CLAUDE))  # fmt: skip
+    outcome, stage = play(
+        tmp_path, {"small": [step], CLAUDE: [passes()]}, lambda stage: stage.call(job()), models(SMALL, CLAUDE)
+    )
     assert (verdicts(outcome), stage.desk.asked) == (["error", "accept_unverified"], ["small", CLAUDE])
     assert outcome.result.attempts[0].feedback
     assert stage.paused == []
@@ -116,8 +123,11 @@ def test_a_failing_check_escalates_before_anybody_is_asked(tmp_path: Path) -> No
     assert stage.desk.asked == ["small", CLAUDE]
     first, second = outcome.result.attempts
     assert (first.verdict, first.verified, first.feedback, first.runner_output) == (
-        "escalate", False, "the test fails", "1 failed",
-    )  # fmt: skip
+        "escalate",
+        False,
+        "the test fails",
+        "1 failed",
+    )
     assert (second.verdict, second.verified, outcome.result.verified) == ("accept", True, True)
     assert outcome.result.runner_output == "ok"
     assert bench.done == ["begin", "check", "begin", "check", "keep", "drop"]
@@ -151,9 +161,11 @@ def test_a_verifier_that_gives_no_verdict_escalates(tmp_path: Path, step: TurnRe
 def test_all_used_up_gives_the_trail_and_the_best_attempt(tmp_path: Path) -> None:
     """The last output that parsed may still be of use; that it was not accepted is said."""
     script = {
-        "small": [passes("first", findings=[{"line": 1}])], "large": [passes("second", findings=[{"line": 2}])],
-        CLAUDE: [fails("auth", "sign in")], JUDGE: [verdict(accept=False, feedback="no")],
-    }  # fmt: skip
+        "small": [passes("first", findings=[{"line": 1}])],
+        "large": [passes("second", findings=[{"line": 2}])],
+        CLAUDE: [fails("auth", "sign in")],
+        JUDGE: [verdict(accept=False, feedback="no")],
+    }
     outcome, _ = play(tmp_path, script, lambda stage: stage.call(job()))
     assert outcome.error == "all tiers exhausted after 3 attempt(s); sign in"
     assert outcome.result.message == outcome.error
@@ -311,5 +323,7 @@ def test_each_step_is_told_to_who_watches(tmp_path: Path) -> None:
     script = {"small": [passes()], JUDGE: [GOOD]}
     _, stage = play(tmp_path, script, lambda stage: stage.call(job(), PaperBench()))
     assert stage.shown == [
-        "asking ollama/small (1 of 3)", "checking what ollama/small gave", f"asking the verifier {JUDGE}",
-    ]  # fmt: skip
+        "asking ollama/small (1 of 3)",
+        "checking what ollama/small gave",
+        f"asking the verifier {JUDGE}",
+    ]

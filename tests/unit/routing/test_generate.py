@@ -41,9 +41,13 @@ async def router(
     secret = {name: part.get("token") for name, part in endpoints.items()}
     try:
         yield Router(
-            config=ConfigLayers(folder).load(), store=store, clock=clock, desk=TurnRunner(settings, store, clock),
-            models=lambda: models, endpoints=Endpoints(endpoints, secret=secret.get),
-        )  # fmt: skip
+            config=ConfigLayers(folder).load(),
+            store=store,
+            clock=clock,
+            desk=TurnRunner(settings, store, clock),
+            models=lambda: models,
+            endpoints=Endpoints(endpoints, secret=secret.get),
+        )
     finally:
         await store.close()
 

@@ -46,10 +46,14 @@ def _chain(
     async def look(store: Store) -> list[tuple[str, str]] | None:
         clock = SystemClock()
         leads = NodeChains(
-            clock=clock, models=lambda: models, endpoints=Endpoints(), queue=Slots(tmp_path),
-            cooldowns=Cooldowns(store, clock), environment=dict,
+            clock=clock,
+            models=lambda: models,
+            endpoints=Endpoints(),
+            queue=Slots(tmp_path),
+            cooldowns=Cooldowns(store, clock),
+            environment=dict,
             discipline=lambda name: DISCIPLINES.get(name, SkillRoute(name)),
-        )  # fmt: skip
+        )
         chain = leads.chain(node, settings, asked)
         return None if chain is None else [(one.model, one.backend) for one in chain.candidates]
 

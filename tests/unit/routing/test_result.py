@@ -109,9 +109,15 @@ def test_a_part_of_the_wrong_kind_is_named(value: Json, names: str) -> None:
 def test_what_only_we_can_know_is_passed_over() -> None:
     """A model that verifies itself, names another model or invents attempts changes nothing."""
     value = {
-        "status": "pass", "message": "x", "verified": True, "model_used": "gpt-9", "attempts": [{"verdict": "accept"}],
-        "skill": "tdd", "phase": "green", "runner_output": "12 passed",
-    }  # fmt: skip
+        "status": "pass",
+        "message": "x",
+        "verified": True,
+        "model_used": "gpt-9",
+        "attempts": [{"verdict": "accept"}],
+        "skill": "tdd",
+        "phase": "green",
+        "runner_output": "12 passed",
+    }
     assert read(json.dumps(value)) == Result("pass", "review", "review", "x")
 
 

@@ -156,8 +156,11 @@ def test_a_call_is_in_the_database_and_in_its_sessions_log(tmp_path: Path) -> No
     """Who asked, what for, every attempt, how it ended, and what it cost the day."""
 
     async def go() -> None:
-        script = {"small": [passes("one")], CLAUDE: [says({"status": "pass", "message": "two"}, usd=0.3)],
-            JUDGE: [verdict(accept=False, feedback="no")]}  # fmt: skip
+        script = {
+            "small": [passes("one")],
+            CLAUDE: [says({"status": "pass", "message": "two"}, usd=0.3)],
+            JUDGE: [verdict(accept=False, feedback="no")],
+        }
         async with routed(tmp_path, script, models(SMALL, CLAUDE), PAID) as stage:
             outcome = await stage.call(job(session_id="s-1", by="ann", origin="mcp", root="/p"))
             (row,) = await stage.store.calls()
@@ -166,8 +169,9 @@ def test_a_call_is_in_the_database_and_in_its_sessions_log(tmp_path: Path) -> No
             assert row.why == outcome.why
             rows = await stage.store.attempts(call=row.id)
             assert [(one.attempt, one.model, one.verdict, one.cost) for one in rows] == [
-                (1, SMALL, "escalate", 0.002), (2, CLAUDE, "accept_unverified", 0.3),
-            ]  # fmt: skip
+                (1, SMALL, "escalate", 0.002),
+                (2, CLAUDE, "accept_unverified", 0.3),
+            ]
             assert rows[1].size == len("phase: review\n\nPrior attempt feedback: no")
             spent = {one.unit: one.settled for one in await stage.store.spend(f"day:{day(stage.clock.now())}")}
             assert spent == {"usd": pytest.approx(0.302), "tokens": 330.0, "agent_calls": 3.0}

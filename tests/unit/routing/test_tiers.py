@@ -47,7 +47,7 @@ class MachineWithPrograms:
         settings = settings if programs else replace(settings, allowed=())
         return TierSurvey(
             config, settings, models, Cooldowns(self.memory, self.clock), self.world.environment(), seconds
-        )  # fmt: skip
+        )
 
     def look(self, models: Models = MODELS, *, programs: bool = False) -> dict[str, TierState]:
         """Every tier by its name."""

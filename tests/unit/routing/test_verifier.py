@@ -94,9 +94,15 @@ class Judge:
 def tiers(desk: ScriptedDesk, stop: Stop | None = None) -> Tiers:
     """The way to the verifier."""
     return Tiers(
-        desk=desk, place=Endpoints(ENDPOINTS).place, queue=Unbounded(), clock=ManualClock(),
-        environment=lambda: {"PATH": "/bin"}, root="c-1", stop=stop or Stop(), show=lambda _text: None,
-    )  # fmt: skip
+        desk=desk,
+        place=Endpoints(ENDPOINTS).place,
+        queue=Unbounded(),
+        clock=ManualClock(),
+        environment=lambda: {"PATH": "/bin"},
+        root="c-1",
+        stop=stop or Stop(),
+        show=lambda _text: None,
+    )
 
 
 class Unbounded:

@@ -83,10 +83,28 @@ class Tale:
 def run_row(run_id: str = "r1", **changes: Any) -> RunRow:
     """A row as the store gives it: a done run of a tree of its own, unless told otherwise."""
     row = RunRow(
-        id=run_id, workflow="flow", run_key=run_id, status="done", seq=1, epoch=1, owner=None, lease_until=0.0,
-        wake_at=None, priority=0, root_id=run_id, host=None, definition="d1", min_reader=1, source="", runs_dir="",
-        parent=None, generation=0, created_at=NOW, archived=False, summary={"state": "done", "ended_at": NOW},
-    )  # fmt: skip
+        id=run_id,
+        workflow="flow",
+        run_key=run_id,
+        status="done",
+        seq=1,
+        epoch=1,
+        owner=None,
+        lease_until=0.0,
+        wake_at=None,
+        priority=0,
+        root_id=run_id,
+        host=None,
+        definition="d1",
+        min_reader=1,
+        source="",
+        runs_dir="",
+        parent=None,
+        generation=0,
+        created_at=NOW,
+        archived=False,
+        summary={"state": "done", "ended_at": NOW},
+    )
     return replace(row, **changes)
 
 

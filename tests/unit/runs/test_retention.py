@@ -100,10 +100,17 @@ def _worktree(path: Path, run: str) -> Path:
     (path / "tree").mkdir(parents=True)
     owner = Owner("h", "b", "n", 1, 1, "x")
     record: dict[str, object] = {
-        "id": path.name, "path": None, "tree": None, "run": run, "branch": "agent/x", "base": "b", "repository": "/r",
+        "id": path.name,
+        "path": None,
+        "tree": None,
+        "run": run,
+        "branch": "agent/x",
+        "base": "b",
+        "repository": "/r",
         "owner": {name: getattr(owner, name) for name in ("host", "boot", "pidns", "pid", "start", "name")},
-        "created": 1.0, "prepared": [],
-    }  # fmt: skip
+        "created": 1.0,
+        "prepared": [],
+    }
     (path / "owner.json").write_text(json.dumps(record))
     return path
 

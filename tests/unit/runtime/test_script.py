@@ -109,7 +109,7 @@ def _poll(script: str, *outputs: Output, timeout: float | None = None, args: tup
 def _request(flow: Path, node: Node, prepared: Json) -> AttemptRequest:
     return AttemptRequest(
         "run", "run", 1, "key", "", node, 1, 1, 1, 1, prepared, flow / "pin", flow / "live", flow / "space"
-    )  # fmt: skip
+    )
 
 
 def _go(

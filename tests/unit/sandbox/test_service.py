@@ -191,8 +191,15 @@ def test_the_environment_holds_nothing_of_the_operator(tmp_path: Path, monkeypat
     env = fence.env({"CI": "true"})
     assert (env["PATH"], env["HOME"], env["BAILIWICK_RUN"], env["CI"]) == ("/tools", str(HOME), "r", "true")
     assert set(env) - {"BAILIWICK_RUN", "CI"} == {
-        "PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "LANG", "TERM", "SHELL",
-    }  # fmt: skip
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TERM",
+        "SHELL",
+    }
 
 
 def test_a_command_runs_to_its_end(tmp_path: Path) -> None:

@@ -35,10 +35,18 @@ async def knock(
     """Post to an application; a chunk that is None never arrives."""
     given = {"host": "127.0.0.1:3200", **(headers or {})}
     context: Context = {
-        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "root_path": "", "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in given.items()], "client": (client, 4000),
-        "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 3200),
-    }  # fmt: skip
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+        "client": (client, 4000),
+        "http_version": "1.1",
+        "scheme": "http",
+        "server": ("127.0.0.1", 3200),
+    }
     left = list(chunks)
     reply = Reply()
 

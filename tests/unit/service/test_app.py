@@ -74,11 +74,19 @@ def test_without_a_token_only_this_machine_may_read_and_only_where_allowed() -> 
 @pytest.mark.parametrize(
     ("host", "status"),
     [
-        ("127.0.0.1:3200", 200), ("localhost:3200", 200), ("LOCALHOST", 200), ("[::1]:3200", 200),
-        ("bw.example.org", 200), ("evil.example", 421), ("127.0.0.1.evil.example:3200", 421),
-        ("localhost@evil.example", 421), ("", 421), ("[::1", 421), ("localhost, evil.example", 421),
+        ("127.0.0.1:3200", 200),
+        ("localhost:3200", 200),
+        ("LOCALHOST", 200),
+        ("[::1]:3200", 200),
+        ("bw.example.org", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example:3200", 421),
+        ("localhost@evil.example", 421),
+        ("", 421),
+        ("[::1", 421),
+        ("localhost, evil.example", 421),
     ],
-)  # fmt: skip
+)
 def test_only_names_of_ours_are_answered(host: str, status: int) -> None:
     """A foreign name that resolves to this machine is how a web page reaches a local service."""
     made = replace(parts(THING), hosts=Hosts.of("127.0.0.1", "https://bw.example.org/x"))
@@ -88,10 +96,14 @@ def test_only_names_of_ours_are_answered(host: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("origin", "status"),
     [
-        ("http://127.0.0.1:3200", 200), ("https://bw.example.org", 200), ("http://127.0.0.1:5173", 403),
-        ("http://evil.example", 403), ("null", 403), ("http://127.0.0.1:3200.evil.example", 403),
+        ("http://127.0.0.1:3200", 200),
+        ("https://bw.example.org", 200),
+        ("http://127.0.0.1:5173", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+        ("http://127.0.0.1:3200.evil.example", 403),
     ],
-)  # fmt: skip
+)
 def test_pages_of_other_origins_are_refused(origin: str, status: int) -> None:
     """A page in the person's browser can reach every local port; its origin gives it away."""
     made = replace(parts(THING), hosts=Hosts.of("127.0.0.1", "https://bw.example.org"))

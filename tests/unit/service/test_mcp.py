@@ -238,8 +238,12 @@ def test_a_session_of_another_token_can_t_be_used(tmp_path: Path) -> None:
     """A session id that leaks must not give a reader the stream of somebody who may run."""
     import httpx2
 
-    first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}  # fmt: skip
+    first = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    }
     accept = {"Accept": "application/json, text/event-stream"}
 
     async def go() -> int:
@@ -294,9 +298,10 @@ def test_no_message_breaks_the_server(tmp_path: Path) -> None:
     import httpx2
 
     headers = {
-        "Authorization": "Bearer running", "Accept": "application/json, text/event-stream",
+        "Authorization": "Bearer running",
+        "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
-    }  # fmt: skip
+    }
     answers: dict[str, int] = {}
 
     async def go() -> None:

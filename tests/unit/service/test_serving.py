@@ -84,10 +84,18 @@ def test_a_call_that_is_open_when_the_service_ends_is_told(tmp_path: Path, monke
     params = {"name": "debug", "arguments": {"project_root": "/x", "error": "boom"}, "_meta": meta}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
     lines = (
-        "POST /mcp HTTP/1.1", "Host: 127.0.0.1", "Authorization: Bearer running", "Content-Type: application/json",
-        "Accept: application/json, text/event-stream", "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call",
-        "Mcp-Name: debug", f"Content-Length: {len(body)}", "", "",
-    )  # fmt: skip
+        "POST /mcp HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Authorization: Bearer running",
+        "Content-Type: application/json",
+        "Accept: application/json, text/event-stream",
+        "Mcp-Protocol-Version: 2026-07-28",
+        "Mcp-Method: tools/call",
+        "Mcp-Name: debug",
+        f"Content-Length: {len(body)}",
+        "",
+        "",
+    )
 
     async def go() -> None:
         async with running(parts(mcp_part(office, tmp_path))) as url:

@@ -207,10 +207,21 @@ def test_green_is_an_exit_code_and_the_named_test_among_those_that_passed() -> N
 @pytest.mark.parametrize(
     "path",
     [
-        NEW, "tests/test_add.py", "tests/test_more.py", "conftest.py", "tests/conftest.py", "pytest.ini", "tox.ini",
-        "setup.cfg", "sitecustomize.py", "requirements.txt", "pytest.py", "src/pytest_x.py", "package-lock.json",
+        NEW,
+        "tests/test_add.py",
+        "tests/test_more.py",
+        "conftest.py",
+        "tests/conftest.py",
+        "pytest.ini",
+        "tox.ini",
+        "setup.cfg",
+        "sitecustomize.py",
+        "requirements.txt",
+        "pytest.py",
+        "src/pytest_x.py",
+        "package-lock.json",
     ],
-)  # fmt: skip
+)
 def test_green_that_touches_what_decides_is_refused_without_running_it(path: str) -> None:
     """The test, another test, or what a runner loads by itself."""
     site = FakeSite(WRITTEN, {**WRITTEN, "calc.py": "better\n", path: "changed\n"}, {"after": GREEN})

@@ -94,8 +94,11 @@ def test_a_call_is_one_document_for_programs(person: SkillUser) -> None:
     assert person.runs("review", "--files", "a.py", "--json") == 0
     told = person.json()
     assert (told["status"], told["call"], told["findings"], told["attempts"][0]["model"]) == (
-        "pass", "c-1", [FINDING], "ollama/small",
-    )  # fmt: skip
+        "pass",
+        "c-1",
+        [FINDING],
+        "ollama/small",
+    )
 
 
 def test_options_become_arguments(person: SkillUser, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +112,11 @@ def test_options_become_arguments(person: SkillUser, monkeypatch: pytest.MonkeyP
     tool, arguments, caller = fake.calls[0]
     assert (tool, caller.origin, caller.roots) == ("review", "cli", (person.root,))
     assert arguments == {
-        "project_root": str(person.root), "files": ["src/a.py", "c.py", "b.py"], "session_id": "s-1", "model": "m",
-    }  # fmt: skip
+        "project_root": str(person.root),
+        "files": ["src/a.py", "c.py", "b.py"],
+        "session_id": "s-1",
+        "model": "m",
+    }
 
 
 def test_a_path_outside_of_the_project_stays_as_it_was_typed(person: SkillUser) -> None:

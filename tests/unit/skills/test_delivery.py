@@ -15,10 +15,24 @@ from bailiwick.skills.delivery import FileDelivery, change_fault, deliver, path_
 @pytest.mark.parametrize(
     "path",
     [
-        "", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/.", ".git/config", "sub/.GIT/hooks/x", "a\\b", "a\nb",
-        ".bailiwick/gate.yaml", ".Bailiwick/skills/x/SKILL.md", "a" * 2000, "git~1/config", "x\x7f",
+        "",
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        "a//b",
+        "./a",
+        "a/.",
+        ".git/config",
+        "sub/.GIT/hooks/x",
+        "a\\b",
+        "a\nb",
+        ".bailiwick/gate.yaml",
+        ".Bailiwick/skills/x/SKILL.md",
+        "a" * 2000,
+        "git~1/config",
+        "x\x7f",
     ],
-)  # fmt: skip
+)
 def test_a_path_that_leads_out_or_decides_is_refused(path: str) -> None:
     """Out of the project, into git, or into what decides over gates."""
     assert path_fault(path)

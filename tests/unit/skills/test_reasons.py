@@ -27,24 +27,41 @@ def uncollected(said: str) -> str:
     ("text", "kind"),
     [
         (failure("E       assert 3 == 4\nE        +  where 3 = add(1, 2)", f"{TEST}:5: AssertionError"), "assertion"),
-        (failure("E       AssertionError: three is not four\nE       assert 3 == 4", f"{TEST}:7: AssertionError"),
-         "assertion"),
+        (
+            failure("E       AssertionError: three is not four\nE       assert 3 == 4", f"{TEST}:7: AssertionError"),
+            "assertion",
+        ),
         (failure("E       Failed: DID NOT RAISE ValueError", f"{TEST}:9: Failed"), "assertion"),
-        (failure("E       AttributeError: module 'calc' has no attribute 'sub'", f"{TEST}:12: AttributeError"),
-         "missing"),
-        (failure("E       AttributeError: 'Box' object has no attribute 'open'", f"{TEST}:14: AttributeError"),
-         "missing"),
-        (failure("E       AttributeError: 'TestCase' object has no attribute 'assertEquals3'",
-                 f"{TEST}:35: AttributeError"), "broken"),
-        (failure("E       AttributeError: module 'pytest' has no attribute 'rases'", f"{TEST}:3: AttributeError"),
-         "broken"),
+        (
+            failure("E       AttributeError: module 'calc' has no attribute 'sub'", f"{TEST}:12: AttributeError"),
+            "missing",
+        ),
+        (
+            failure("E       AttributeError: 'Box' object has no attribute 'open'", f"{TEST}:14: AttributeError"),
+            "missing",
+        ),
+        (
+            failure(
+                "E       AttributeError: 'TestCase' object has no attribute 'assertEquals3'",
+                f"{TEST}:35: AttributeError",
+            ),
+            "broken",
+        ),
+        (
+            failure("E       AttributeError: module 'pytest' has no attribute 'rases'", f"{TEST}:3: AttributeError"),
+            "broken",
+        ),
         (failure("E       NameError: name 'undefined' is not defined", f"{TEST}:16: NameError"), "broken"),
         (failure("E       NameError: name 'helper' is not defined", "calc.py:6: NameError"), "missing"),
         (failure("E       NotImplementedError", "calc.py:8: NotImplementedError"), "missing"),
-        (failure("E       TypeError: add() got an unexpected keyword argument 'carry'", f"{TEST}:22: TypeError"),
-         "missing"),
-        (failure("E       TypeError: unsupported operand type(s) for +: 'int' and 'str'", "calc.py:3: TypeError"),
-         "unknown"),
+        (
+            failure("E       TypeError: add() got an unexpected keyword argument 'carry'", f"{TEST}:22: TypeError"),
+            "missing",
+        ),
+        (
+            failure("E       TypeError: unsupported operand type(s) for +: 'int' and 'str'", "calc.py:3: TypeError"),
+            "unknown",
+        ),
         (failure("E       ZeroDivisionError: division by zero", f"{TEST}:26: ZeroDivisionError"), "unknown"),
         (failure("E       ImportError: cannot import name 'mul' from 'calc'", f"{TEST}:30: ImportError"), "missing"),
         (f"file /workspace/{TEST}, line 23\n  def test_fix(nothing):\nE       fixture 'nothing' not found\n", "broken"),
@@ -54,13 +71,15 @@ def uncollected(said: str) -> str:
         (uncollected("E   ModuleNotFoundError: No module named 'requests'"), "broken"),
         (uncollected("E   ModuleNotFoundError: No module named 'pytest_mock'"), "broken"),
         (uncollected("E   ImportError: attempted relative import with no known parent package"), "broken"),
-        (uncollected("E     File tests/test_a.py, line 1\nE       def test(:\nE   SyntaxError: invalid syntax"),
-         "broken"),
+        (
+            uncollected("E     File tests/test_a.py, line 1\nE       def test(:\nE   SyntaxError: invalid syntax"),
+            "broken",
+        ),
         (uncollected("E   IndentationError: expected an indented block"), "broken"),
         (uncollected("E   ValueError: at import"), "unknown"),
         ("", "unknown"),
     ],
-)  # fmt: skip
+)
 def test_the_reason_of_a_failure_in_pytest_is_recognised(text: str, kind: Kind) -> None:
     """Recorded from pytest, shortened; `requests` is what the project says it needs."""
     assert pytest_reason(text, TEST, ["requests"]).kind == kind
@@ -90,8 +109,10 @@ def test_an_assertion_of_nothing_is_found(source: str, line: int, always: bool) 
 @pytest.mark.parametrize(
     ("output", "kind"),
     [
-        ("not ok 1 - adds\n  error: |-\n    Expected values to be strictly equal:\n  code: 'ERR_ASSERTION'\n# tests 1",
-         "assertion"),
+        (
+            "not ok 1 - adds\n  error: |-\n    Expected values to be equal:\n  code: 'ERR_ASSERTION'\n# tests 1",
+            "assertion",
+        ),
         ("# Error: Cannot find module '../nothere.js'\nnot ok 1 - x.test.js\n# tests 1", "missing"),
         ("not ok 1 - subs\n  error: 'c.sub is not a function'\n  name: 'TypeError'\n# tests 1", "missing"),
         ("SyntaxError: The requested module './calc.mjs' does not provide an export named 'sub'", "missing"),
@@ -105,14 +126,16 @@ def test_an_assertion_of_nothing_is_found(source: str, line: int, always: bool) 
         ("?   \tshop\t[no test files]", "none"),
         ("--- FAIL: TestAdd (0.00s)\npanic: runtime error: index out of range [1]", "broken"),
         ("error[E0425]: cannot find function `sub` in this scope", "missing"),
-        ("thread 'adds' panicked at tests/calc.rs:5:5:\nassertion `left == right` failed\n  left: 3\n right: 4",
-         "assertion"),
+        (
+            "thread 'adds' panicked at tests/calc.rs:5:5:\nassertion `left == right` failed\n  left: 3\n right: 4",
+            "assertion",
+        ),
         ("error: expected one of `!` or `::`, found `tset`", "broken"),
         ("FAIL: test_a (test_x.T)\nAssertionError: 1 != 2\nRan 1 test in 0.001s\nFAILED (failures=1)", "assertion"),
         ("Ran 0 tests in 0.000s\n\nOK", "none"),
         ("make: *** [test] Error 2", "unknown"),
     ],
-)  # fmt: skip
+)
 def test_the_reason_of_a_failure_in_other_runners_is_recognised(output: str, kind: Kind) -> None:
     """Recorded from node, jest, go, cargo and unittest, shortened."""
     assert output_reason(output).kind == kind

@@ -90,9 +90,14 @@ class SkillsSetup:
     def call(self, tool: str, arguments: Answer, **caller: Any) -> Outcome | dict[str, Json]:
         config = load_config(self.stage.top, {})
         skills = Skills(
-            config=config, store=cast("Store", None), clock=ManualClock(), by="ann", router=self.router,
-            fence=self.stage.fence, brain=lambda: cast("Any", self.shelf),
-        )  # fmt: skip
+            config=config,
+            store=cast("Store", None),
+            clock=ManualClock(),
+            by="ann",
+            router=self.router,
+            fence=self.stage.fence,
+            brain=lambda: cast("Any", self.shelf),
+        )
         who: dict[str, Any] = {"roots": (self.stage.top,), "origin": "cli", **caller}
 
         async def story() -> Outcome | dict[str, Json]:
@@ -199,15 +204,18 @@ def test_debug_is_shown_the_files_of_the_trace(scene: SkillsSetup) -> None:
         ("tdd_red", {"project_root": "project", "spec": "x", "test_cmd": "'"}, "test_cmd"),
         ("tdd_red", {"project_root": "project", "spec": "x", "test_cmd": "no-such-program"}, "no-such-program"),
         ("tdd_green", {"project_root": "project", "test_path": "tests/no.py", "test_cmd": "pytest"}, "tests/no.py"),
-        ("tdd_refactor", {"project_root": "project", "test_path": "tests/test_cart.py", "impl_path": "x.py",
-                          "test_cmd": "true"}, "x.py"),
+        (
+            "tdd_refactor",
+            {"project_root": "project", "test_path": "tests/test_cart.py", "impl_path": "x.py", "test_cmd": "true"},
+            "x.py",
+        ),
         ("session_log", {"session_id": "../x"}, "session_id"),
         ("retrospective", {"session_id": "unknown"}, "no call log"),
         ("trainer", {"session_id": "unknown"}, "no call log"),
         ("run_start", {"workflow": "x"}, "no tool"),
         ("reveiw", {}, "no tool"),
     ],
-)  # fmt: skip
+)
 def test_what_can_not_be_done_is_said_before_anything_is_spent(
     scene: SkillsSetup, tool: str, arguments: dict[str, Json], why: str
 ) -> None:
@@ -371,9 +379,14 @@ def test_statistics_and_tiers_are_told_without_spending(scene: SkillsSetup) -> N
     async def story() -> tuple[Any, Any]:
         store = await SqliteStore.open(scene.stage.top / "db", now=ManualClock().now)
         skills = Skills(
-            config=load_config(scene.stage.top, {}), store=store, clock=ManualClock(), by="ann", router=scene.router,
-            fence=scene.stage.fence, brain=lambda: cast("Any", scene.shelf),
-        )  # fmt: skip
+            config=load_config(scene.stage.top, {}),
+            store=store,
+            clock=ManualClock(),
+            by="ann",
+            router=scene.router,
+            fence=scene.stage.fence,
+            brain=lambda: cast("Any", scene.shelf),
+        )
         caller = Caller("ann", "cli", scene.shown.append, asyncio.Event())
         try:
             return await skills.call("stats_models", {}, caller), await skills.call("tier", {}, caller)

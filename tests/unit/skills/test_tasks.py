@@ -17,9 +17,14 @@ KEY = re.compile(r"^[a-z_]+:", re.MULTILINE)
 def entry(**more: Any) -> dict[str, Any]:
     """An entry of a call log."""
     plain = {
-        "session_id": "s", "timestamp": "2026-11-16T03:00:00Z", "skill": "tdd", "phase": "red", "final_status": "pass",
-        "message": "wrote a test", "file_path": "/p/test_a.py",
-    }  # fmt: skip
+        "session_id": "s",
+        "timestamp": "2026-11-16T03:00:00Z",
+        "skill": "tdd",
+        "phase": "red",
+        "final_status": "pass",
+        "message": "wrote a test",
+        "file_path": "/p/test_a.py",
+    }
     return {**plain, **more}
 
 

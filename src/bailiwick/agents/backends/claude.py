@@ -96,12 +96,16 @@ class ClaudeBackend:
     def _invocation(self, turn: Turn, prompt: str, session: tuple[str, ...]) -> Invocation:
         argv = (
             PROGRAM.path(turn.env, text_at(dict(turn.options), "program")),
-            "-p", "--output-format", "stream-json", "--verbose",
+            "-p",
+            "--output-format",
+            "stream-json",
+            "--verbose",
             *session,
-            "--model", turn.model or str(self.capabilities.default_model),
+            "--model",
+            turn.model or str(self.capabilities.default_model),
             *_limits(turn),
             *_permissions(dict(turn.options)),
-        )  # fmt: skip
+        )
         return Invocation(argv, _environment(turn), turn.cwd, prompt)
 
 

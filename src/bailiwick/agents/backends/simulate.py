@@ -76,7 +76,7 @@ class SimulateBackend:
         return cls(read_script(settings.script), shown=str(settings.script))
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        scene = _Scene(turn, self._behaviour(turn), self._script, self._clock, io, emit)
+        scene = _Scene(turn, does=self._behaviour(turn), script=self._script, clock=self._clock, io=io, emit=emit)
         emit(SessionKnown(_session(turn)))
         try:
             await scene.play()
@@ -199,7 +199,7 @@ class _Scene:
                 lines.append(line[:SHOWN].decode("utf-8", "replace"))
 
         tool = self._tool("shell")
-        end = await self.io.spawn(argv, self.turn.env, self.turn.cwd, b"", on_line)
+        end = await self.io.spawn(argv, self.turn.env, cwd=self.turn.cwd, stdin=b"", on_line=on_line)
         text = "\n".join(lines)[:SHOWN]
         self.emit(ToolEnded(tool, text=text if end.code == 0 else f"exit {end.code}\n{text}".strip()))
         return self._went_on(end)
@@ -210,7 +210,7 @@ class _Scene:
         return f"tool-{self.tools}"
 
     async def _spawn(self, argv: tuple[str, ...]) -> Exit:
-        return await self.io.spawn(argv, self.turn.env, self.turn.cwd, b"", _ignore)
+        return await self.io.spawn(argv, self.turn.env, cwd=self.turn.cwd, stdin=b"", on_line=_ignore)
 
     def _went_on(self, end: Exit) -> bool:
         if end.why == "exited":

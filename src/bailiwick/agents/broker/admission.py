@@ -64,7 +64,11 @@ async def admit(asked: ModelRequest, grant: Grant, beta: str, seconds: float) ->
         sent = sent.telling()
     held = asked.held
     most = TokenCount(
-        prompt, allowed * asked.choices, 0, prompt if held.writes_cache else 0, prompt if held.writes_hour else 0
+        prompt,
+        output=allowed * asked.choices,
+        cached=0,
+        written=prompt if held.writes_cache else 0,
+        written_hour=prompt if held.writes_hour else 0,
     )
     return AdmittedRequest(sent, UsageMeter(grant.price, asked.model, most), hold)
 

@@ -148,7 +148,7 @@ def read_asked(path: str, body: bytes) -> ModelRequest:
         raise bad_request("the request names no model: set the field model to its name")
     check_options(said)
     held = look_at(said)
-    asked = ModelRequest(path, model, body, said, held)
+    asked = ModelRequest(path, model=model, body=body, said=said, held=held)
     if path not in LIMITS:
         return asked
     tools = own_tools(said)

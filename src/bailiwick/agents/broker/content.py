@@ -121,7 +121,7 @@ def look_at(said: Mapping[str, Json]) -> Held:
         if media is not None:
             is_image, size = media
             images, documents, data = images + is_image, documents + (not is_image), data + size
-    return Held(images, documents, data, caches, hours)
+    return Held(images, documents=documents, data=data, writes_cache=caches, writes_hour=hours)
 
 
 def _blocks(said: Mapping[str, Json]) -> Iterator[dict[str, Json]]:

@@ -128,7 +128,9 @@ class UsageMeter:
             return self.told
         said = -(-(self._said + self._unread) // CHARGED_BYTES)
         output = self.most.output if in_full else max(min(said, self.most.output), self._said // BYTES_PER_TOKEN)
-        prompt = self.told or TokenCount(self.most.input, 0, 0, self.most.written, self.most.written_hour)
+        prompt = self.told or TokenCount(
+            self.most.input, output=0, cached=0, written=self.most.written, written_hour=self.most.written_hour
+        )
         return prompt.at_least(output)
 
 
@@ -147,4 +149,4 @@ def read_usage(usage: dict[str, Json]) -> TokenCount | None:
     if not taken or given is None:
         return None  # a prompt without tokens is a count that nobody made
     hour = count_at(usage, "cache_creation", "ephemeral_1h_input_tokens") or 0
-    return TokenCount(taken, given, min(cached, taken), written, min(hour, written))
+    return TokenCount(taken, output=given, cached=min(cached, taken), written=written, written_hour=min(hour, written))

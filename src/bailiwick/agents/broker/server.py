@@ -83,7 +83,14 @@ class Broker:
             raise InternalBug("a grant was asked for before the broker was started")
         token = f"bw-turn-{secrets.token_urlsafe(32)}"
         grant = Grant(
-            turn_key, self._base_url, token, upstream, Purse(limit_usd), price, rules or GrantRules(), on_budget
+            turn_key,
+            base_url=self._base_url,
+            token=token,
+            upstream=upstream,
+            purse=Purse(limit_usd),
+            price=price,
+            rules=rules or GrantRules(),
+            on_budget=on_budget,
         )
         self._grants[digest(token)] = grant
         return grant
@@ -139,7 +146,7 @@ class Broker:
             await client.send(refusals.refusal(path, refused.status, refused.kind, str(refused)))
             return
         grant.tasks.add(task)
-        exchange = Exchange(request, path, client, grant, self._patience, self._clock)
+        exchange = Exchange(request, path=path, client=client, grant=grant, patience=self._patience, clock=self._clock)
         try:
             await exchange.run(self._dialer)
         except RequestRefused as refused:

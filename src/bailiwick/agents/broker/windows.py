@@ -39,7 +39,9 @@ def remember_limits(state: Path, credential: str, seen: LimitSeen, now: float) -
     if not seen.window:
         return False
     file = limits_file(state)
-    entry = asdict(Window(credential, seen.window, seen.used, seen.resets_at, seen.hit, now))
+    entry = asdict(
+        Window(credential, window=seen.window, used=seen.used, resets_at=seen.resets_at, hit=seen.hit, seen_at=now)
+    )
     try:
         handle = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:

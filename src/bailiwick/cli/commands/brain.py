@@ -94,7 +94,9 @@ def write(text: tuple[str, ...], title: str, kind: str, tags: tuple[str, ...], s
         chosen = await _scope(one, config, scope)
         status: Status = "approved" if mine else "pending"
         source = f"run {run}" if run else f"by {person()}"
-        saved = await one.file(Note("", title, said, kind, tags, chosen, source, status))
+        saved = await one.file(
+            Note("", title=title, text=said, type=kind, tags=tags, scope=chosen, source=source, status=status)
+        )
         return _tell(saved, as_json=flags["as_json"])
 
     return _with_brain(go)
@@ -145,11 +147,18 @@ def show(name: str, as_json: bool) -> int:
             return 0
         note = found.note
         facts = {
-            "id": note.id, "status": note.status, "type": note.type, "scope": note.scope or "(unreadable)",
-            "tags": ", ".join(note.tags), "source": note.source, "created": local(note.created),
-            "updated": local(note.updated), "superseded by": note.superseded_by,
-            "file": str(one.folder.root / note.path), "commit": found.commit or "not committed",
-        }  # fmt: skip
+            "id": note.id,
+            "status": note.status,
+            "type": note.type,
+            "scope": note.scope or "(unreadable)",
+            "tags": ", ".join(note.tags),
+            "source": note.source,
+            "created": local(note.created),
+            "updated": local(note.updated),
+            "superseded by": note.superseded_by,
+            "file": str(one.folder.root / note.path),
+            "commit": found.commit or "not committed",
+        }
         _say(one_line(note.title))
         for label, value in facts.items():
             if value:
@@ -294,9 +303,10 @@ async def _scope(one: Brain, config: Config, given: str | None) -> str:
     if len(found) == 1:
         return found[0]
     raise NotFound(
-        f"there is no scope '{one_line(str(given), 64)}'", hint=", ".join([scope for scope in known if scope][:8]),
+        f"there is no scope '{one_line(str(given), 64)}'",
+        hint=", ".join([scope for scope in known if scope][:8]),
         code=NO_SCOPE,
-    )  # fmt: skip
+    )
 
 
 def _with_brain(go: Callable[[Brain, Config], Awaitable[int]]) -> int:

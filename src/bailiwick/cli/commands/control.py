@@ -222,7 +222,7 @@ def fork(run: str, point: str | None, values: tuple[str, ...], run_id: str | Non
     if run_id is not None and not NAME.fullmatch(run_id):
         hint = "letters, digits, '_', '.', '-'; at most 64"
         raise UsageError(f"run id '{clean(run_id)}' is not a valid name", hint=hint)
-    return asyncio.run(_fork(Printer.for_stdout(json=as_json), run, point, made, run_id))
+    return asyncio.run(_fork(Printer.for_stdout(json=as_json), run, text=point, values=made, run_id=run_id))
 
 
 def _pair(text: str) -> tuple[str, Json]:
@@ -245,7 +245,7 @@ async def _fork(out: Printer, run: str, text: str | None, values: dict[str, Json
         else:
             point = await control.point(row, *read_point(text))
         limits = starting_limits(session.config, (await library.state(row.id)).graph.budget)
-        made = await control.fork(row, point, values, run_id or await _free_key(session, row), limits)
+        made = await control.fork(row, point, values=values, key=run_id or await _free_key(session, row), limits=limits)
         outcome = ControlResult(made, ())
         following = after(session, outcome)
     done = f"{name_of(made)} is a fork of {name_of(row)} before '{point.node}', visit {point.visit}"

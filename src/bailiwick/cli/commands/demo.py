@@ -75,9 +75,15 @@ def _as_promised(issue: Act, cheat: Act) -> bool:
 
 def _document(tale: DemoRecord, seconds: float, *, good: bool) -> dict[str, object]:
     return {
-        "ok": good, "kept": tale.kept, "reentered": tale.reentered, "repeated": tale.repeated, "report": tale.report,
-        "effects": dict(tale.effects), "code": tale.code, "seconds": round(seconds, 1),
-    }  # fmt: skip
+        "ok": good,
+        "kept": tale.kept,
+        "reentered": tale.reentered,
+        "repeated": tale.repeated,
+        "report": tale.report,
+        "effects": dict(tale.effects),
+        "code": tale.code,
+        "seconds": round(seconds, 1),
+    }
 
 
 def _kept(tale: DemoRecord) -> None:

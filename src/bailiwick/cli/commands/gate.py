@@ -86,9 +86,9 @@ async def _run(
         report = await run_gate(
             GateRequest(base, taken.tree, allow, known_red),
             spec,
-            vault,
-            fence,
-            replace(places_of(config), judge=judge),
+            vault=vault,
+            fence=fence,
+            places=replace(places_of(config), judge=judge),
             cancel=asyncio.Event(),
             show=shown_progress(quiet=quiet),
             clock=SystemClock(),

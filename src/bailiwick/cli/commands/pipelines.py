@@ -141,11 +141,14 @@ def _request(pattern: Pattern, given: dict[str, object]) -> PipelineCommand:
         flags=flags,
         simulate=_script(given["simulate"]),
         manners=ForegroundOptions(
-            wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), detach=bool(given["detach"]),
-            ask=person and not quiet and not given["no_input"], leaving=_leaving(pattern, given),
+            wait=bool(given["wait"]),
+            no_wait=bool(given["no_wait"]),
+            detach=bool(given["detach"]),
+            ask=person and not quiet and not given["no_input"],
+            leaving=_leaving(pattern, given),
         ),
         quiet=quiet,
-    )  # fmt: skip
+    )
 
 
 def _leaving(pattern: Pattern, given: dict[str, object]) -> Leaving:

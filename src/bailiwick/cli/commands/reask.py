@@ -29,7 +29,7 @@ def reask(run: str, node: str, model: str | None, file: str | None, as_json: boo
     \b
     Example:  bailiwick runs reask review-default judge --model sonnet
     """
-    return asyncio.run(_reask(Printer.for_stdout(json=as_json), run, node, model, _prompt(file)))
+    return asyncio.run(_reask(Printer.for_stdout(json=as_json), run, node=node, model=model, prompt=_prompt(file)))
 
 
 def _prompt(file: str | None) -> str | None:
@@ -45,7 +45,7 @@ def _prompt(file: str | None) -> str | None:
 async def _reask(out: Printer, run: str, node: str, model: str | None, prompt: str | None) -> int:
     async with open_session(attended=True) as session:
         row = await find_run(session.assembly.store, run)
-        asked = await ask_again(session, row, node, model, prompt)
+        asked = await ask_again(session, row, node=node, model=model, prompt=prompt)
     if out.json:
         out.emit_json({"run": name_of(row), **asdict(asked)})
     else:

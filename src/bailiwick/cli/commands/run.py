@@ -114,9 +114,15 @@ def run(**given: object) -> int:
     workflow, simulate = told_apart(_text(given["workflow_file"] or given["workflow"]), given["simulate"])
     workflow = workflow or Environment().workflow_dir()
     manners = ForegroundOptions(
-        wait=bool(given["wait"]), no_wait=bool(given["no_wait"]), ask=not given["no_input"] and not given["as_json"]
-        and not given["events"] and sys.stdin.isatty() and sys.stdout.isatty(), detach=bool(given["detach"]),
-    )  # fmt: skip
+        wait=bool(given["wait"]),
+        no_wait=bool(given["no_wait"]),
+        ask=not given["no_input"]
+        and not given["as_json"]
+        and not given["events"]
+        and sys.stdin.isatty()
+        and sys.stdout.isatty(),
+        detach=bool(given["detach"]),
+    )
     view = choose_view(json=bool(given["as_json"]), events=bool(given["events"]), verbose=bool(given["verbose"]))
     request = RunArguments(
         workflow=workflow,
@@ -196,10 +202,18 @@ async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
         limits = starting_limits(session.config, loaded.graph.budget)
         chosen = _chosen(request.flags, request.simulate)
         params = with_pairs(request.params, request.pairs, loaded.graph)
-        wish = StartRequest(loaded, params, request.key, runs_dir, request.fresh, limits, chosen)
+        wish = StartRequest(
+            loaded, params=params, key=request.key, runs_dir=runs_dir, fresh=request.fresh, limits=limits, agents=chosen
+        )
         costs = await _check_agents(session, wish, request.simulate)
         started = await start(session.assembly, wish)
-        return await host(session, started.row, view, request.manners, (*_notices(session), *costs, *started.notices))
+        return await host(
+            session,
+            started.row,
+            view=view,
+            manners=request.manners,
+            notices=(*_notices(session), *costs, *started.notices),
+        )
 
 
 def _notices(session: Session) -> list[str]:
@@ -252,7 +266,7 @@ async def _resume(reference: str | None, request: RunArguments, view: RunView) -
             refuse_other_params(row, state, with_pairs(request.params, request.pairs, state.graph))
         said = await source_notices(session.assembly.library, row, session.config.paths.config)
         kept = await kept_agent(session.assembly, row, _chosen(request.flags, request.simulate))
-        return await host(session, row, view, manners, (*_notices(session), *said, *kept))
+        return await host(session, row, view=view, manners=manners, notices=(*_notices(session), *said, *kept))
 
 
 async def _latest(session: Session, request: RunArguments) -> RunRow:
@@ -290,7 +304,9 @@ def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, **shown: 
         wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach
     )
     view = choose_view(json=shown["as_json"], events=shown["events"], verbose=shown["verbose"])
-    request = RunArguments(None, None, {}, (), {}, fresh=False, strict=False, manners=manners, simulate=None)
+    request = RunArguments(
+        None, key=None, params={}, pairs=(), flags={}, fresh=False, strict=False, manners=manners, simulate=None
+    )
     return asyncio.run(_resume(reference, request, view))
 
 

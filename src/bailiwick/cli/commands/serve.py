@@ -123,10 +123,12 @@ def _wanted(session: Session, given: dict[str, Any]) -> ServeOptions:
 
     get = session.config.get
     return ServeOptions(
-        str(get("service.host")), int(get("service.port")), get("service.public_url"),
+        str(get("service.host")),
+        int(get("service.port")),
+        get("service.public_url"),
         anonymous=bool(given["allow_anonymous_loopback"]),
         concurrency=0 if given["no_worker"] else int(given["concurrency"]),
-    )  # fmt: skip
+    )
 
 
 async def _served(session: Session, wanted: ServeOptions) -> str:
@@ -141,7 +143,9 @@ async def _served(session: Session, wanted: ServeOptions) -> str:
 
         app = application(session, tokens, wanted, _parts(session, wanted))
         url = url_of(wanted.host, listening)
-        return await run_service(session, app, listening, wanted, lambda: _announce(tokens, wanted, url))
+        return await run_service(
+            session, app, listening=listening, wanted=wanted, ready=lambda: _announce(tokens, wanted, url)
+        )
 
 
 def _parts(session: Session, wanted: ServeOptions) -> tuple[Part, ...]:

@@ -230,16 +230,24 @@ def _library() -> SkillSet:
 
 def _about(one: Skill) -> dict[str, Json]:
     return {
-        "name": one.name, "description": one.description, "origin": one.origin, "path": one.path, "digest": one.digest,
-        "local_only": one.local_only, "chain": list(one.chain) if one.chain else None,
-    }  # fmt: skip
+        "name": one.name,
+        "description": one.description,
+        "origin": one.origin,
+        "path": one.path,
+        "digest": one.digest,
+        "local_only": one.local_only,
+        "chain": list(one.chain) if one.chain else None,
+    }
 
 
 def _row(problem: Problem) -> dict[str, Json]:
     return {
-        "code": problem.code, "what": problem.what, "place": str(problem.place or ""), "hint": problem.hint,
+        "code": problem.code,
+        "what": problem.what,
+        "place": str(problem.place or ""),
+        "hint": problem.hint,
         "warning": problem.warning,
-    }  # fmt: skip
+    }
 
 
 def _complain(library: SkillSet) -> None:

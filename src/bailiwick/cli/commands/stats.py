@@ -133,10 +133,19 @@ def describe_models(report: ModelsReport) -> Iterable[str]:
 
 def _model_cells(one: ModelStats) -> Sequence[str]:
     return (
-        one.skill, one.model, str(one.calls), _rate(one.accepted, one.calls), _rate(one.escalated, one.calls),
-        str(one.errors), _span(one.mean_ms), _span(one.p95_ms), str(one.cold_starts), _tokens(one.use), _cost(one.use),
+        one.skill,
+        one.model,
+        str(one.calls),
+        _rate(one.accepted, one.calls),
+        _rate(one.escalated, one.calls),
+        str(one.errors),
+        _span(one.mean_ms),
+        _span(one.p95_ms),
+        str(one.cold_starts),
+        _tokens(one.use),
+        _cost(one.use),
         UNKNOWN if one.saved is None else _usd(one.saved),
-    )  # fmt: skip
+    )
 
 
 def describe_sessions(report: SessionsReport) -> Iterable[str]:
@@ -147,11 +156,16 @@ def describe_sessions(report: SessionsReport) -> Iterable[str]:
     header = ("session", "last", "calls", "ended", "attempts", "tokens", "cost")
     rows = [
         (
-            one.session_id or "(none)", local(one.last_at), str(one.calls), _counts(one.how), str(one.attempts),
-            _tokens(one.use), _cost(one.use),
+            one.session_id or "(none)",
+            local(one.last_at),
+            str(one.calls),
+            _counts(one.how),
+            str(one.attempts),
+            _tokens(one.use),
+            _cost(one.use),
         )
         for one in report.sessions
-    ]  # fmt: skip
+    ]
     yield from _table(header, rows, left=2)
     yield from _footnote(one.use for one in report.sessions)
 

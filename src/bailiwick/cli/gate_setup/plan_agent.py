@@ -59,7 +59,7 @@ async def ask_for_plan(
     spec, report = first
     async with open_session(hire.flags, None, hire.simulate, attended=False) as session:
         for attempt in range(1, hire.attempts + 1):
-            answer = await _ask(session, site, spec, report, hire)
+            answer = await _ask(session, site, spec=spec, report=report, hire=hire)
             if answer is None:
                 say(f"the agent gave no plan (attempt {attempt} of {hire.attempts})")
                 return None
@@ -137,8 +137,11 @@ async def _ask(
         limits = starting_limits(session.config, loaded.graph.budget)
         runs = str(session.config.runs_dir)
         key = f"plan-{secrets.token_hex(4)}"
-        started = await start(session.assembly, StartRequest(loaded, params, key, runs, True, limits, chosen))
-        await host(session, started.row, _Silent(), ForegroundOptions(no_wait=True), ())
+        started = await start(
+            session.assembly,
+            StartRequest(loaded, params=params, key=key, runs_dir=runs, fresh=True, limits=limits, agents=chosen),
+        )
+        await host(session, started.row, view=_Silent(), manners=ForegroundOptions(no_wait=True), notices=())
         values = _answer(await session.assembly.library.state(started.row.id))
     finally:
         await asyncio.to_thread(remove, folder)

@@ -53,4 +53,4 @@ def _order(asked: Round, proposal: Proposal, attempts: int) -> PipelineRequest:
     issue = IssueText(proposal.issue, proposal.title, title, text)
     return PipelineRequest(
         ISSUE_TO_PR, asked.repository, issue, attempts=attempts, branch=asked.branch, continues=asked.proposal
-    )  # fmt: skip
+    )

@@ -116,9 +116,12 @@ class PipelineRunner:
         ground = BaseCommit(head, tree, "HEAD")
         if tree != await vault.tree_of(head):
             commit = await vault.commit(
-                tree, (head,), "The work tree as it was, before it was healed\n", self.desk.settings.author,
+                tree,
+                (head,),
+                "The work tree as it was, before it was healed\n",
+                self.desk.settings.author,
                 when=self.session.assembly.clock.now(),
-            )  # fmt: skip
+            )
             ground = BaseCommit(commit, tree, "your work tree", "with what is not committed yet")
         return await self.begin(self._order(None), ground, key)
 
@@ -126,9 +129,14 @@ class PipelineRunner:
         request = self.request
         attempts = self.session.config.get("attempts") if request.attempts is None else request.attempts
         return PipelineRequest(
-            request.pattern, str(self.desk.vault.repository), issue, request.base, int(attempts), request.allow,
-            request.known_red,
-        )  # fmt: skip
+            request.pattern,
+            repository=str(self.desk.vault.repository),
+            issue=issue,
+            base=request.base,
+            attempts=int(attempts),
+            allow=request.allow,
+            known_red=request.known_red,
+        )
 
     async def _known(self, key: str) -> RunRow | None:
         if self.request.fresh:
@@ -191,10 +199,15 @@ class PipelineRunner:
             request.tell(PreflightLine("issue", order.issue.title))
         request.tell(PreflightLine("base", ground.shown))
         wish = StartRequest(
-            loaded, {}, key, str(session.config.runs_dir), request.fresh,
-            starting_limits(session.config, loaded.graph.budget), self._chosen(),
-        )  # fmt: skip
-        basis = await make_ready(request, session, self.desk, order, ground, wish)
+            loaded,
+            params={},
+            key=key,
+            runs_dir=str(session.config.runs_dir),
+            fresh=request.fresh,
+            limits=starting_limits(session.config, loaded.graph.budget),
+            agents=self._chosen(),
+        )
+        basis = await make_ready(request, session, desk=self.desk, order=order, ground=ground, wish=wish)
         if order.pattern != ISSUE_TO_PR and basis.report.verdict == "green":
             request.say("nothing to heal")
             return 0
@@ -234,14 +247,18 @@ class PipelineRunner:
 
     async def walk(self, row: RunRow, notices: tuple[str, ...] = ()) -> int:
         """Walk a run, and say the last words."""
-        code = await host(self.session, row, self.view, self.request.manners, notices)
+        code = await host(self.session, row, view=self.view, manners=self.request.manners, notices=notices)
         if self.request.manners.detach:
             return code
         state = await self.session.assembly.library.state(row.id)
         ended = Ended(
-            name_of(row), row.workflow, state.status, _value(state, "proposal"), _value(state, "kept"),
-            _found(_value(state, "report")),
-        )  # fmt: skip
+            name_of(row),
+            workflow=row.workflow,
+            status=state.status,
+            proposal=_value(state, "proposal"),
+            kept=_value(state, "kept"),
+            found=_found(_value(state, "report")),
+        )
         last = closing(ended, code, self._status, gone=self.request.manners.leaving.gone)
         for line in last.lines:
             self.request.say(line)

@@ -42,7 +42,7 @@ class DocumentView(SilentView):
         self._printer.emit_json(self._document(row, code, leaving or Leaving()))
 
     def _document(self, row: RunRow, code: int, leaving: Leaving) -> dict[str, Json]:
-        words = ending(row, code, self._known, self._printer, self._clock.now(), leaving)
+        words = ending(row, code, known=self._known, printer=self._printer, now=self._clock.now(), leaving=leaving)
         directory = None if leaving.gone else run_dir(row) or None
         ended = told(row, "ended_at")
         document: dict[str, Json] = {

@@ -83,7 +83,9 @@ def _question(run: str, scope: str, cursor: str, wait: WaitState) -> PendingWait
     choices = wait.body.get("choices")
     node = "" if wait.kind == "budget" else place(scope, cursor)
     text = str(wait.body.get("question", ""))
-    return PendingWait(run, wait.id, node, wait.kind, text, tuple(choices or ()), wait.due_at)
+    return PendingWait(
+        run, id=wait.id, node=node, kind=wait.kind, text=text, choices=tuple(choices or ()), due_at=wait.due_at
+    )
 
 
 def _from_summary(row: RunRow) -> list[PendingWait]:
@@ -91,7 +93,17 @@ def _from_summary(row: RunRow) -> list[PendingWait]:
     due_at = float(due) if isinstance(due, int | float) else None
     if question is not None:
         kind = "budget" if told(row, "budget") else "ask"
-        return [PendingWait(name_of(row), str(told(row, "wait") or ""), node, kind, str(question), (), due_at)]
+        return [
+            PendingWait(
+                name_of(row),
+                id=str(told(row, "wait") or ""),
+                node=node,
+                kind=kind,
+                text=str(question),
+                choices=(),
+                due_at=due_at,
+            )
+        ]
     return [PendingWait(name_of(row), "", node, "timer", due_at=due_at)] if due_at is not None else []
 
 
@@ -131,10 +143,12 @@ def ending(
         return _background(row, leaving.worker)
     questions = known.questions(row)
     symbol = _LOOK.get(code, "sleeps" if code == 7 else "waits")
-    following = [] if leaving.gone else _next(row, code, known, questions, leaving)
+    following = [] if leaving.gone else _next(row, code, known=known, questions=questions, leaving=leaving)
     if (files := run_dir(row)) and not leaving.gone:
         following.append(("files", files))
-    sentence = _already(row, printer, now) if leaving.already else _sentence(row, code, known, printer, now)
+    sentence = (
+        _already(row, printer, now) if leaving.already else _sentence(row, code, known=known, printer=printer, now=now)
+    )
     if leaving.gone and code not in _LOOK:
         sentence = f"{_word(code)} after {_steps(row)}; it can't be resumed: all of it is removed now."
     shown = _results(known.states.get(row.id)) if leaving.results else ()

@@ -134,7 +134,9 @@ class LiveView(SilentView):
         if state is not None:
             self._known.learn(row, state)
         self._leave_summary()
-        ending(row, code, self._known, self._printer, self._clock.now(), leaving).show(self._printer)
+        ending(row, code, known=self._known, printer=self._printer, now=self._clock.now(), leaving=leaving).show(
+            self._printer
+        )
 
     def close(self) -> None:
         self._closed = True
@@ -158,17 +160,26 @@ class LiveView(SilentView):
         from rich.console import Console
 
         return Console(
-            file=self._printer.stream, force_terminal=True, no_color=not self._printer.colour, highlight=False,
-            markup=False, emoji=False, legacy_windows=False,
-        )  # fmt: skip
+            file=self._printer.stream,
+            force_terminal=True,
+            no_color=not self._printer.colour,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
 
     def _start(self) -> Live:
         from rich.live import Live
 
         live = Live(
-            console=self._console(), auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False,
+            console=self._console(),
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
             vertical_overflow="crop",
-        )  # fmt: skip
+        )
         self._live = live
         atexit.register(self.close)
         live.start()

@@ -71,9 +71,11 @@ class PlainView(SilentView):
             visit = track.apply(event, at)
             if visit is not None:
                 self._displays.dress(visit, state)
-            self._tell(row, state, event, at, visit)
+            self._tell(row, state, event=event, at=at, visit=visit)
         if skipped:
-            self._say(entries[-1][1], "passed", "", f"and {counted(skipped, 'pure step')} more", prefix)
+            self._say(
+                entries[-1][1], "passed", where="", text=f"and {counted(skipped, 'pure step')} more", prefix=prefix
+            )
         if state.status in ("done", "failed"):
             self._forget(row)
         elif not self.shown and parked(state, entries[-1][1] if entries else 0.0):
@@ -85,12 +87,14 @@ class PlainView(SilentView):
         return self._displays.verbose or node is None or node.display is None or node.display.mode == "shown"
 
     def trouble(self, run: str, text: str) -> None:
-        self._say(self._clock.now(), "warn", "", short(text), "")
+        self._say(self._clock.now(), "warn", where="", text=short(text), prefix="")
 
     def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
         if state is not None:
             self._known.learn(row, state)
-        ending(row, code, self._known, self._printer, self._clock.now(), leaving).show(self._printer)
+        ending(row, code, known=self._known, printer=self._printer, now=self._clock.now(), leaving=leaving).show(
+            self._printer
+        )
 
     def _prefix(self, row: RunRow) -> str:
         if row.id == self.shown:
@@ -113,16 +117,18 @@ class PlainView(SilentView):
         if kept or lost:
             again = f", {lost} re-entered" if lost else ""
             at = entries[0][1] if entries else self._clock.now()
-            self._say(at, "passed", "", f"resumed: {counted(kept, 'step')} kept{again}", self._prefix(row))
+            self._say(
+                at, "passed", where="", text=f"resumed: {counted(kept, 'step')} kept{again}", prefix=self._prefix(row)
+            )
 
     def _tell(self, row: RunRow, state: State, event: ev.Event, at: float, visit: ViewedVisit | None) -> None:
         prefix = self._prefix(row)
         if isinstance(event, ev.ChildStarted) and visit is not None:
             self._callers[event.child] = prefix + visit.place
         for said in self._run_lines(row, event):
-            self._say(at, said.symbol, "", said.text, prefix)
+            self._say(at, said.symbol, where="", text=said.text, prefix=prefix)
         for note in _notes(event, state.graph):
-            self._say(at, "warn", visit.place if visit else "", note, prefix)
+            self._say(at, "warn", where=visit.place if visit else "", text=note, prefix=prefix)
         if visit is None or not _worth_a_line(event, visit) or is_left_out(visit):
             return
         text = phrase(visit, self._printer, state.graph, at)
@@ -132,7 +138,7 @@ class PlainView(SilentView):
         parts = [text, duration(seconds) if seconds is not None else ""]
         retried = isinstance(event, ev.WaitOpened) and event.kind == "retry"
         symbol = VisitStatus.FAILED if retried else visit.symbol
-        self._say(at, symbol, visit.place, "  ".join(p for p in parts if p), prefix)
+        self._say(at, symbol, where=visit.place, text="  ".join(p for p in parts if p), prefix=prefix)
 
     def _run_lines(self, row: RunRow, event: ev.Event) -> Iterator[RunSentence]:
         if said := run_words(event):

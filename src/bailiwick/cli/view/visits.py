@@ -173,7 +173,7 @@ class RunVisits:
         """Begin in the middle: what was done before is counted, what is under way comes from the state."""
         self.root.earlier = state.steps
         wait = state.budget_wait
-        self.budget = ev.WaitOpened("", "", 0, wait.id, wait.kind, body=wait.body) if wait else None
+        self.budget = ev.WaitOpened("", node="", visit=0, id=wait.id, kind=wait.kind, body=wait.body) if wait else None
         for scope in state.scopes.values():
             if scope.phase in (Phase.PENDING, Phase.ENDED):
                 continue
@@ -192,7 +192,13 @@ class RunVisits:
                 visit.child = wait.id
             else:
                 opened = ev.WaitOpened(
-                    scope.path, scope.cursor, scope.visit, wait.id, wait.kind, due_at=wait.due_at, body=wait.body
+                    scope.path,
+                    node=scope.cursor,
+                    visit=scope.visit,
+                    id=wait.id,
+                    kind=wait.kind,
+                    due_at=wait.due_at,
+                    body=wait.body,
                 )
                 self._wait(opened, wait.opened_at)
         elif scope.phase is Phase.LOST:
@@ -231,7 +237,7 @@ class RunVisits:
         return visit
 
     def _passed(self, e: ev.StepPassed, at: float) -> ViewedVisit:
-        visit = ViewedVisit(e.scope, e.node, e.visit, at, VisitStatus.PASSED, at)
+        visit = ViewedVisit(e.scope, node=e.node, number=e.visit, since=at, stand=VisitStatus.PASSED, until=at)
         visit.target, visit.value, visit.writes = e.next, e.value, tuple(e.writes)
         return self._lane(e.scope).add(visit)
 

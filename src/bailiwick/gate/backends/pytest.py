@@ -88,7 +88,7 @@ async def _checked(study: Study) -> CheckResult:
     ran, absent = (await judged, None) if bench.brief else await both(judged, study.absent(view, base.session))
     if ran.missing:
         return _not_there(study, ran)
-    return await _Judgement(study, view, base.session, ran, absent).result()
+    return await _Judgement(study, view=view, base=base.session, ran=ran, absent=absent).result()
 
 
 def _not_there(study: Study, ran: PytestRun) -> CheckResult:
@@ -358,7 +358,9 @@ def _result(
     hint: str = "",
 ) -> CheckResult:
     if ran is None:
-        return CheckResult(spec.name, spec.kind, "tests", outcome, spec.run, findings=findings, hint=hint)
+        return CheckResult(
+            spec.name, kind=spec.kind, level="tests", outcome=outcome, command=spec.run, findings=findings, hint=hint
+        )
     raw = ran.end.stdout + ran.end.stderr
     return CheckResult(
         name=spec.name,

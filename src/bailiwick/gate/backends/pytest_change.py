@@ -182,7 +182,7 @@ async def watched_files(
     reached = {test: sure[place] for test, place in places.items() if place in sure}
     within = {test: held[place] for test, place in places.items() if held.get(place)}
     turns = {test: looped[place] for test, place in places.items() if looped.get(place)}
-    return Watched(files, sites, reached, within, turns)
+    return Watched(files, sites=sites, sure=reached, held=within, looped=turns)
 
 
 def _helps(path: str) -> bool:

@@ -196,11 +196,18 @@ class Runner:
         reading, writing = os.pipe()
         try:
             request = {
-                "texts": texts_inside()[:-1], "code": {MAGIC_NUMBER.hex(): code_inside()[:-1]},
-                "entry": "replay_main", "key": key.hex(), "handle": writing,
-                "calls": list(asked.calls), "path": list(asked.path), "tests": list(asked.tests),
-                "hidden": list(asked.hidden), "blocked": list(asked.blocked), "seconds": asked.seconds,
-            }  # fmt: skip
+                "texts": texts_inside()[:-1],
+                "code": {MAGIC_NUMBER.hex(): code_inside()[:-1]},
+                "entry": "replay_main",
+                "key": key.hex(),
+                "handle": writing,
+                "calls": list(asked.calls),
+                "path": list(asked.path),
+                "tests": list(asked.tests),
+                "hidden": list(asked.hidden),
+                "blocked": list(asked.blocked),
+                "seconds": asked.seconds,
+            }
             with _Listening(reading, records):
                 await self._plainly(tree, python.path, json.dumps(request).encode(), writing)
         finally:
@@ -229,9 +236,13 @@ class Runner:
         base = fence.env(tool_variables(self.bench.environment))
         folders = bin_folders(self.bench.environment, tree if fence.sandbox.name == "none" else None)
         return {
-            **base, "PATH": ":".join([*map(str, folders), base.get("PATH", "")]), "CI": "true", "PYTHONHASHSEED": "0",
-            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
-        }  # fmt: skip
+            **base,
+            "PATH": ":".join([*map(str, folders), base.get("PATH", "")]),
+            "CI": "true",
+            "PYTHONHASHSEED": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+        }
 
 
 def _within(asked: PytestRequest) -> list[str] | None:

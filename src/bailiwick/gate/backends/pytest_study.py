@@ -140,7 +140,9 @@ class Study:
     ) -> WatchedRun:
         """Tests of the base on the change, with their comparisons asked again."""
         given = dict(view.without)
-        made = await watched_files(self.bench, "proposed", tests, here.items, self._token, given)
+        made = await watched_files(
+            self.bench, "proposed", tests=tests, items=here.items, token=self._token, given=given
+        )
         files = {**given, **made.files}
         asked = PytestRequest("proposed", files, only=tests, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
@@ -150,7 +152,7 @@ class Study:
         self, base: PytestSession, tests: Collection[str], pairs: tuple[list[Json], ...] = ()
     ) -> WatchedRun:
         """The same on the base, which is also asked about pairs of objects."""
-        made = await watched_files(self.bench, "base", tests, base.items, self._token, {})
+        made = await watched_files(self.bench, "base", tests=tests, items=base.items, token=self._token, given={})
         asked = PytestRequest("base", made.files, only=tests, mode="watched", pairs=pairs)
         ran = await self.runner.run(self.must_fail(asked, base))
         return WatchedRun(ran.session, made.sites, made.sure, made.held)
@@ -169,10 +171,12 @@ class Study:
         files = paths_of(here.session.items)
         if not new:
             return AddedTests(red=here.session.red, ran=here, findings=tuple(_new_faults(here.session)))
-        made = await watched_files(self.bench, "proposed", new, here.session.items, self._token, {})
+        made = await watched_files(
+            self.bench, "proposed", tests=new, items=here.session.items, token=self._token, given={}
+        )
         asked = PytestRequest("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
-        watched = WatchedRun(ran.session, made.sites, made.sure, made.held, made.looped)
+        watched = WatchedRun(ran.session, sites=made.sites, sure=made.sure, held=made.held, looped=made.looped)
         fresh = {test: files[test] for test in new if test in files}
         always = hollow(fresh, view.tests)
         doubtful = watched.doubtful(new) | watched.never_entered(new).keys() | always.keys()
@@ -220,7 +224,12 @@ class Study:
             return [], []
         seconds = min(LIMIT + 5 * float(self._kept().get("seconds", 0.0)), MOST_SECONDS)
         asked = Plainly(
-            calls, tests, sessions[0].evidence.path, await self._beside(view), await self._only_for_tests(), seconds
+            calls,
+            tests=tests,
+            path=sessions[0].evidence.path,
+            hidden=await self._beside(view),
+            blocked=await self._only_for_tests(),
+            seconds=seconds,
         )
         known = could_be_alone(sessions[0].evidence.bare, base.passed)
         on_base = replace(asked, tests=[test for test in tests if test in known])
@@ -229,7 +238,13 @@ class Study:
         )
         told = [_numbered(one.get(kind, ())) for one in (here, there) for kind in ("call", "without")]
         made = [
-            Replayed(call, told[0][number], told[2].get(number), told[1].get(number), told[3].get(number))
+            Replayed(
+                call,
+                here=told[0][number],
+                base=told[2].get(number),
+                without=told[1].get(number),
+                base_without=told[3].get(number),
+            )
             for number, call in enumerate(calls)
             if number in told[0]
         ]

@@ -72,7 +72,9 @@ async def _run_step(place: RunnerPlace, step: CommandStep, line: str, tree: Path
     def mark(handle: int) -> dict[str, str]:
         return {"BAILIWICK_GATE": json.dumps({"handle": handle, **said})}
 
-    end = await place.heard(tree, ("sh", "-c", line), lines, mark, json.dumps({"key": key.hex()}).encode())
+    end = await place.heard(
+        tree, ("sh", "-c", line), lines=lines, mark=mark, stdin=json.dumps({"key": key.hex()}).encode()
+    )
     session = read_node(lines.all, lines.fault, code_of(end), own_process=with_children)
     return end, timed(session, end)
 

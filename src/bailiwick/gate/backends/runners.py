@@ -270,7 +270,9 @@ def _result(
     hint: str = "",
 ) -> CheckResult:
     if ran is None:
-        return CheckResult(spec.name, spec.kind, "ids", outcome, spec.run, findings=findings, hint=hint)
+        return CheckResult(
+            spec.name, kind=spec.kind, level="ids", outcome=outcome, command=spec.run, findings=findings, hint=hint
+        )
     raw = ran.end.stdout + b"\n" + ran.end.stderr
     return CheckResult(
         name=spec.name,

@@ -50,7 +50,7 @@ def detect(
     wish: Wish | None = None,
 ) -> GateSpec:
     """The gate that fits these files; `texts` holds those of `wanted_files`, `tags` those that lead to the base."""
-    draft = GateDraft(frozenset(files), texts, has_tool, tags, wish or Wish())
+    draft = GateDraft(frozenset(files), texts=texts, has_tool=has_tool, tags=tags, wish=wish or Wish())
     for look in (python, other_languages):
         look(draft)
     if not draft.checks:

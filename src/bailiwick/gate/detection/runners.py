@@ -34,10 +34,10 @@ class Steps:
         """Both together, each entry once."""
         return Steps(
             unique((*self.requirements, *other.requirements)),
-            unique((*self.extras, *other.extras)),
-            unique((*self.groups, *other.groups)),
-            unique((*self.files, *other.files)),
-            tuple(dict.fromkeys((*self.commands, *other.commands))),
+            extras=unique((*self.extras, *other.extras)),
+            groups=unique((*self.groups, *other.groups)),
+            files=unique((*self.files, *other.files)),
+            commands=tuple(dict.fromkeys((*self.commands, *other.commands))),
         )
 
 

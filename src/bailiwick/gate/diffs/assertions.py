@@ -127,7 +127,11 @@ class _Test:
             value = folder.fold(_peeled_expected(expected))
         except NotConstant:
             return None
-        return ValuePair(self._path, line, arguments, value, _name(inner.func)) if arguments else None
+        return (
+            ValuePair(self._path, line=line, arguments=arguments, expected=value, function=_name(inner.func))
+            if arguments
+            else None
+        )
 
 
 def _name(function: ast.expr) -> str:

@@ -58,9 +58,9 @@ def asserting_helpers(
     for name in sorted(wanted):
         node = asserting[name]
         if node.name in called:
-            found.append(_helper(name, node, now.get(name), path, called[node.name]))
+            found.append(_helper(name, node, now=now.get(name), path=path, caller=called[node.name]))
         elif caller := _by_way(name, functions, called, around):
-            found.append(_helper(name, node, now.get(name), path, caller, gives=False))
+            found.append(_helper(name, node, now=now.get(name), path=path, caller=caller, gives=False))
     return tuple(found)
 
 

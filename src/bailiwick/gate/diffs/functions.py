@@ -125,7 +125,9 @@ def _applied(parsed: Parsed, layout: Layout, edits: Sequence[Edit]) -> bytes | N
 
 
 def _as_changed(qualname: str, node: Function, *, is_new: bool) -> ChangedFunction:
-    return ChangedFunction(qualname, first_line(node), node.end_lineno or node.lineno, node.name, is_new)
+    return ChangedFunction(
+        qualname, line=first_line(node), end_line=node.end_lineno or node.lineno, name=node.name, is_new=is_new
+    )
 
 
 def _compare(before: Parsed | None, after: Parsed, *, known: bool) -> ChangedCode:

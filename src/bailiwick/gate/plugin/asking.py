@@ -401,8 +401,8 @@ class Nearby:
         else:
             self._keep_pairs(first, second)
             told = self._bared("==", first, second) if first == second else ""
-        told = told or self._again(function, (first,), second, name, args[2:], named)
-        return told or self._again(function, (), first, name, (second, *args[2:]), named)
+        told = told or self._again(function, (first,), value=second, name=name, after=args[2:], named=named)
+        return told or self._again(function, (), value=first, name=name, after=(second, *args[2:]), named=named)
 
     def _close(self, function: Any, args: Any, named: Any) -> None:
         """An assertion about numbers with the plain ones."""
@@ -433,11 +433,11 @@ class Nearby:
             return ""
         name = function.__name__
         for index, one in enumerate(args[:MOST_ARGUMENTS]):
-            told = self._again(function, args[:index], one, name, args[index + 1 :], named)
+            told = self._again(function, args[:index], value=one, name=name, after=args[index + 1 :], named=named)
             if told:
                 return told
         for key, one in list(named.items())[:MOST_ARGUMENTS]:
-            told = self._again(_naming(function, args, named, key), (), one, name, (), {})
+            told = self._again(_naming(function, args, named, key), (), value=one, name=name, after=(), named={})
             if told:
                 return told
         return ""

@@ -75,10 +75,15 @@ class Gitea:
         found = (await self.rest.get(f"{path}/comments", {"limit": COMMENTS})).data
         comments = [(read.text(c, "user", "login"), read.text(c, "body")) for c in found or [] if isinstance(c, dict)]
         return Issue(
-            ref, read.text(data, "title"), read.text(data, "body"), read.text(data, "html_url"),
-            read.text(data, "user", "login"), read.text(data, "updated_at"), tuple(comments[:COMMENTS]),
-            read.text(data, "state") != "closed",
-        )  # fmt: skip
+            ref,
+            title=read.text(data, "title"),
+            body=read.text(data, "body"),
+            url=read.text(data, "html_url"),
+            author=read.text(data, "user", "login"),
+            updated=read.text(data, "updated_at"),
+            comments=tuple(comments[:COMMENTS]),
+            is_open=read.text(data, "state") != "closed",
+        )
 
     async def push_target(self) -> PushTarget:
         user, _ = await self._who()
@@ -217,9 +222,13 @@ class Gitea:
         state: PullState = "closed" if read.text(data, "state") == "closed" else "open"
         draft = bool(read.flag(data, "draft")) or bool(_DRAFT.match(read.text(data, "title")))
         return Pull(
-            number, read.text(data, "html_url"), "merged" if read.flag(data, "merged") else state, draft,
-            read.text(data, "head", "sha"), is_ours(read.text(data, "body")),
-        )  # fmt: skip
+            number,
+            url=read.text(data, "html_url"),
+            state="merged" if read.flag(data, "merged") else state,
+            draft=draft,
+            head=read.text(data, "head", "sha"),
+            ours=is_ours(read.text(data, "body")),
+        )
 
 
 def _remark(data: Json, mine: int | None) -> Remark:
@@ -228,8 +237,11 @@ def _remark(data: Json, mine: int | None) -> Remark:
     if read.text(data, "state") == "REQUEST_CHANGES" and not words.strip():
         words = "Changes were requested."
     return Remark(
-        f"{read.number(data, 'id')}", read.text(data, "user", "login"), words,
-        read.text(data, "submitted_at") or read.text(data, "updated_at") or read.text(data, "created_at"),
-        read.text(data, "path"), read.number(data, "position"),
+        f"{read.number(data, 'id')}",
+        author=read.text(data, "user", "login"),
+        text=words,
+        at=read.text(data, "submitted_at") or read.text(data, "updated_at") or read.text(data, "created_at"),
+        path=read.text(data, "path"),
+        line=read.number(data, "position"),
         own=is_ours(words) or (mine is not None and author == mine),
-    )  # fmt: skip
+    )

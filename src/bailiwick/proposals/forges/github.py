@@ -63,7 +63,7 @@ class GitHub:
         expires = read.moment(headers.get("github-authentication-token-expiration", ""))
         if self.site.fork and push is False:
             push = True if user else None
-        return ForgeAccess(user, mine, push, merge, scopes, expires)
+        return ForgeAccess(user, user_id=mine, can_push=push, can_merge=merge, scopes=scopes, expires=expires)
 
     async def default_branch(self) -> str:
         return read.text((await self.rest.get(self._repo())).data, "default_branch") or "main"
@@ -76,10 +76,15 @@ class GitHub:
         found = (await self.rest.get(f"{path}/comments", {"per_page": COMMENTS})).data
         comments = [(read.text(c, "user", "login"), read.text(c, "body")) for c in found or [] if isinstance(c, dict)]
         return Issue(
-            ref, read.text(data, "title"), read.text(data, "body"), read.text(data, "html_url"),
-            read.text(data, "user", "login"), read.text(data, "updated_at"), tuple(comments[:COMMENTS]),
-            read.text(data, "state") != "closed",
-        )  # fmt: skip
+            ref,
+            title=read.text(data, "title"),
+            body=read.text(data, "body"),
+            url=read.text(data, "html_url"),
+            author=read.text(data, "user", "login"),
+            updated=read.text(data, "updated_at"),
+            comments=tuple(comments[:COMMENTS]),
+            is_open=read.text(data, "state") != "closed",
+        )
 
     async def push_target(self) -> PushTarget:
         owner = await self._fork() if self.site.fork else self.site.owner
@@ -237,9 +242,13 @@ class GitHub:
         merged = bool(read.text(data, "merged_at"))
         state: PullState = "merged" if merged else "closed" if read.text(data, "state") == "closed" else "open"
         return Pull(
-            number, url, state, bool(read.flag(data, "draft")), read.text(data, "head", "sha"),
-            is_ours(read.text(data, "body")),
-        )  # fmt: skip
+            number,
+            url=url,
+            state=state,
+            draft=bool(read.flag(data, "draft")),
+            head=read.text(data, "head", "sha"),
+            ours=is_ours(read.text(data, "body")),
+        )
 
 
 def _needed(data: Json) -> int:
@@ -261,8 +270,12 @@ def _remark(data: Json, mine: int | None) -> Remark:
     if read.text(data, "state") == "CHANGES_REQUESTED" and not words.strip():
         words = "Changes were requested."
     return Remark(
-        f"{read.text(data, 'node_id') or read.number(data, 'id')}", read.text(data, "user", "login"), words,
-        read.text(data, "submitted_at") or read.text(data, "updated_at") or read.text(data, "created_at"),
-        read.text(data, "path"), read.number(data, "line"),
-        own=is_ours(words) or (mine is not None and author == mine), bot=read.text(data, "user", "type") == "Bot",
-    )  # fmt: skip
+        f"{read.text(data, 'node_id') or read.number(data, 'id')}",
+        author=read.text(data, "user", "login"),
+        text=words,
+        at=read.text(data, "submitted_at") or read.text(data, "updated_at") or read.text(data, "created_at"),
+        path=read.text(data, "path"),
+        line=read.number(data, "line"),
+        own=is_ours(words) or (mine is not None and author == mine),
+        bot=read.text(data, "user", "type") == "Bot",
+    )

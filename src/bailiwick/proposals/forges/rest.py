@@ -213,9 +213,10 @@ class Rest:
 
     def _moved(self, there: str) -> ForgeFailed:
         return ForgeFailed(
-            "moved", f"{self.host} sends us elsewhere, to {one_line(there, 200)}",
+            "moved",
+            f"{self.host} sends us elsewhere, to {one_line(there, 200)}",
             hint="set the repository's remote, or the forge's url, to where it is now",
-        )  # fmt: skip
+        )
 
     def _head(self, body: Json) -> dict[str, str]:
         out = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "bailiwick", **self.headers}

@@ -103,7 +103,7 @@ class BwrapBackend:
             group = make_group(means.ground, label, cage.limits)
         except OSError as error:
             raise _not_entered(f"the control groups can't be made: {error}") from error
-        room = BwrapSandbox(_Setting(means, cage, uid, group, on_door, self._terminal))
+        room = BwrapSandbox(_Setting(means, cage=cage, uid=uid, group=group, on_door=on_door, terminal=self._terminal))
         try:
             yield room
         finally:
@@ -130,7 +130,15 @@ class BwrapBackend:
         ground = find_ground() if self._ground is None else self._ground
         sweep(ground)
         version = texts[1].split()[-1] if texts[1] else "?"
-        return BwrapFeatures(bwrap, version, known, setpriv, ground, build_filter(), os.geteuid() == 0)
+        return BwrapFeatures(
+            bwrap,
+            version=version,
+            options=known,
+            setpriv=setpriv,
+            ground=ground,
+            seccomp=build_filter(),
+            as_root=os.geteuid() == 0,
+        )
 
 
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
@@ -198,7 +206,9 @@ class BwrapSandbox:
         line = (*self._entrance(), self._set.means.bwrap, "--args", str(listed), "--", *self._program(letter))
         self._ready[line] = ready
         self._keys.update(marks.values())
-        return Command(line, marks, Path("/"), timeout, keep, stdin, (*pass_fds, *handed))
+        return Command(
+            line, env=marks, cwd=Path("/"), timeout=timeout, keep=keep, stdin=stdin, pass_fds=(*pass_fds, *handed)
+        )
 
     def _settings(self, handed: list[int]) -> list[tuple[str, str]]:
         """What every letter to the shim says: where, how much, and which doors."""

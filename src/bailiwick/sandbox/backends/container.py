@@ -95,7 +95,9 @@ class ContainerBackend:
                 await asyncio.to_thread(hand_over, tree, who.owner)
         make_mount_points(options.shown(cage))
         place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
-        room = ContainerSandbox(_Setting(engine, image, cage, who, place, on_door, self._terminal))
+        room = ContainerSandbox(
+            _Setting(engine, image=image, cage=cage, who=who, place=place, on_door=on_door, terminal=self._terminal)
+        )
         try:
             yield room
         finally:
@@ -193,7 +195,9 @@ class ContainerSandbox:
         self._keys.update(marks.values())
         line = self._line(folder, stdin=bool(stdin))
         self._ready[line] = ready
-        return Command(line, {**setting.engine.variables, **marks}, Path("/"), timeout, keep, stdin)
+        return Command(
+            line, env={**setting.engine.variables, **marks}, cwd=Path("/"), timeout=timeout, keep=keep, stdin=stdin
+        )
 
     def _settings(self) -> list[tuple[str, str]]:
         """What every letter to the shim says: where, how much, which doors, and to end with us."""
@@ -225,7 +229,7 @@ class ContainerSandbox:
             words.append("--interactive")
         if setting.terminal:
             words.append("--tty")
-        words += options.mounts(setting.engine, setting.cage, setting.who, self._files, folder)
+        words += options.mounts(setting.engine, setting.cage, who=setting.who, files=self._files, room=folder)
         python = str(system_view.find_interpreter().program)
         return (*words, setting.image, python, "-I", "-S", str(options.GUARD), str(options.ROOM / _LETTER))
 

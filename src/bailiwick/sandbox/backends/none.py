@@ -95,7 +95,15 @@ class UnprotectedSandbox:
         self._keys.update(marks.values())
         self._ready[letter] = ready
         program = (str(system_view.find_interpreter().program), "-I", "-S", str(system_view.shim_file()), str(letter))
-        return Command(program, marks, Path("/"), timeout, keep, stdin, (*pass_fds, letter, told))
+        return Command(
+            program,
+            env=marks,
+            cwd=Path("/"),
+            timeout=timeout,
+            keep=keep,
+            stdin=stdin,
+            pass_fds=(*pass_fds, letter, told),
+        )
 
     def _here(self, name: str, value: str) -> str:
         """What a variable says where there is no inside."""

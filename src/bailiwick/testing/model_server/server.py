@@ -126,7 +126,11 @@ class ModelServer:
         posted = request.method == "POST" and isinstance(body, dict) and scenario in self.scenarios
         dialect = next((each for ending, each in _DIALECTS if posted and path.endswith(ending)), None)
         step = None if dialect is None else self._next(scenario, run, dialect, body)
-        self.requests.append(ModelRequestSeen(scenario, run, request.method, path, request.headers, body, step))
+        self.requests.append(
+            ModelRequestSeen(
+                scenario, run=run, method=request.method, path=path, headers=request.headers, body=body, step=step
+            )
+        )
         self.asked.set()
         if dialect is None or step is None:
             status, said = _beside(request.method, path)
@@ -152,7 +156,7 @@ class ModelServer:
         )
         match step:
             case Say():
-                await _say(step, answer, dialect, body, wire)
+                await _say(step, answer, dialect=dialect, body=body, wire=wire)
             case UseTool():
                 call = choose(step, dialect.offered(body), body)
                 text = "" if call else "The tool that the script names is not offered."
@@ -200,7 +204,7 @@ async def _say(step: Say, answer: ModelAnswer, dialect: Dialect, body: dict[str,
     if step.fills:
         tokens = replace(tokens, input=int((body.get("options") or {}).get("num_ctx") or 4096))
     full = replace(answer, text=step.text, thinking=step.thinking, stop=step.stop, tokens=tokens)
-    await _tell(full, dialect, body, wire, step.headers)
+    await _tell(full, dialect, body=body, wire=wire, headers=step.headers)
 
 
 async def _tell(

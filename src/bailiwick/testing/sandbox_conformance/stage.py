@@ -115,9 +115,14 @@ async def answer_once(listener: socket.socket) -> None:
 def spawn(command: Command) -> subprocess.Popen[bytes]:
     """Start a command and leave it alone."""
     return subprocess.Popen(
-        command.argv, env=dict(command.env), cwd=command.cwd, pass_fds=command.pass_fds, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        command.argv,
+        env=dict(command.env),
+        cwd=command.cwd,
+        pass_fds=command.pass_fds,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def traces(tmp_path: Path) -> tuple[object, ...]:

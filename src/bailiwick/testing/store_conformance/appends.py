@@ -77,7 +77,7 @@ class AppendPromises(StoreFixture):
 
         async def scene(store: Store) -> None:
             row = await held_run(store)
-            taken = await store.claim(TOWER, NOW + 60, NOW + 120, 1, ANY)
+            taken = await store.claim(TOWER, NOW + 60, lease_until=NOW + 120, reader=1, which=ANY)
             assert taken is not None
             with pytest.raises(LeaseLost):
                 await store.append("r1", row.epoch, Batch(after=0, events=(event(),)))
@@ -116,7 +116,10 @@ class AppendPromises(StoreFixture):
                 waits_opened=(wait_row(),),
                 children=(new_run("kid"),),
                 messages=(message("peer"),),
-                reserve=(Reservation("s", "fits", "usd", 1, 2), Reservation("s", "too much", "usd", 5, 2)),
+                reserve=(
+                    Reservation("s", key="fits", unit="usd", amount=1, limit=2),
+                    Reservation("s", key="too much", unit="usd", amount=5, limit=2),
+                ),
                 summary={"x": 1},
                 status="done",
                 release=True,

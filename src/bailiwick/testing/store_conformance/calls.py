@@ -21,34 +21,56 @@ DAY = "day:2023-11-14"
 def call(name: str = "c-1", **changes: Any) -> CallRow:
     """A call that has just begun."""
     facts: dict[str, Any] = {
-        "session_id": "s1", "skill": "review", "phase": "review", "project": "/p", "model": "", "by": "ann",
-        "origin": "cli", "run": "", "node": "", "started_at": NOW, "why": "the chain of review", "size": 120,
-        "until": NOW + 600, "chain": ("small", "big"), "owner": LAPTOP,
-    }  # fmt: skip
+        "session_id": "s1",
+        "skill": "review",
+        "phase": "review",
+        "project": "/p",
+        "model": "",
+        "by": "ann",
+        "origin": "cli",
+        "run": "",
+        "node": "",
+        "started_at": NOW,
+        "why": "the chain of review",
+        "size": 120,
+        "until": NOW + 600,
+        "chain": ("small", "big"),
+        "owner": LAPTOP,
+    }
     return CallRow(id=name, **{**facts, **changes})
 
 
 def ended(row: CallRow, **changes: Any) -> CallRow:
     """The same call when it is over."""
     facts: dict[str, Any] = {
-        "finished_at": row.started_at + 5, "status": "pass", "model_used": "big", "message": "done",
-        "duration_ms": 5000, "owner": None,
-    }  # fmt: skip
+        "finished_at": row.started_at + 5,
+        "status": "pass",
+        "model_used": "big",
+        "message": "done",
+        "duration_ms": 5000,
+        "owner": None,
+    }
     return replace(row, **{**facts, **changes})
 
 
 def attempt(name: str = "c-1", number: int = 1, **changes: Any) -> AttemptRow:
     """One model's try."""
     facts: dict[str, Any] = {
-        "at": NOW + number, "skill": "review", "model": "small", "tier": "local", "verdict": "escalate",
-        "verified": None, "warm_start": True, "duration_ms": 900,
-    }  # fmt: skip
+        "at": NOW + number,
+        "skill": "review",
+        "model": "small",
+        "tier": "local",
+        "verdict": "escalate",
+        "verified": None,
+        "warm_start": True,
+        "duration_ms": 900,
+    }
     return AttemptRow(call=name, attempt=number, **{**facts, **changes})
 
 
 def usd(amount: float, limit: float | None = 10.0) -> tuple[Reservation, ...]:
     """A day's money set aside."""
-    return (Reservation(DAY, "", "usd", amount, limit),)
+    return (Reservation(DAY, key="", unit="usd", amount=amount, limit=limit),)
 
 
 class CallPromises(StoreFixture):
@@ -63,7 +85,9 @@ class CallPromises(StoreFixture):
 
         async def found(store: Store) -> None:
             assert await store.calls() == [row]
-            assert await store.spend(DAY) == [SpendRow(DAY, "c-1", "usd", 2.0, None, known=True)]
+            assert await store.spend(DAY) == [
+                SpendRow(DAY, key="c-1", unit="usd", reserved=2.0, settled=None, known=True)
+            ]
             assert [line.run_id for line in await store.spend(DAY)] == ["c-1"]
             assert await store.attempts() == []
 
@@ -74,9 +98,18 @@ class CallPromises(StoreFixture):
         over = ended(call(), file_path="/p/a.py", why="review's chain; small rejected")
         tries = [
             attempt(feedback="no line", output_summary="looks fine", runner_output="1 failed", size=120),
-            attempt(number=2, model="big", tier="subagent", verdict="accept", verified=True, warm_start=False,
-                    input_tokens=10, output_tokens=0, cost=0.25),
-        ]  # fmt: skip
+            attempt(
+                number=2,
+                model="big",
+                tier="subagent",
+                verdict="accept",
+                verified=True,
+                warm_start=False,
+                input_tokens=10,
+                output_tokens=0,
+                cost=0.25,
+            ),
+        ]
 
         async def scene(store: Store) -> None:
             await store.begin_call(call())
@@ -108,7 +141,7 @@ class CallPromises(StoreFixture):
         """Nothing was asked, so nothing may be counted, in any unit."""
 
         async def scene(store: Store) -> None:
-            both = (Reservation(DAY, "", "agent_calls", 1, 5), *usd(10.5))
+            both = (Reservation(DAY, key="", unit="agent_calls", amount=1, limit=5), *usd(10.5))
             with pytest.raises(BudgetExceeded):
                 await store.begin_call(call(), both)
             assert await store.calls() == []
@@ -125,7 +158,9 @@ class CallPromises(StoreFixture):
         async def scene(store: Store) -> None:
             await store.begin_call(call(), usd(6.0))
             await store.end_call(ended(call()), [attempt(cost=None)], spent)
-            assert await store.spend(DAY) == [SpendRow(DAY, "c-1", "usd", 0, 6.0, known=False)]
+            assert await store.spend(DAY) == [
+                SpendRow(DAY, key="c-1", unit="usd", reserved=0, settled=6.0, known=False)
+            ]
             with pytest.raises(BudgetExceeded):
                 await store.begin_call(call("c-2"), usd(5.0))
 
@@ -135,7 +170,7 @@ class CallPromises(StoreFixture):
         """It may begin before midnight and end after it; a unit that nobody set aside is still a bill."""
 
         async def scene(store: Store) -> None:
-            purse = Reservation("credential:x", "", "usd", 3.0, 3.0)
+            purse = Reservation("credential:x", key="", unit="usd", amount=3.0, limit=3.0)
             await store.begin_call(call(), (*usd(2.0), purse))
             await store.end_call(ended(call()), [], {"usd": 1.0, "tokens": 40})
             assert [(r.unit, r.settled) for r in await store.spend(DAY)] == [("tokens", 40), ("usd", 1.0)]

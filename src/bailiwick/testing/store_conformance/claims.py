@@ -47,7 +47,7 @@ class ClaimPromises(StoreFixture):
             await store.create(new_run("late", created_at=NOW - 1))
             await store.create(new_run("early", created_at=NOW - 9))
             await store.create(new_run("urgent", priority=-1))
-            order = [await store.claim(LAPTOP, NOW, NOW + 60, 1, ANY) for _ in range(4)]
+            order = [await store.claim(LAPTOP, NOW, lease_until=NOW + 60, reader=1, which=ANY) for _ in range(4)]
             assert [row and row.id for row in order] == ["urgent", "early", "late", None]
 
         self.play(tmp_path, scene)
@@ -63,14 +63,14 @@ class ClaimPromises(StoreFixture):
             await store.release("parked", parked.epoch, None)
             bound = await held_run(store, "bound")
             await store.append("bound", bound.epoch, Batch(after=0, host="laptop", release=True, wake_at=NOW))
-            assert await store.claim(TOWER, NOW, NOW + 60, 1, ANY) is None
-            here = await store.claim(LAPTOP, NOW, NOW + 60, 1, ANY)
+            assert await store.claim(TOWER, NOW, lease_until=NOW + 60, reader=1, which=ANY) is None
+            here = await store.claim(LAPTOP, NOW, lease_until=NOW + 60, reader=1, which=ANY)
             assert here is not None
             assert here.id == "bound"
-            newer = await store.claim(TOWER, NOW, NOW + 60, 2, ANY)
+            newer = await store.claim(TOWER, NOW, lease_until=NOW + 60, reader=2, which=ANY)
             assert newer is not None
             assert newer.id == "newer"
-            future = await store.claim(TOWER, NOW + 1, NOW + 60, 1, ANY)
+            future = await store.claim(TOWER, NOW + 1, lease_until=NOW + 60, reader=1, which=ANY)
             assert future is not None
             assert future.id == "future"
 
@@ -86,7 +86,7 @@ class ClaimPromises(StoreFixture):
             assert (await sure(store)).host == "laptop"
             await store.append("r1", row.epoch, Batch(after=0, host="", release=True, wake_at=NOW))
             assert (await sure(store)).host is None
-            assert await store.claim(TOWER, NOW, NOW + 60, 1, ANY) is not None
+            assert await store.claim(TOWER, NOW, lease_until=NOW + 60, reader=1, which=ANY) is not None
 
         self.play(tmp_path, scene)
 
@@ -95,8 +95,8 @@ class ClaimPromises(StoreFixture):
 
         async def scene(store: Store) -> None:
             await held_run(store)
-            assert await store.claim(TOWER, NOW + 59.9, NOW + 99, 1, ANY) is None
-            taken = await store.claim(TOWER, NOW + 60, NOW + 120, 1, ANY)
+            assert await store.claim(TOWER, NOW + 59.9, lease_until=NOW + 99, reader=1, which=ANY) is None
+            taken = await store.claim(TOWER, NOW + 60, lease_until=NOW + 120, reader=1, which=ANY)
             assert taken is not None
             assert (taken.epoch, taken.owner) == (2, TOWER)
 
@@ -108,12 +108,14 @@ class ClaimPromises(StoreFixture):
         async def scene(store: Store) -> None:
             row = await held_run(store)
             for stale in ((("r1", row.epoch - 1),), (("other", row.epoch),)):
-                assert await store.claim(TOWER, NOW, NOW + 60, 1, ClaimFilter(dead=stale)) is None
+                assert (
+                    await store.claim(TOWER, NOW, lease_until=NOW + 60, reader=1, which=ClaimFilter(dead=stale)) is None
+                )
             dead = ClaimFilter(dead=(("other", 9), ("r1", row.epoch)))
-            taken = await store.claim(TOWER, NOW, NOW + 60, 1, dead)
+            taken = await store.claim(TOWER, NOW, lease_until=NOW + 60, reader=1, which=dead)
             assert taken is not None
             assert taken.epoch == row.epoch + 1
-            assert await store.claim(LAPTOP, NOW, NOW + 60, 1, dead) is None
+            assert await store.claim(LAPTOP, NOW, lease_until=NOW + 60, reader=1, which=dead) is None
 
         self.play(tmp_path, scene)
 
@@ -123,10 +125,12 @@ class ClaimPromises(StoreFixture):
         async def scene(store: Store) -> None:
             for run_id, root in (("a", "a"), ("b", "b"), ("b2", "b")):
                 await store.create(new_run(run_id, root_id=root))
-            one = await store.claim(LAPTOP, NOW, NOW + 60, 1, ClaimFilter(run_id="b2"))
-            tree = await store.claim(LAPTOP, NOW, NOW + 60, 1, ClaimFilter(root_id="b"))
+            one = await store.claim(LAPTOP, NOW, lease_until=NOW + 60, reader=1, which=ClaimFilter(run_id="b2"))
+            tree = await store.claim(LAPTOP, NOW, lease_until=NOW + 60, reader=1, which=ClaimFilter(root_id="b"))
             assert (one and one.id, tree and tree.id) == ("b2", "b")
-            assert await store.claim(LAPTOP, NOW, NOW + 60, 1, ClaimFilter(root_id="b")) is None
+            assert (
+                await store.claim(LAPTOP, NOW, lease_until=NOW + 60, reader=1, which=ClaimFilter(root_id="b")) is None
+            )
 
         self.play(tmp_path, scene)
 
@@ -151,7 +155,7 @@ class ClaimPromises(StoreFixture):
             row = await held_run(store)
             assert await renewed(store, {"r1": row.epoch}, NOW + 90) == set()
             assert (await sure(store)).lease_until == NOW + 90
-            taken = await store.claim(TOWER, NOW + 90, NOW + 150, 1, ANY)
+            taken = await store.claim(TOWER, NOW + 90, lease_until=NOW + 150, reader=1, which=ANY)
             assert taken is not None
             assert await renewed(store, {"r1": row.epoch}, NOW + 999) == {"r1"}
             assert await store.release("r1", row.epoch, None) is False
@@ -168,7 +172,7 @@ class ClaimPromises(StoreFixture):
 
         async def scene(store: Store) -> None:
             one, two = await held_run(store, "one"), await held_run(store, "two")
-            taken = await store.claim(TOWER, NOW + 60, NOW + 120, 1, ClaimFilter(run_id="two"))
+            taken = await store.claim(TOWER, NOW + 60, lease_until=NOW + 120, reader=1, which=ClaimFilter(run_id="two"))
             assert taken is not None
             lost = await renewed(store, {"one": one.epoch, "two": two.epoch}, NOW + 150)
             assert lost == {"two"}
@@ -184,9 +188,9 @@ class ClaimPromises(StoreFixture):
             late = await held_run(first, "late")
             mine = ClaimFilter(without=("late",), dead=(("late", late.epoch),))
             for store in (first, second):
-                assert await store.claim(LAPTOP, NOW + 60, NOW + 120, 1, mine) is None
+                assert await store.claim(LAPTOP, NOW + 60, lease_until=NOW + 120, reader=1, which=mine) is None
             await first.create(new_run("other"))
-            other = await first.claim(LAPTOP, NOW + 60, NOW + 120, 1, mine)
+            other = await first.claim(LAPTOP, NOW + 60, lease_until=NOW + 120, reader=1, which=mine)
             assert other is not None
             assert (other.id, await sure(first, "late")) == ("other", late)
 
@@ -242,7 +246,9 @@ class ClaimPromises(StoreFixture):
             for number in range(5):
                 await first.create(new_run(f"r{number}"))
             tries = [(first, LAPTOP), (second, TOWER)] * 6
-            rows = await asyncio.gather(*(store.claim(owner, NOW, NOW + 60, 1, ANY) for store, owner in tries))
+            rows = await asyncio.gather(
+                *(store.claim(owner, NOW, lease_until=NOW + 60, reader=1, which=ANY) for store, owner in tries)
+            )
             assert sorted(row.id for row in rows if row) == ["r0", "r1", "r2", "r3", "r4"]
 
         self.play_pair(tmp_path, scene)

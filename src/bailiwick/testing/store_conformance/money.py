@@ -15,11 +15,11 @@ from bailiwick.testing.store_conformance.stage import StoreFixture, event, held_
 
 
 def _reserve(key: str, amount: float, limit: float | None = 10.0, unit: str = "usd") -> Batch:
-    return Batch(after=0, reserve=(Reservation("run:r1", key, unit, amount, limit),))
+    return Batch(after=0, reserve=(Reservation("run:r1", key=key, unit=unit, amount=amount, limit=limit),))
 
 
 def _settle(key: str, amount: float, *, known: bool = True) -> Batch:
-    return Batch(after=0, settle=(Settlement("run:r1", key, "usd", amount, known),))
+    return Batch(after=0, settle=(Settlement("run:r1", key=key, unit="usd", amount=amount, known=known),))
 
 
 class MoneyPromises(StoreFixture):
@@ -79,7 +79,7 @@ class MoneyPromises(StoreFixture):
                 after=0,
                 events=(event(),),
                 settle=(Settlement("run:r1", "a", "usd", 1),),
-                reserve=(Reservation("run:r1", "b", "usd", 9, 10),),
+                reserve=(Reservation("run:r1", key="b", unit="usd", amount=9, limit=10),),
             )
             assert await store.append("r1", 1, both) == 1
 
@@ -96,7 +96,9 @@ class MoneyPromises(StoreFixture):
             with pytest.raises(BudgetExceeded):
                 await store.append("r1", 1, _reserve("b", 3))
             await store.append("r1", 1, _settle("a", 1))
-            assert await store.spend("run:r1") == [SpendRow("run:r1", "a", "usd", 0, 5, known=False)]
+            assert await store.spend("run:r1") == [
+                SpendRow("run:r1", key="a", unit="usd", reserved=0, settled=5, known=False)
+            ]
 
         self.play(tmp_path, scene)
 
@@ -118,7 +120,7 @@ class MoneyPromises(StoreFixture):
             await held_run(store)
             await store.append("r1", 1, _reserve("a", 10))
             await store.append("r1", 1, _reserve("a", 10, unit="tokens"))
-            other = Batch(after=0, reserve=(Reservation("credential:x", "a", "usd", 10, 10),))
+            other = Batch(after=0, reserve=(Reservation("credential:x", key="a", unit="usd", amount=10, limit=10),))
             await store.append("r1", 1, other)
             await store.append("r1", 1, _reserve("no limit", 1e6, None))
             assert len(await store.spend("run:r1")) == 3
@@ -134,7 +136,9 @@ class MoneyPromises(StoreFixture):
                 await held_run(first, f"r{number}")
             asks = [
                 store.append(
-                    f"r{number}", 1, Batch(after=0, reserve=(Reservation("day:1", f"k{number}", "usd", 3, 10),))
+                    f"r{number}",
+                    1,
+                    Batch(after=0, reserve=(Reservation("day:1", key=f"k{number}", unit="usd", amount=3, limit=10),)),
                 )
                 for number, store in enumerate([first, second] * 10)
             ]

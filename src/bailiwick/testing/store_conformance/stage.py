@@ -83,7 +83,7 @@ def wait_row(run_id: str = "r1", wait: str = "w1", due_at: float | None = None) 
 async def held_run(store: Store, run_id: str = "r1", **changes: Any) -> RunRow:
     """Create a run and claim it for the laptop until a minute from now."""
     await store.create(new_run(run_id, **changes))
-    row = await store.claim(LAPTOP, NOW, NOW + 60, 1, ClaimFilter(run_id=run_id))
+    row = await store.claim(LAPTOP, NOW, lease_until=NOW + 60, reader=1, which=ClaimFilter(run_id=run_id))
     if row is None:
         raise StoreError(f"the run {run_id} could not be claimed")
     return row
