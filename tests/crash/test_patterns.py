@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick import crashpoints
-from bailiwick.sandbox.scratch import sweep_scratch
+from bailiwick.sandbox.service import sweep_scratch
 from bailiwick.testing.polling import until
 from tests.acceptance.command import Result
 from tests.crash.commands import Commands

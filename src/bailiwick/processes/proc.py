@@ -11,15 +11,48 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import IO, Protocol, TypeVar
 
 from bailiwick.processes import children
 from bailiwick.processes.command import Command, Exit, Why
-from bailiwick.processes.feed import StdinWriter
 from bailiwick.processes.forked import fork
 from bailiwick.processes.guards import EFFECT_MARK
 from bailiwick.processes.pipes import FirstBytes, Lines, OnLine, Tail, plain_line
 from bailiwick.processes.spawning import Lost, marks_of, spawner
+
+_CHUNK = 256 * 1024
+
+
+class StdinWriter:
+    """The standard input of one process. A process that closes it early has read what it wanted."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, file: IO[bytes], data: bytes) -> None:
+        self._loop = loop
+        self._file = file
+        self._left = memoryview(data)
+        self._is_closed = False
+        os.set_blocking(file.fileno(), False)
+        loop.add_writer(file.fileno(), self._write)
+
+    def _write(self) -> None:
+        try:
+            written = os.write(self._file.fileno(), self._left[:_CHUNK])
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        self._left = self._left[written:]
+        if not self._left:
+            self.close()
+
+    def close(self) -> None:
+        """Write no more; a second time does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._loop.remove_writer(self._file.fileno())
+            self._file.close()
+
 
 __all__ = ["EFFECT_MARK", "OnData", "OnLine", "become_subreaper", "plain_line", "run_process"]
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import fcntl
+import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -13,22 +16,100 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
 
 from bailiwick.clock import SystemClock
-from bailiwick.config.paths import Paths
+from bailiwick.config.paths import Paths, make_private
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.egress.relay import Relay, RelayServer
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.processes.command import Command, Exit, Why
 from bailiwick.processes.proc import EFFECT_MARK, OnLine, run_process
+from bailiwick.removal import sweep
 from bailiwick.sandbox.disk import reclaim, watch_disk
 from bailiwick.sandbox.port import Sandbox, SandboxBackend
-from bailiwick.sandbox.scratch import own_scratch, sweep_scratch
 from bailiwick.sandbox.spec import HOME, INNER, OURS, Bind, Role, SandboxLimits, SandboxSpec, SandboxStatus
 from bailiwick.sandbox.system_view import USER
 from bailiwick.sandbox.toolchains import Toolchains, find_toolchains
 
 if TYPE_CHECKING:
     from bailiwick.egress.proxy import EgressProxy
+
+
+FOLDER = "scratch"
+TRIES = 10
+"""A directory that is made but not locked yet may be taken for one that was left; then another is made."""
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_held: dict[Path, tuple[Path, int]] = {}
+"""This process's own directory in each cache, with the descriptor that holds its lock."""
+
+
+def own_scratch(cache: Path) -> Path:
+    """The directory of this process in a cache; the same each time. It is gone when the process ends by itself."""
+    top = make_private(make_private(cache) / FOLDER)
+    known = _held.get(top)
+    if known is not None and _is_at(known[0], known[1]):
+        return known[0]
+    for _ in range(TRIES):
+        path = make_private(top / f"{os.getpid()}-{secrets.token_hex(4)}")
+        handle = _locked(path)
+        if handle is not None:
+            break
+    else:
+        handle = os.open(path, _OPEN)  # a file system without locks: then nobody can take it for left behind either
+    _held[top] = (path, handle)
+    atexit.register(_leave, path, os.getpid())
+    return path
+
+
+def sweep_scratch(cache: Path) -> int:
+    """Remove what processes left that ended without a chance to; how many directories that were."""
+    top, count = cache / FOLDER, 0
+    if not top.is_dir():
+        return 0
+    for path in sorted(top.iterdir()):
+        if _held.get(top, (None,))[0] == path:
+            continue
+        handle = _locked(path)
+        if handle is None:
+            continue
+        try:
+            with suppress(OSError):  # what resists stays for the next one
+                sweep(path)
+                count += 1
+        finally:
+            os.close(handle)
+    return count
+
+
+def _locked(path: Path) -> int | None:
+    """The descriptor of a directory that is ours alone from now on; None where it is somebody's, or gone."""
+    try:
+        handle = os.open(path, _OPEN)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    if _is_at(path, handle):
+        return handle
+    os.close(handle)
+    return None
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(handle))
+    except OSError:
+        return False
+
+
+def _leave(path: Path, pid: int) -> None:
+    if os.getpid() == pid:
+        with suppress(OSError):
+            sweep(path)
+
 
 PROFILES = ("bwrap", "container", "none")
 NO_SANDBOX = "BW401"

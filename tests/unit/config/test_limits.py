@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bailiwick.config.keys import find_key, keys_by_name
 from bailiwick.config.layers import Layer, LayerKind, Origin, Setting
 from bailiwick.config.limits import AllAgree, AnyAsks, Least, LimitRule, Most, Overlap, Ranked, Union
-from bailiwick.config.resolution import CEILINGS, resolve
+from bailiwick.config.service import CEILINGS, resolve
 from bailiwick.ids import Json
 
 NAMES = st.lists(st.sampled_from(["a", "ab", "abc", "a*", "ab*", "b", "*", "a**", "b*c"]), max_size=4)

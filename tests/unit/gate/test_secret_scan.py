@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.gate.backends.secret_scan import is_test
+from bailiwick.gate.backends.secret_scan import entropy, is_test, masked, scan
 from bailiwick.gate.diffs.lines import added_lines
 from bailiwick.gate.model import Finding
-from bailiwick.gate.secrets import entropy, masked, scan
 from bailiwick.ids import canonical
 from tests.unit.gate.gate_stage import make_stage, spec_of
 

@@ -54,7 +54,7 @@ def test_an_agent_gets_files_history_and_a_clean_branch(scene: RepositorySetup) 
 
 def test_only_a_part_of_a_long_history_is_given(scene: RepositorySetup, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worktree of a repository with a long past is made in time."""
-    monkeypatch.setattr("bailiwick.git.checkout.DEPTH", 2)
+    monkeypatch.setattr("bailiwick.git.worktrees.DEPTH", 2)
     for number in range(4):
         scene.commit({"README.md": f"{number}\n"}, f"number {number}")
     worktree = _make(scene)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.sandbox.backends import container_options as options
+from bailiwick.sandbox.backends.container import ShimConnection
 from bailiwick.sandbox.backends.container_engine import Engine
-from bailiwick.sandbox.backends.container_link import ShimConnection
 from bailiwick.sandbox.spec import HOME, INNER, Bind, SandboxLimits, SandboxSpec
 from bailiwick.testing.polling import until
 

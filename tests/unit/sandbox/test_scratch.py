@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bailiwick.sandbox.scratch import own_scratch, sweep_scratch
+from bailiwick.sandbox.service import own_scratch, sweep_scratch
 
 MAKE = """
 import os, signal, sys
 from pathlib import Path
-from bailiwick.sandbox.scratch import own_scratch
+from bailiwick.sandbox.service import own_scratch
 folder = own_scratch(Path(sys.argv[1]))
 (folder / "gate" / "tree").mkdir(parents=True)
 (folder / "gate" / "tree" / "file").write_text("x")

@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 
 from bailiwick.config.service import load_config
-from bailiwick.doctor.fence import look_at_fence
-from bailiwick.doctor.service import examine, stated_limits, unprotected
+from bailiwick.doctor.service import examine, look_at_fence, stated_limits, unprotected
 
 NOT_READY = 8
 

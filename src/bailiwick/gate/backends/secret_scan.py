@@ -2,18 +2,124 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.lines import added_lines
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding
 from bailiwick.gate.reading import read_all
-from bailiwick.gate.secrets import MOST_FINDINGS, scan
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
+
+
+LONGEST_LINE = 20_000
+MOST_FINDINGS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """What a provider's secret looks like; the group `s` is the secret, the whole match where there is none."""
+
+    name: str
+    expression: re.Pattern[str]
+
+
+def _pattern(name: str, expression: str) -> _Pattern:
+    return _Pattern(name, re.compile(expression))
+
+
+_EDGE = r"(?<![A-Za-z0-9_])"
+_PROVIDERS = (
+    _pattern("a private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+    _pattern("an AWS access key", _EDGE + r"(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
+    _pattern("an AWS secret key", r"(?i:aws.{0,20}secret.{0,20}?)[\"'\s:=]+(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
+    _pattern("a GitHub token", _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})"),
+    _pattern("a GitLab token", _EDGE + r"gl(?:pat|ptt|dt|rt|soat|cbt|ft)-[A-Za-z0-9_-]{20,}"),
+    _pattern("a Slack token", _EDGE + r"(?:xox[abeprs]|xapp)-[A-Za-z0-9-]{16,}"),
+    _pattern("a Slack webhook", r"hooks\.slack\.com/(?:services|workflows)/(?P<s>[A-Za-z0-9/]{24,})"),
+    _pattern("a Stripe key", _EDGE + r"[sr]k_live_[A-Za-z0-9]{16,}"),
+    _pattern("a Google API key", _EDGE + r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    _pattern("a Google OAuth secret", _EDGE + r"GOCSPX-[A-Za-z0-9_-]{20,}"),
+    _pattern("an Anthropic key", _EDGE + r"sk-ant-[A-Za-z0-9_-]{20,}"),
+    _pattern("an OpenAI key", _EDGE + r"sk-(?!ant-)(?:[a-z]{2,10}-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}"),
+    _pattern("a Hugging Face token", _EDGE + r"hf_[A-Za-z0-9]{30,}"),
+    _pattern("an npm token", _EDGE + r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    _pattern("a PyPI token", _EDGE + r"pypi-[A-Za-z0-9_-]{50,}"),
+    _pattern("a SendGrid key", _EDGE + r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{30,}"),
+    _pattern("a DigitalOcean token", _EDGE + r"do[opr]_v1_[a-f0-9]{64}"),
+    _pattern("a signed web token", _EDGE + r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}"),
+)
+_LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s:/@'\"]{1,64}:(?P<s>[^\s:/@'\"]{8,200})@(?P<host>[^\s:/'\"?#]+)")
+_ASSIGNED = re.compile(
+    r"(?i:secret|token|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|auth[_-]?key|credential|private[_-]?key)"
+    r"[A-Za-z0-9_\]\"'-]{0,40}\s{0,4}(?::=|=>|[:=])\s{0,4}[rbuf]{0,2}[\"'`](?P<s>[^\"'`\s]{16,500})[\"'`]"
+)
+_MADE_UP = re.compile(
+    r"(?i)example|sample|dummy|fake|placeholder|change.?me|replace|your[_-]|my[_-]|test|mock|redacted|invalid|xxx|\*\*\*"
+    r"|1234567|abcdefg|000000|deadbeef|not[_-]a|<|\$\{|\{\{|%\("
+)
+_NEAR = ("localhost", "127.0.0.1", "[::1]", "db", "postgres", "redis", "mysql", "example.com", "example.org")
+_WORDY = re.compile(r"[A-Za-z]+(?:[._/:-][A-Za-z]+)*|/[^\s]*|https?://[^\s]*")
+_LEAST_BITS = 3.6
+
+
+def scan(path: str, lines: Iterable[tuple[int, str]], *, test: bool) -> Iterator[Finding]:
+    """What looks like a secret in numbered lines of a file; a guess by a name blocks only outside tests."""
+    for number, line in lines:
+        text = line[:LONGEST_LINE]
+        named = _provider(text)
+        if named is not None:
+            name, secret = named
+            yield Finding("secret", f"{name} ({masked(secret)}) is added", path, number)
+        elif (guess := _guess(text)) is not None:
+            what = f"what looks like a secret ({masked(guess)}) is added"
+            yield Finding("secret", what, path, number, blocks=not test)
+
+
+def masked(secret: str) -> str:
+    """A secret as it may be shown: at most its first four characters, which tell the kind, and its length."""
+    head = secret[: min(4, len(secret) // 6)]
+    return f"{head}…, {len(secret)} characters"
+
+
+def entropy(text: str) -> float:
+    """Bits per character."""
+    counts = Counter(text)
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in counts.values())
+
+
+def _provider(text: str) -> tuple[str, str] | None:
+    for pattern in _PROVIDERS:
+        for found in pattern.expression.finditer(text):
+            secret = found["s"] if "s" in found.re.groupindex else found[0]
+            if "PRIVATE KEY" in secret or (not _MADE_UP.search(secret) and len(set(secret)) > 8):
+                return pattern.name, secret
+    return None
+
+
+def _guess(text: str) -> str | None:
+    """The value of a secret-like name, or the password in an address, where it looks drawn by lot."""
+    login = _LOGIN.search(text)
+    if login is not None and login["host"] not in _NEAR and _is_random(login["s"], 2.8):
+        return login["s"]
+    for found in _ASSIGNED.finditer(text):
+        if _is_random(found["s"], _LEAST_BITS):
+            return found["s"]
+    return None
+
+
+def _is_random(value: str, least: float) -> bool:
+    mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return mixed and not _MADE_UP.search(value) and not _WORDY.fullmatch(value) and entropy(value) >= least
+
 
 LARGEST = 8 << 20
 _TEST_FOLDERS = ("tests/", "test/", "testdata/", "fixtures/", "examples/", "docs/")

@@ -12,9 +12,35 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bailiwick.gate.detection.distributions import DISTRIBUTIONS
 from bailiwick.gate.detection.plugins import FIXTURES, MARKS, plugin_for_option
 from bailiwick.gate.detection.reading import name_of, normal, requirement_lines, toml_of
+
+_SAME_NAME = """
+aiohttp anyio asynctest attrs babel build cffi click cloudpickle coverage curio cython ddt django docutils
+exceptiongroup faker flask flask_sqlalchemy freezegun gevent graphviz greenlet httpretty httpx hypothesis
+importlib_metadata importlib_resources jinja2 lark lxml markdown matplotlib mock msgpack networkx numpy orjson
+packaging pandas parameterized pexpect pretend psutil pydantic pygments pymongo pytest pytest_asyncio
+pytest_benchmark pytest_cov pytest_httpserver pytest_mock pytest_regressions pytest_subtests pytest_timeout
+pytest_trio pytz redis requests requests_mock responses respx rich scipy setuptools sh simplejson six
+sortedcontainers sqlalchemy syrupy testfixtures testtools time_machine toml tomli tomli_w tomlkit tree_sitter trio
+trustme twisted typing_extensions tzdata ujson unittest2 virtualenv werkzeug wheel
+"""
+_OTHER_NAME = """
+attr:attrs bs4:beautifulsoup4 bson:pymongo cairo:pycairo Crypto:pycryptodome cv2:opencv-python-headless
+Cython:cython dateutil:python-dateutil distutils:setuptools docx:python-docx dotenv:python-dotenv
+factory:factory-boy fitz:pymupdf gi:pygobject git:gitpython google.protobuf:protobuf jose:python-jose jwt:pyjwt
+ldap:python-ldap Levenshtein:levenshtein magic:python-magic memcache:python-memcached MySQLdb:mysqlclient
+nacl:pynacl nose:pynose OpenSSL:pyopenssl PIL:pillow pkg_resources:setuptools<81 pptx:python-pptx
+psycopg2:psycopg2-binary rest_framework:djangorestframework ruamel:ruamel-yaml serial:pyserial skimage:scikit-image
+sklearn:scikit-learn slugify:python-slugify usb:pyusb vcr:vcrpy win32api:pywin32 wx:wxpython xdist:pytest-xdist
+yaml:pyyaml zmq:pyzmq zope.interface:zope-interface
+"""
+DISTRIBUTIONS = {
+    **{name: name.replace("_", "-") for name in _SAME_NAME.split()},
+    **dict(pair.split(":", 1) for pair in _OTHER_NAME.split()),
+}
+"""Import name → what to install."""
+
 
 Kind = Literal["module", "fixture", "option", "mark", "plugin", "file"]
 INSTALLER = (".venv/bin/python", "-m", "pip", "install")

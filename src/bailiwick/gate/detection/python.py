@@ -3,20 +3,220 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 
-from bailiwick.gate.detection import interpreters
-from bailiwick.gate.detection.commands import pytest_words, test_places, unittest_words
 from bailiwick.gate.detection.draft import GateDraft
-from bailiwick.gate.detection.locks import lock_commands
 from bailiwick.gate.detection.plugins import plugins_of
-from bailiwick.gate.detection.project import Project, read_project
-from bailiwick.gate.detection.reading import ini_of, name_of, requirement_lines, sections, text_of, toml_of, unique
+from bailiwick.gate.detection.project import Project, PytestSettings, read_project
+from bailiwick.gate.detection.reading import (
+    ini_of,
+    name_of,
+    normal,
+    requirement_lines,
+    sections,
+    text_of,
+    toml_of,
+    unique,
+)
 from bailiwick.gate.detection.runners import read_steps
-from bailiwick.gate.detection.sources import Sources, choose, is_requirements_file
+from bailiwick.gate.detection.sources import DEV_NAMES, TEST_NAMES, Sources, choose, is_requirements_file
 from bailiwick.gate.detection.versions import version_of, version_variables
 from bailiwick.gate.spec import CheckSpec
 from bailiwick.gate.testfiles import is_test_file
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """The commands that install from a lock file; none where `tool`, which `file` needs, is not installed."""
+
+    commands: tuple[tuple[str, ...], ...] = ()
+    has_pytest: bool = False
+    file: str = ""
+    tool: str = ""
+
+
+_LOCKS = (("uv.lock", "uv"), ("poetry.lock", "poetry"), ("pdm.lock", "pdm"), ("Pipfile.lock", "pipenv"))
+
+
+def lock_commands(files: frozenset[str], project: Project, has_tool: Callable[[str], bool]) -> Locked:
+    """How the first lock file of the project is installed, with its groups and extras for tests."""
+    there = [(lock, tool) for lock, tool in _LOCKS if lock in files]
+    for _lock, tool in there:
+        if has_tool(tool):
+            return _commands(tool, project)
+    return Locked(file=there[0][0], tool=there[0][1]) if there else Locked()
+
+
+def _commands(tool: str, project: Project) -> Locked:
+    extras = _chosen(project.extras)
+    groups = _chosen(project.groups)
+    listed = [text for group in groups for text in project.groups[group]]
+    listed += [text for extra in extras for text in project.extras[extra]]
+    if tool in ("uv", "poetry") and "dev" in project.groups:
+        listed += project.groups["dev"]
+    known = any(name_of(text) == "pytest" for text in listed) or tool == "pipenv"
+    words = {
+        "uv": ("uv", "sync", "--frozen", "--inexact", *_pairs("--group", groups), *_pairs("--extra", extras)),
+        "poetry": (
+            "poetry",
+            "install",
+            "--no-interaction",
+            *(("--with", ",".join(groups)) if groups else ()),
+            *_pairs("--extras", extras),
+        ),
+        "pdm": ("pdm", "sync", "--dev", *_pairs("--group", extras)),
+        "pipenv": ("pipenv", "sync", "--dev"),
+    }
+    return Locked((words[tool],), has_pytest=known)
+
+
+def _chosen(names: object) -> tuple[str, ...]:
+    """Of extras or groups those for tests; those for development where there are none."""
+    listed = [str(name) for name in names] if isinstance(names, dict) else []
+    tests = tuple(name for name in listed if normal(name) in TEST_NAMES)
+    return tests or tuple(name for name in listed if normal(name) in DEV_NAMES)
+
+
+def _pairs(option: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for value in values for word in (option, value))
+
+
+VERSIONS = tuple(f"3.{minor}" for minor in range(15, 8, -1))
+"""The versions that can be chosen, the newest first."""
+CAUTIOUS = "3.12"
+"""The newest that is taken where a project does not say which ones it knows."""
+
+
+def installed_versions(has_tool: Callable[[str], bool]) -> tuple[str, ...]:
+    """The versions that are there, the newest first."""
+    return tuple(version for version in VERSIONS if has_tool(f"python{version}"))
+
+
+def choose_version(asked: str, requires: str, listed: Collection[str], there: Iterable[str]) -> str:
+    """The version to use; empty where none of those that are there will do.
+
+    `asked` is the text of `.python-version`; `requires` is requires-python; `listed` are those of the classifiers.
+    """
+    wanted = re.search(r"3\.\d+", asked)
+    known_here = tuple(there)
+    if wanted and wanted[0] in known_here:
+        return wanted[0]
+    allowed = [version for version in known_here if allows(requires, version)]
+    known = [version for version in allowed if version in listed]
+    careful = [version for version in allowed if _key(version) <= _key(CAUTIOUS)]
+    return next(iter((*known, *careful, *allowed)), "")
+
+
+_RUNS_ON = (((6, 2, 5), "3.9"), ((7, 2), "3.10"), ((7, 3), "3.11"), ((8, 2), "3.12"))
+"""Before which version pytest does not run on anything newer than which Python."""
+
+
+def newest_version_for(requirements: Iterable[str]) -> str:
+    """The newest Python that a pinned pytest runs on; empty where pytest is not held back."""
+    for text in requirements:
+        pinned = re.match(r"pytest\s*(?:==\s*([\d.]+)|.*?<\s*([\d.]+))", text)
+        if pinned is None:
+            continue
+        version = _key((pinned[1] or pinned[2]).strip("."))
+        for limit, newest in _RUNS_ON:
+            if version < limit or (pinned[2] and version == limit):
+                return newest
+    return ""
+
+
+def allows(requires: str, version: str) -> bool:
+    """Whether a range of versions has room for some release of a minor version."""
+    return all(_allows(part.strip(), version) for part in requires.split(",") if part.strip())
+
+
+def _allows(part: str, version: str) -> bool:
+    found = re.fullmatch(r"(>=|<=|==|!=|~=|>|<|\^)?\s*v?(\d+(?:\.\d+)*)(\.\*)?.*", part)
+    if found is None:
+        return True
+    sign, bound, wild = found[1] or "==", _key(found[2]), found[3]
+    here = _key(version)
+    short = bound[:2]
+    if sign in (">=", "^"):
+        return here >= short
+    if sign == "~=":
+        return here >= short and here[: max(1, len(bound) - 1)] <= bound[: max(1, len(bound) - 1)]
+    if sign == ">":
+        return here > short or (here == short and len(bound) > len(short))
+    if sign == "<":
+        return here < short or (here == short and len(bound) > len(short) and any(bound[2:]))
+    if sign == "<=":
+        return here <= short
+    if sign == "!=":
+        return not (wild and here[: len(bound)] == bound)
+    return here[: len(short)] == short
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Whether a version comes after another."""
+    return _key(version) > _key(other)
+
+
+def _key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+_TOP = ("tests", "test", "testing", "unittests", "unit_tests", "t")
+_INNER = re.compile(r"((?:src/|lib/)?[\w.-]+(?:/[\w.-]+)?/_?tests?)/.*")
+_NOT_TESTS = re.compile(r"(?:docs?|examples?|bench\w*|benchmarks?|perf\w*|build|scripts?|tools?|fuzz\w*)/")
+
+
+def pytest_words(settings: PytestSettings, files: Iterable[str], plugins: Iterable[str]) -> tuple[str, ...]:
+    """The arguments of pytest: quiet, in order, one process, no coverage, where the tests are."""
+    return ("-q", *_switches(settings, set(plugins)), *_paths(settings, files))
+
+
+def unittest_words(files: Iterable[str]) -> tuple[str, ...]:
+    """The arguments of unittest for projects that don't use pytest."""
+    places = test_places(files)
+    if len(places) == 1 and not places[0].endswith(".py"):
+        return ("discover", "-s", places[0], "-t", ".")
+    return ("discover",)
+
+
+def _switches(settings: PytestSettings, plugins: set[str]) -> Iterable[str]:
+    words = settings.addopts
+    if any(word.startswith("--cov") for word in words):
+        yield "--no-cov"
+    if any(re.match(r"-n(?:\d+|auto|logical)?$|--numprocesses|--dist", word) for word in words):
+        yield from ("-n", "0")
+    if "pytest-randomly" in plugins:
+        yield from ("-p", "no:randomly")
+    if "pytest-benchmark" in plugins:
+        yield "--benchmark-disable"
+
+
+def _paths(settings: PytestSettings, files: Iterable[str]) -> tuple[str, ...]:
+    words = settings.addopts
+    if settings.testpaths or any(word.startswith(("--doctest-", "--pyargs")) for word in words):
+        return ()
+    listed = tuple(files)
+    if any(word in listed or any(path.startswith(f"{word}/") for path in listed) for word in words):
+        return ()
+    return test_places(listed)
+
+
+def test_places(files: Iterable[str]) -> tuple[str, ...]:
+    """Where tests are by the usual names: directories at the top, else inside packages, else single files."""
+    listed = [path for path in files if path.endswith(".py")]
+    tops = tuple(name for name in _TOP if any(path.startswith(f"{name}/") for path in listed))
+    tops = (
+        tuple(name for name in tops if any(is_test_file(path) for path in listed if path.startswith(f"{name}/")))
+        or tops
+    )
+    if tops:
+        return tops
+    inner = sorted({found[1] for path in listed if (found := _INNER.fullmatch(path)) and not _NOT_TESTS.match(path)})
+    kept = tuple(place for place in inner if not any(place.startswith(f"{other}/") for other in inner))
+    if kept:
+        return kept
+    return tuple(path for path in listed if "/" not in path and (is_test_file(path) or path in ("tests.py", "test.py")))
+
 
 NO_LINTER = "BW445"
 NO_PYTHON = "BW456"
@@ -76,11 +276,11 @@ class _Plan:
 
     def _environment(self) -> tuple[str, ...]:
         draft = self.draft
-        there = interpreters.installed(draft.has_tool)
+        there = installed_versions(draft.has_tool)
         asked = text_of(draft.texts, ".python-version")
-        newest = interpreters.newest_for(self._requirements())
-        fitting = [version for version in there if not newest or not interpreters.is_newer(version, newest)]
-        version = interpreters.choose(asked, self.project.requires_python, self.project.pythons, fitting or there)
+        newest = newest_version_for(self._requirements())
+        fitting = [version for version in there if not newest or not is_newer(version, newest)]
+        version = choose_version(asked, self.project.requires_python, self.project.pythons, fitting or there)
         if not version and there:
             what = f"requires-python is {self.project.requires_python}, and installed are {', '.join(there)}"
             draft.warn(NO_PYTHON, what, "install a Python that fits, or write .bailiwick/gate.yaml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from bailiwick.gate.diffs.sizes import ChangeSize, added_size
+from bailiwick.gate.backends.diff_size import ChangeSize, added_size
 from tests.unit.gate.diffs.sources import modules
 
 

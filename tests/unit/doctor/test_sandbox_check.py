@@ -10,7 +10,7 @@ import pytest
 
 from bailiwick.config.service import Config, load_config
 from bailiwick.config.variables import Environment
-from bailiwick.doctor.fence import look_at_fence
+from bailiwick.doctor.service import look_at_fence
 
 
 @pytest.fixture
