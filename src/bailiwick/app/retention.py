@@ -12,6 +12,7 @@ from bailiwick.config.service import Config
 from bailiwick.environments.prepared import FOLDER as ENVIRONMENTS
 from bailiwick.environments.prepared import last_used, sweep_environments
 from bailiwick.errors import BailiwickError
+from bailiwick.git.packing import PackingDue, pack_git_dir, packing_due
 from bailiwick.git.worktrees import Worktree, Worktrees
 from bailiwick.journal.rows import RunRow
 from bailiwick.proposals.model import Proposal
@@ -19,6 +20,7 @@ from bailiwick.proposals.store import ProposalStore
 from bailiwick.runs.disk import directories, size_of
 from bailiwick.runs.find import name_of
 from bailiwick.runs.prune import PruneItem, ended_at, plan, prune
+from bailiwick.terminal.output import counted
 
 TRANSCRIPT = "transcript.jsonl"
 ENDED = ("done", "failed")
@@ -72,6 +74,7 @@ async def look(session: Session) -> StorageUsage:
         *_transcripts(session, rows, now),
         *await _worktrees(session, rows, proposals, now),
         *_environments(config, now),
+        *(_packed(due, now) for due in packing_due(config.paths.state)),
     ]
     kinds = await _kinds(session, rows)
     over = sum(kind.size for kind in kinds) - sum(one.size for one in going)
@@ -199,6 +202,16 @@ def _discard(trees: Worktrees, worktree: Worktree) -> Callable[[], Awaitable[Non
         await trees.remove(worktree)
 
     return remove
+
+
+def _packed(due: PackingDue, now: float) -> Going:
+    """Files of a git dir become one pack; every object stays."""
+
+    async def remove() -> None:
+        await pack_git_dir(due.git_dir, now)
+
+    why = f"{counted(due.loose, 'loose object')} and {counted(due.packs, 'pack')} become one pack; every object stays"
+    return Going("git", name=due.git_dir.name, size=due.size, why=why, remove=remove)
 
 
 def _environments(config: Config, now: float) -> list[Going]:

@@ -42,7 +42,6 @@ from bailiwick.locks import held
 
 FOLDER = "git"
 BLOB_LIMIT = 64 << 20
-DAY = 86_400.0
 ATTRIBUTES = "* -text -crlf -eol -ident -filter -working-tree-encoding !diff !merge !conflict-marker-size !whitespace\n"
 """What holds above every attributes file of a tree: bytes stay as they are, and no file can hide from a difference."""
 
@@ -283,10 +282,6 @@ class GitStore:
         if odd:
             raise GitFailed("tree", f"the name of '{shown(odd[0])}' is not UTF-8", "rename the file", place=place)
 
-    async def has_submodules(self, treeish: str) -> bool:
-        """Whether a tree holds submodules."""
-        return any(entry.mode == SUBMODULE for entry in await self.objects.entries(treeish))
-
     async def is_lfs(self, treeish: str) -> bool:
         """Whether attributes of a tree hand files over to Git LFS."""
         found = [entry for entry in await self.objects.entries(treeish) if entry.mode in (FILE, PROGRAM)]
@@ -308,17 +303,6 @@ class GitStore:
         call = self.objects.call()
         raw = await self.git.out("for-each-ref", "--format=delete %(refname)", _run_refs(run), call=call)
         await self.git.out("update-ref", "--stdin", call=self.objects.call(stdin=raw))
-
-    async def tidy(self, now: float) -> None:
-        """Pack what is kept, drop what nothing refers to since two weeks, and what a crash left in between."""
-        async with held(self.git_dir / "fetch.lock"):
-            for path in self.git_dir.glob("*-*"):
-                if path.name.startswith(("index-", "ignore-")) and path.stat().st_mtime < now - DAY:
-                    shutil.rmtree(path, ignore_errors=True)
-            for note in self.git_dir.glob("checkouts/*"):
-                if not os.path.isdir(note.read_bytes().partition(b"\n")[2]):  # noqa: PTH112 - bytes
-                    note.unlink(missing_ok=True)
-            await self.git.out("gc", "--quiet", "--prune=2.weeks.ago", call=self.objects.call(timeout=3600.0))
 
     async def branch(self, name: str, commit: str, *, expect: str | None) -> None:
         """Make (`expect` None) or move a branch `agent/…` of the operator's repository, if it is where we expect it."""

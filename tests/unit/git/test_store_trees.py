@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.git.objects import TreeChange, TreeEntry
+from bailiwick.git.packing import pack_git_dir
 from bailiwick.git.runner import Git, GitFailed, GitOptions
 from bailiwick.git.store import GitStore
 from bailiwick.processes.command import Exit
@@ -215,17 +216,20 @@ def test_a_file_is_read_once_and_is_still_too_large_for_a_small_limit(scene: Rep
     assert scene.run(story) == ([b"new\n"], {}, 0)
 
 
-def test_what_a_run_keeps_survives_a_tidy_and_goes_when_released(scene: RepositorySetup) -> None:
-    """Only what nothing refers to is cleaned away."""
+def test_packing_keeps_every_object_and_what_a_run_keeps_goes_when_released(scene: RepositorySetup) -> None:
+    """A tree that no name leads to is in the pack as well: a run that waits knows it by its id alone."""
 
-    async def story(vault: GitStore) -> tuple[bool, str]:
+    async def story(vault: GitStore) -> tuple[bool, bytes | None, int, str]:
         base = await vault.resolve("HEAD")
         commit = await vault.commit(await vault.tree_of(base), (base,), "x", AUTHOR, when=WHEN)
         await vault.keep("a run", commit)
-        await vault.tidy(WHEN)
-        kept = await vault.resolve(commit) == commit
+        unnamed = await vault.write(base, {"README.md": b"only known by its id\n"})
+        await pack_git_dir(vault.git_dir, WHEN)
+        other = GitStore(vault.git, vault.source, vault.git_dir, vault.environment)
+        kept, blob = await other.resolve(commit) == commit, await other.blob(unnamed, "README.md")
+        loose = len(list((vault.git_dir / "objects").glob("??/*")))
         await vault.release("a run")
         left = await vault.git.line("for-each-ref", "refs/bailiwick/runs", call=vault.objects.call())
-        return kept, left
+        return kept, blob, loose, left
 
-    assert scene.run(story) == (True, "")
+    assert scene.run(story) == (True, b"only known by its id\n", 0, "")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bailiwick.git import packing
 from bailiwick.journal.rows import Owner
 from tests.unit.config.probes import PROPOSAL
 from tests.unit.runs.house import Machine
@@ -18,6 +20,24 @@ if TYPE_CHECKING:
 def _going(house: Machine, *words: str) -> list[tuple[str, str]]:
     found = house.say("du", "--json", *words).document
     return [(one["kind"], one["name"]) for one in found["would_go"]]
+
+
+def test_a_git_dir_of_many_files_is_packed(house: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`du` says so, `du --remove` does it, and every object can still be read."""
+    store = house.root / "home/state/git/abc.git"
+    store.parent.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "--bare", store], check=True)
+    write = ["git", "-C", str(store), "hash-object", "-w", "--stdin"]
+    made = [subprocess.run(write, input=text, capture_output=True, check=True).stdout.strip() for text in (b"a", b"b")]
+    assert _going(house) == []
+    monkeypatch.setattr(packing, "MOST_LOOSE", 1)
+    assert _going(house) == [("git", "abc.git")]
+    house.say("du", "--remove")
+    assert _going(house) == []
+    asked = subprocess.run(
+        ["git", "-C", store, "cat-file", "--batch"], input=b"\n".join(made), capture_output=True, check=True
+    )
+    assert asked.stdout.count(b" blob 1\n") == 2
 
 
 def _proposal(house: Machine, **changes: object) -> None:
