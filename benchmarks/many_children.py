@@ -18,9 +18,9 @@ EARLY = 500
 
 
 def measure(bench: Bench) -> list[Figure]:
-    """Processor time per child around child 500 and around child 5,000 of one map."""
-    late = bench.pick(5_000, 1_500)
-    found = [bench.part("many_children", "called", late=late) for _ in range(bench.pick(3, 1))]
+    """Processor time per child around child 500 and around child 20,000 of one map."""
+    late = bench.pick(20_000, 1_500)
+    found = [bench.part("many_children", "called", late=late) for _ in range(bench.pick(2, 1))]
     bench.say(f"  child {late:,} beside child {EARLY}: {[round(r['late'] / r['early'], 2) for r in found]}")
     early, later = (Spread.of(column(found, name), 1000) for name in ("early", "late"))
     return [

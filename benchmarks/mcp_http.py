@@ -9,13 +9,17 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.measure import Bench, PartFailed, Reading, Spread, column
 from benchmarks.report import Figure
 
-BOUND = 500.0
-"""Calls in a second, with two processors: one for the service, one for whoever asks."""
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+
+BOUND = 0.2
+"""Of what the same server answers with an application that only reads the body and returns JSON."""
 CLIENTS = 8
 TOKEN = "benchmark"  # noqa: S105  opens nothing but this
 _BODY = {
@@ -39,30 +43,41 @@ _HEADERS = (
 def measure(bench: Bench) -> list[Figure]:
     """Calls in a second."""
     calls = bench.pick(4000, 800)
-    found = bench.in_turn({"calls": lambda: bench.part("mcp_http", "calls", calls=calls)}, bench.pick(3, 1))
-    rate = Spread.of(column(found["calls"], "rate"))
-    note = f"{CLIENTS} connections that are kept open, the newest protocol; token, limits and schemas included"
+    parts = {
+        "tool": lambda: bench.part("mcp_http", "tool", calls=calls),
+        "bare": lambda: bench.part("mcp_http", "bare", calls=calls),
+    }
+    found = bench.in_turn(parts, bench.pick(3, 1))
+    rate, bare = (Spread.of(column(found[name], "rate")) for name in parts)
     return [
         Figure(
             "mcp-http",
             "a no-op tool over HTTP",
-            "≥ 500 a second",
+            f"≥ {BOUND:g} × a bare application on the same server",
             rate,
             "a second",
-            {},
-            rate.middle,
-            "a second",
+            {"bare application": bare},
+            rate.middle / bare.middle,
+            "× bare",
             BOUND,
             at_least=True,
-            note=note,
+            note=f"{CLIENTS} connections that are kept open, the newest protocol; token, limits and schemas included",
         )
     ]
 
 
-def calls(folder: Path, calls: int) -> Reading:
+def _tool(folder: Path, calls: int) -> Reading:
+    return _rate(folder, calls, "tool")
+
+
+def _bare(folder: Path, calls: int) -> Reading:
+    return _rate(folder, calls, "bare")
+
+
+def _rate(folder: Path, calls: int, what: str) -> Reading:
     """The service in a process of its own, asked over kept connections."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.mcp_http", str(folder)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.mcp_http", what, str(folder)], stdout=subprocess.PIPE, text=True
     )
     try:
         line = process.stdout.readline() if process.stdout else ""
@@ -96,18 +111,28 @@ async def _client(port: int, calls: int) -> None:
     await writer.wait_closed()
 
 
-PARTS = {"calls": calls}
+PARTS = {"tool": _tool, "bare": _bare}
 
 
-async def _serve(folder: Path) -> None:
+def _bare_app() -> Starlette:
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    async def answer(request: Request) -> JSONResponse:
+        await request.json()
+        return JSONResponse({"models": []})
+
+    return Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
+
+
+def _real_app(folder: Path) -> Starlette:
     """The real application with a tool that does nothing."""
     from bailiwick.service.asgi_app import Parts, create_app
     from bailiwick.service.hosts import Hosts
     from bailiwick.service.limits import Rate, RequestLimits
     from bailiwick.service.mcp import Offer, http_part
     from bailiwick.service.mcp_resources import Resources
-    from bailiwick.service.ports import listen
-    from bailiwick.service.serving import make_server
     from bailiwick.service.tokens import ApiTokens
 
     tokens = ApiTokens(folder)
@@ -127,10 +152,15 @@ async def _serve(folder: Path) -> None:
     offer = Offer(no_skills, nothing, Resources(store, folder, lambda _row: folder, lambda _folder, _session: []))
     limits = RequestLimits(each=Rate(1e9, 1e9))
     parts = (http_part(offer, most=limits.body),)
-    app = create_app(Parts(tokens.find, Hosts.of("127.0.0.1", None), parts, limits=limits))
+    return create_app(Parts(tokens.find, Hosts.of("127.0.0.1", None), parts, limits=limits))
+
+
+async def _serve(app: Starlette) -> None:
+    from bailiwick.service.serving import listen, make_server
+
     listening = listen("127.0.0.1", 0)
     await make_server(app, lambda: print(listening.getsockname()[1], flush=True)).serve(sockets=[listening])
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(Path(sys.argv[1])))
+    asyncio.run(_serve(_bare_app() if sys.argv[1] == "bare" else _real_app(Path(sys.argv[2]))))

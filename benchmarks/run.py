@@ -28,7 +28,7 @@ FIGURES = {
     "parked": "parked",
     "startup": "startup",
     "agents": "agent_turns",
-    "fence": "fence_start",
+    "sandbox": "sandbox_start",
     "brain": "brain_query",
     "routing": "routing.run",
     "router": "router_overhead",
