@@ -156,7 +156,8 @@ def _real_app(folder: Path) -> Starlette:
 
 
 async def _serve(app: Starlette) -> None:
-    from bailiwick.service.serving import listen, make_server
+    from bailiwick.service.ports import listen
+    from bailiwick.service.serving import make_server
 
     listening = listen("127.0.0.1", 0)
     await make_server(app, lambda: print(listening.getsockname()[1], flush=True)).serve(sockets=[listening])

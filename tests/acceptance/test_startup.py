@@ -108,7 +108,7 @@ def test_a_run_off_a_terminal_loads_no_terminal_library(person: Person, example:
 
 
 def test_a_workflow_without_expressions_needs_no_template_engine(person: Person) -> None:
-    """A hello workflow pays for no template engine: simple names are looked up."""
+    """A hello workflow pays for no template engine, as simple names are looked up, or for parts it does not use."""
     flow = person.workflow(
         "hello",
         "version: 1\nstart: a\nvars: {who: you}\nnodes:\n"
@@ -118,6 +118,9 @@ def test_a_workflow_without_expressions_needs_no_template_engine(person: Person)
     )
     modules = _loaded(person, "run", str(flow))
     assert not modules & {"pydantic", "rich", "jinja2", "jsonschema_rs"}
+    packages = {name.split(".")[1] for name in modules if name.startswith("bailiwick.")}
+    assert not packages & {"brain", "egress", "environments", "gate", "git", "pipelines", "proposals", "routing"}
+    assert not packages & {"sandbox", "skills", "service", "doctor", "demo", "dryrun", "drawing"}
 
 
 def test_going_on_with_a_run_needs_no_yaml(person: Person) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from bailiwick.app.night import NIGHT, Sleep, night_is_over
-from bailiwick.app.retention import keep_to_retention
 from bailiwick.app.session import Session
 from bailiwick.cli.view import RunView
 from bailiwick.cli.view.port import Leaving
@@ -234,6 +233,8 @@ async def serve(session: Session, concurrency: int, root_id: str | None, *, unti
     owner = current_owner("bailiwick worker")
     become_subreaper()
     if root_id is None:
+        from bailiwick.app.retention import keep_to_retention
+
         await keep_to_retention(session)
     worker = Worker(session.assembly, owner, ClaimFilter(root_id=root_id), concurrency)
 

@@ -173,7 +173,7 @@ def fence(config: Config) -> object:
 
 def features(config: Config) -> object:
     """Which parts can be used."""
-    from bailiwick.service.serving import require_feature
+    from bailiwick.service.features import require_feature
 
     return [raised(lambda name=name: require_feature(config, name)) for name in ("service", "mcp")]  # type: ignore[misc]
 

@@ -19,7 +19,8 @@ from bailiwick.service.limits import RequestLimits
 from bailiwick.service.mcp import Offer, http_part
 from bailiwick.service.mcp_resources import Resources
 from bailiwick.service.mcp_tools import ToolRequest
-from bailiwick.service.serving import listen, make_server
+from bailiwick.service.ports import listen
+from bailiwick.service.serving import make_server
 from bailiwick.service.tokens import TokenAccess
 from bailiwick.skills.model import Skill
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from bailiwick.errors import NotReady, UsageError
-from bailiwick.service.serving import holder, listen
+from bailiwick.service.ports import holder, listen
 
 
 def test_port_0_takes_a_free_one() -> None:

@@ -14,7 +14,8 @@ import pytest
 from bailiwick.app.night import NIGHT, night_is_over
 from bailiwick.clock import ManualClock
 from bailiwick.service import serving
-from bailiwick.service.serving import client_snippet, listen, url_of
+from bailiwick.service.ports import listen
+from bailiwick.service.serving import client_snippet, url_of
 from tests.unit.service.desk import Office, mcp_part, parts, running
 from tests.unit.service.test_app import THING
 

@@ -132,7 +132,8 @@ def _wanted(session: Session, given: dict[str, Any]) -> ServeOptions:
 
 
 async def _served(session: Session, wanted: ServeOptions) -> str:
-    from bailiwick.service.serving import listen, require_feature
+    from bailiwick.service.features import require_feature
+    from bailiwick.service.ports import listen
 
     require_feature(session.config, "service")
     tokens = ApiTokens(session.config.paths.state)
@@ -205,7 +206,7 @@ def mcp(project_root: str | None) -> int:
 async def _pipe(inlet: int, outlet: int) -> int:
     """Greet the client before anything large is loaded, then serve it."""
     from bailiwick.config.service import load_config
-    from bailiwick.service.serving import require_feature
+    from bailiwick.service.features import require_feature
     from bailiwick.service.stdio import StdioTransport
 
     require_feature(load_config(Path.cwd(), {}), "mcp")
