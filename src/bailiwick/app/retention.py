@@ -14,6 +14,7 @@ from bailiwick.environments.prepared import last_used, sweep_environments
 from bailiwick.errors import BailiwickError
 from bailiwick.git.packing import PackingDue, pack_git_dir, packing_due
 from bailiwick.git.worktrees import Worktree, Worktrees
+from bailiwick.journal.opening import database_of
 from bailiwick.journal.rows import RunRow
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
@@ -99,7 +100,7 @@ async def _kinds(session: Session, rows: list[RunRow]) -> tuple[Kept, ...]:
     folders = {path for row in rows for path in directories(session.assembly, row)}
     transcripts = [file for folder in folders for file in folder.rglob(TRANSCRIPT)]
     spoken = sum(_bytes(file) for file in transcripts)
-    database = [file for file in state.glob("bailiwick.db*") if file.is_file()]
+    database = [file for file in state.glob(f"{database_of(state).name}*") if file.is_file()]
     return (
         Kept("journal", sum(map(_bytes, database)) + size_of(state / "blobs"), len(rows)),
         Kept("runs", sum(map(size_of, folders)) - spoken, len(folders)),

@@ -22,6 +22,7 @@ from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.errors import BailiwickError, InternalBug, NotReady
 from bailiwick.ids import Json
+from bailiwick.journal.opening import open_store
 from bailiwick.journal.port import Store
 from bailiwick.runtime.assemble import KINDS, Runtime, Watch
 from bailiwick.runtime.effects import KindTable
@@ -63,8 +64,6 @@ async def open_session(
     attended: bool = False,
 ) -> AsyncIterator[Session]:
     """Open the state directory; everything is let go of at the end, whatever happens. `attended`: a person watches."""
-    from bailiwick.journal.sqlite import SqliteStore
-
     environment = Environment()
     if point := environment.crash_point():
         crashpoints.arm_from(point)
@@ -72,7 +71,7 @@ async def open_session(
     config = load_config(Path.cwd(), flags or {})
     clock = SystemClock()
     state = paths.make_state()
-    store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
+    store = await open_store(state, clock)
     if store.losses:
         _tell_losses(store.path, store.losses)
     zone = config.get("time.zone") or environment.zone()

@@ -116,14 +116,14 @@ def _person() -> Path:
 def _store_rows(read: Callable[[Any], Any]) -> Any:
     """What a store has to say; it is not made where there is none."""
     from bailiwick.clock import SystemClock
-    from bailiwick.journal.sqlite import SqliteStore
+    from bailiwick.journal.opening import database_of, open_store
 
-    file = _state() / "bailiwick.db"
-    if not file.exists():
+    state = _state()
+    if not database_of(state).exists():
         return []
 
     async def ask() -> Any:
-        store = await SqliteStore.open(file, now=SystemClock().now)
+        store = await open_store(state, SystemClock())
         try:
             return await read(store)
         finally:

@@ -16,6 +16,7 @@ from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.doctor.finding import DoctorFinding
 from bailiwick.errors import BailiwickError
+from bailiwick.journal.opening import database_of, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,9 @@ def _environments(config: Config) -> DoctorFinding:
 
 async def _unfinished(config: Config) -> frozenset[str]:
     """The runs that may still want their worktree: all but those that are done."""
-    from bailiwick.journal.sqlite import SqliteStore
-
-    path = config.paths.state / "bailiwick.db"
-    if not path.is_file():
+    if not database_of(config.paths.state).is_file():
         return frozenset()
-    store = await SqliteStore.open(path, now=SystemClock().now)
+    store = await open_store(config.paths.state, SystemClock())
     try:
         return frozenset(row.id for row in await store.runs() if row.status != "done")
     finally:
@@ -181,7 +179,7 @@ def _journal(config: Config) -> DoctorFinding:
     from bailiwick.journal.inspection import inspect
     from bailiwick.journal.marks import recorded_losses
 
-    path = config.paths.state / "bailiwick.db"
+    path = database_of(config.paths.state)
     if not path.is_file():
         return DoctorFinding("journal", ok=True, found="there is none yet")
     try:

@@ -93,10 +93,10 @@ class ScriptLogLine:
 @asynccontextmanager
 async def opened(state: Path, watch: Watch | None = None) -> AsyncIterator[Runtime]:
     """A state directory as a process of its own would open it."""
-    from bailiwick.journal.sqlite import SqliteStore  # the driver is not needed before
+    from bailiwick.journal.opening import open_store
 
     clock = SystemClock()
-    store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
+    store = await open_store(state, clock)
     assembly = Runtime(store, clock, state, lambda: Environment().child_environment({}), watch=watch or Watch())
     try:
         yield assembly

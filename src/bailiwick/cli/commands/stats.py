@@ -258,12 +258,12 @@ def _show(document: object, lines: Iterable[str]) -> None:
 
 def _with_store(clock: Clock, look: Callable[[Store], Awaitable[T]]) -> T:
     """What `look` finds in the store of this person."""
-    from bailiwick.journal.sqlite import SqliteStore
+    from bailiwick.journal.opening import open_store
 
     config = load_config(Path.cwd(), {})
 
     async def opened() -> T:
-        store = await SqliteStore.open(config.paths.make_state() / "bailiwick.db", now=clock.now)
+        store = await open_store(config.paths.make_state(), clock)
         try:
             return await look(store)
         finally:
