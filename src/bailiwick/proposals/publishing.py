@@ -22,20 +22,20 @@ async def publish(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -
     if access.can_push is False:
         raise ForgeFailed(
             "permission",
-            f"{access.user or 'this token'} may not push to {forge.describe()}",
+            f"{access.user or 'this token'} may not push to {forge.site.full_name}",
             hint="give it write access, or set publish.push_to to fork",
         )
     desk.audit(
         "proposal.publish",
         {
             "proposal": proposal.id,
-            "to": forge.describe(),
+            "to": forge.site.full_name,
             "branch": proposal.branch,
             "commit": proposal.commit,
             "as": access.user,
         },
     )
-    proposal = await _pushed(proposal, desk, await forge.push_target(), forge.describe())
+    proposal = await _pushed(proposal, desk, await forge.push_target(), forge.site.full_name)
     return await _opened(proposal, desk, forge, access)
 
 
@@ -66,12 +66,12 @@ async def _opened(proposal: Proposal, desk: RepositoryProposals, forge: Forge, a
     )
     pull = await forge.open_or_update(wanted)
     crashpoints.reach("proposal.opened")
-    notes = tuple(dict.fromkeys((*proposal.notes, *access.notes, *pull.notes)))
+    notes = tuple(dict.fromkeys((*proposal.notes, *pull.notes)))
     return desk.store.save(
         replace(
             proposal,
             status="published",
-            forge=settings.site.forge if settings.site else forge.name,
+            forge=forge.site.forge,
             url=pull.url,
             number=pull.number,
             onto=onto,

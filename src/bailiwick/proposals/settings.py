@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bailiwick.agents.broker.upstreams import bypasses
@@ -23,12 +22,9 @@ from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Mode
+from bailiwick.proposals.forges.port import Forge, ForgeRepository, ForgeType
 from bailiwick.proposals.forges.rest import Network
-from bailiwick.proposals.forges.site import ForgeRepository, ForgeType
 from bailiwick.proposals.message import DEFAULT_AUTHOR
-
-if TYPE_CHECKING:
-    from bailiwick.proposals.forges.port import Forge
 
 FORGES: dict[str, str] = {
     "github": "bailiwick.proposals.forges.github:GitHub",

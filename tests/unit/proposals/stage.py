@@ -17,8 +17,8 @@ from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
 from bailiwick.git.store import GitStore
 from bailiwick.proposals.desk import RepositoryProposals
+from bailiwick.proposals.forges.port import ForgeRepository
 from bailiwick.proposals.forges.rest import Network
-from bailiwick.proposals.forges.site import ForgeRepository
 from bailiwick.proposals.service import ProposeAsk
 from bailiwick.proposals.settings import ProposalSettings
 from bailiwick.testing.forge_server import ForgeServer

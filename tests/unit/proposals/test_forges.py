@@ -10,10 +10,9 @@ import pytest
 from bailiwick.clock import ManualClock
 from bailiwick.proposals.forges.gitea import Gitea
 from bailiwick.proposals.forges.github import GitHub
-from bailiwick.proposals.forges.port import Forge, ForgeFailed, PullDraft
+from bailiwick.proposals.forges.port import Forge, ForgeFailed, ForgeRepository, PullDraft
 from bailiwick.proposals.forges.reading import merge_alone, moment
 from bailiwick.proposals.forges.rest import Network
-from bailiwick.proposals.forges.site import ForgeRepository
 from bailiwick.proposals.model import IssueRef, parse_issue
 from bailiwick.testing.forge_server import ForgeServer, Trip
 from bailiwick.testing.forge_server_state import ForgeCheckRun
@@ -221,20 +220,19 @@ def test_an_installations_token_has_no_user_and_still_works(tmp_path: Path) -> N
         server.faults.append(Trip("branches/main$", 200, body={"name": "main", "protected": False}))
         client = _client(server)
         access = run(client.check_access())
-        assert (access.user, access.user_id, access.can_push) == ("", None, True)
+        assert (access.user, access.can_push) == ("", True)
         run(client.close())
 
 
-def test_scopes_and_expiry_of_a_token_are_read(tmp_path: Path) -> None:
+def test_the_end_of_a_token_is_read(tmp_path: Path) -> None:
     """A token that ends tonight is worth a word before a week of work."""
     with ForgeServer(tmp_path, "github") as server:
-        agent = server.forgery.account("agent", TOKEN, scopes="repo, workflow", expires="2026-03-01 10:00:00 UTC")
+        agent = server.forgery.account("agent", TOKEN, expires="2026-03-01 10:00:00 UTC")
         server.add(NAME, (agent, "write"))
         server.faults.append(Trip("branches/main$", 200, body={"name": "main", "protected": True}))
         client = _client(server)
         access = run(client.check_access())
         run(client.close())
-        assert access.scopes == ("repo", "workflow")
         assert access.expires == moment("2026-03-01T10:00:00Z")
 
 

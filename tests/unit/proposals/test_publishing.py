@@ -136,6 +136,7 @@ def test_a_repository_without_drafts_gets_a_title_that_says_so(tmp_path: Path) -
         pull = _only_pull(stage)
         assert (pull.draft, pull.title) == (False, "WIP: Agent: implement discount")
         assert any("no drafts" in note for note in proposal.notes)
+        assert _propose(stage).proposal.number == pull.number == _only_pull(stage).number
 
 
 def test_without_consent_it_stays_here_and_says_which_command_gives_it(stage: ProposalSetup) -> None:

@@ -50,7 +50,7 @@ def test_the_forge_is_the_one_with_the_remotes_host(tmp_path: Path) -> None:
     assert settings.network.proxy is None
     assert settings.token is not None
     assert settings.token() == "tok"
-    assert settings.open_forge().describe() == "git.example.org:3000/acme/shop"
+    assert settings.open_forge().site.full_name == "git.example.org:3000/acme/shop"
 
 
 def test_an_address_without_a_scheme_is_https_and_goes_through_the_proxy(tmp_path: Path) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+from urllib.parse import quote, urlsplit
 
+from bailiwick.clock import Clock
 from bailiwick.errors import NotReady
 from bailiwick.proposals.model import IssueRef
 
+ForgeType = Literal["github", "gitea", "forgejo"]
 Trouble = Literal[
     "auth", "permission", "rate_limit", "not_found", "conflict", "invalid", "moved", "unavailable", "unreachable",
     "timeout", "malformed", "too_large",
@@ -43,16 +46,41 @@ class ForgeFailed(NotReady):
 
 
 @dataclass(frozen=True, slots=True)
+class ForgeRepository:
+    """A repository of a forge. `url` is the forge's own, without a slash at its end; `fork`: push to our own copy."""
+
+    forge: str
+    type: ForgeType
+    url: str
+    owner: str
+    repository: str
+    clock: Clock
+    fork: bool = False
+
+    @property
+    def host(self) -> str:
+        """The forge's host name, with a port where it has an unusual one."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def full_name(self) -> str:
+        """`host/owner/name`, for people and for consents."""
+        return f"{self.host}/{self.owner}/{self.repository}"
+
+    def git_url(self, owner: str) -> str:
+        """Where git finds somebody's copy of the repository."""
+        return f"{self.url}/{quote(owner)}/{quote(self.repository)}.git"
+
+
+@dataclass(frozen=True, slots=True)
 class ForgeAccess:
     """Who we are there and what we may do; None is unknown. `can_merge`: alone, without another person's approval."""
 
     user: str
-    user_id: int | None
     can_push: bool | None
     can_merge: bool | None
-    scopes: tuple[str, ...] = ()
     expires: float | None = None
-    notes: tuple[str, ...] = ()
+    """When the token ends, in epoch seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +162,7 @@ class PushTarget:
 class Forge(Protocol):
     """Where people review proposals. Each verb is one try: it does what it says or raises `ForgeFailed`."""
 
-    name: str
-
-    def describe(self) -> str:
-        """The repository there, for people: `github.com/owner/name`."""
+    site: ForgeRepository
 
     async def check_access(self) -> ForgeAccess:
         """Who we are and what we may do, as far as the forge tells."""
