@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import Literal, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from bailiwick.testing import forge_server_gitea, forge_server_github
+from bailiwick.testing.forge_server_api import ForgeApi
+from bailiwick.testing.forge_server_gitea import GiteaApi
+from bailiwick.testing.forge_server_github import GitHubApi
 from bailiwick.testing.forge_server_state import (
     ForgeAccount,
     ForgeApiError,
@@ -28,7 +30,6 @@ from bailiwick.testing.forge_server_state import (
     Hosted,
     Json,
     Right,
-    Routes,
 )
 from bailiwick.testing.git_server import GitServer
 
@@ -85,7 +86,7 @@ class ForgeServer:
         self.git.__enter__()
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.owner = self
-        self._http.routes = forge_server_github.ROUTES if self.flavour == "github" else forge_server_gitea.ROUTES
+        self._http.api = (GitHubApi if self.flavour == "github" else GiteaApi)(self.forgery)
         self.forgery.url = self.url
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
         return self
@@ -132,7 +133,7 @@ class _Http(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     owner: ForgeServer
-    routes: Routes
+    api: ForgeApi
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -183,16 +184,12 @@ class _Handler(BaseHTTPRequestHandler):
             return ForgeApiReply(401, {"message": "Bad credentials"})
         query = dict(parse_qsl(urlsplit(self.path).query))
         body = seen.body if isinstance(seen.body, dict) else {}
-        for method, pattern, answer in cast("_Http", self.server).routes:
-            found = re.fullmatch(pattern, path) if method == self.command else None
+        api = cast("_Http", self.server).api
+        for method, pattern, answer in api.routes:
+            found = re.fullmatch(f"{api.root}{pattern}", path) if method == self.command else None
             if found:
                 try:
-                    return answer(
-                        forgery,
-                        ForgeApiRequest(
-                            method, path=path, names=found.groupdict(), query=query, body=body, account=account
-                        ),
-                    )
+                    return answer(ForgeApiRequest(found.groupdict(), query, body, account))
                 except ForgeApiError as refusal:
                     return ForgeApiReply(refusal.status, refusal.body)
         return ForgeApiReply(404, {"message": "Not Found"})

@@ -1,11 +1,11 @@
-"""What a stub of a forge knows: accounts, and repositories whose heads, merge bases and conflicts are git's own."""
+"""What a stub of a forge knows: accounts, and repositories whose heads are git's own."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +34,6 @@ class ForgeAccount:
     login: str
     id: int
     token: str
-    scopes: str = "repo"
     expires: str = ""
     bot: bool = False
     installation: bool = False
@@ -152,17 +151,6 @@ class Hosted:
         """Where a branch stands, "" where there is none."""
         return self.git("rev-parse", "--verify", "-q", f"refs/heads/{branch}")
 
-    def mergeable(self, ticket: ForgeIssue) -> bool:
-        """Whether git could merge it without a conflict."""
-        if not self.head(ticket.base) or not self.head(ticket.head):
-            return False
-        args = ("merge-tree", "--write-tree", f"refs/heads/{ticket.base}", f"refs/heads/{ticket.head}")
-        return _git(self.path, *args).returncode == 0
-
-    def merge_base(self, ticket: ForgeIssue) -> str:
-        """Where its branch began."""
-        return self.git("merge-base", f"refs/heads/{ticket.base}", f"refs/heads/{ticket.head}")
-
     def merge_as_person(self, number: int) -> None:
         """A person merges it: the base moves to its head."""
         ticket = self.tickets[number]
@@ -216,8 +204,6 @@ class Forgery:
 class ForgeApiRequest:
     """One request to the API; `names` are what its route captured."""
 
-    method: str
-    path: str
     names: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Json]
@@ -236,7 +222,3 @@ class ForgeApiReply:
     status: int
     data: Json
     headers: Mapping[str, str] = field(default_factory=dict)
-
-
-Answering = Callable[[Forgery, ForgeApiRequest], ForgeApiReply]
-Routes = list[tuple[str, str, Answering]]
