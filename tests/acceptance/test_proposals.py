@@ -97,6 +97,25 @@ def test_a_proposal_stays_here_until_a_person_consents_and_then_is_one_draft(des
     assert [seen.path for seen in desk.forge.seen if seen.path.endswith("/merge")] == []
 
 
+def test_a_revoked_consent_publishes_nothing_more(desk: GatedRepository) -> None:
+    """Given, listed, revoked: the next proposal waits again, the audit tells it, and it can't be revoked twice."""
+    made, hosted = desk.propose(), desk.forge.forgery.repositories[NAME]
+    assert desk.person.runs("proposals", "publish", made, "--yes").code == 0
+    (given,) = desk.person.runs("proposals", "consent", "list", "--json").json()["consents"]
+    assert given["repository"] in desk.person.runs("proposals", "consent", "list").out
+    gone = desk.person.runs("proposals", "consent", "revoke", given["repository"], "--json")
+    assert (gone.code, gone.json()) == (0, {"revoked": [given]})
+    requests = len(desk.forge.seen)
+    assert desk.person.runs("proposals", "publish", made).code == 3
+    assert (len(desk.forge.seen), len(hosted.tickets)) == (requests, 1)
+    again = desk.person.runs("proposals", "consent", "revoke", given["repository"])
+    assert again.code == 2
+    assert f"no consent for '{given['repository']}'" in again.err
+    assert "No consents." in desk.person.runs("proposals", "consent", "list").out
+    kinds = [entry["kind"] for entry in desk.person.runs("audit", "show", "--json").json()["entries"]]
+    assert [kind for kind in kinds if kind.startswith("consent.")] == ["consent.given", "consent.withdrawn"]
+
+
 def test_the_same_run_again_prints_the_same_proposal(desk: GatedRepository) -> None:
     """One proposal per run, however often the command is given."""
     made = desk.propose()

@@ -11,7 +11,7 @@ from typing import Literal
 
 from bailiwick.clock import Clock, iso
 from bailiwick.config.paths import make_private
-from bailiwick.errors import NotReady, Place
+from bailiwick.errors import NotFound, NotReady, Place
 from bailiwick.ids import Json
 from bailiwick.locks import held
 from bailiwick.proposals.store import UNREADABLE, replace_file
@@ -22,7 +22,7 @@ Decision = Literal["publish", "ask", "keep"]
 DRAFTS = "draft pull requests"
 READY = "pull requests"
 EXPIRES = 90 * 86400.0
-Audit = Callable[[str, dict[str, Json]], None]
+Audit = Callable[[str, dict[str, Json]], object]
 """Enters an action in the audit, before it is done; raises where that can't be."""
 
 
@@ -67,7 +67,7 @@ class Consents:
         self.clock = clock
 
     def all(self) -> list[Consent]:
-        """Every consent that was given and not taken back, expired ones included."""
+        """Every consent that was given and not revoked, expired ones included."""
         try:
             return [Consent(**item) for item in json.loads(self.file.read_bytes())["consents"]]
         except FileNotFoundError:
@@ -95,15 +95,17 @@ class Consents:
             self._write([*others, given])
         return given
 
-    async def take_back(self, repository: str, audit: Audit) -> bool:
-        """Forget the consents of a repository; whether there were any."""
+    async def revoke(self, repository: str, audit: Audit) -> list[Consent]:
+        """Forget the consents of a repository, which are in the audit first; raises `NotFound` where there are none."""
         async with self._held():
-            kept = [one for one in self.all() if one.repository != repository]
-            if len(kept) == len(self.all()):
-                return False
-            audit("consent.withdrawn", {"repository": repository})
-            self._write(kept)
-        return True
+            gone = [one for one in self.all() if one.repository == repository]
+            if not gone:
+                hint = "bailiwick proposals consent list shows those there are"
+                raise NotFound(f"no consent for '{repository}': none was given, or it was revoked before", hint=hint)
+            for one in gone:
+                audit("consent.withdrawn", asdict(one))
+            self._write([one for one in self.all() if one not in gone])
+        return gone
 
     def _held(self) -> AbstractAsyncContextManager[None]:
         make_private(self.file.parent)

@@ -160,9 +160,10 @@ def test_publish_with_consent_opens_the_draft(person: ProposalOwner) -> None:
 
 
 def test_a_person_decides_and_never_a_process_of_a_run(person: ProposalOwner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An agent that finds our command can't give the consent or a rejection."""
+    """An agent that finds our command can't give the consent, revoke it, or reject."""
     monkeypatch.setenv("BAILIWICK_RUN", "run-1")
-    for args in (("publish", person.proposal.id, "--yes"), ("reject", person.proposal.id, "--because", "x")):
+    name = person.proposal.id
+    for args in (("publish", name, "--yes"), ("reject", name, "--because", "x"), ("consent", "revoke", "a/b/c")):
         with pytest.raises(UsageError) as refused:
             person.runs(*args)
         assert refused.value.code == "BW477"

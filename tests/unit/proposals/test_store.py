@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -108,13 +109,16 @@ def test_a_consent_for_more_covers_less_and_a_new_one_replaces_the_old(tmp_path:
     assert [one.scope for one in consents.all()] == [READY]
 
 
-def test_a_consent_can_be_taken_back(tmp_path: Path) -> None:
-    """And taking back what is not there changes nothing."""
-    consents = Consents(tmp_path, ManualClock())
-    run(consents.give(SHOP, "ours", DRAFTS, "pat", _no_audit))
-    assert run(consents.take_back(SHOP, _no_audit))
-    assert not run(consents.take_back(SHOP, _no_audit))
-    assert consents.all() == []
+def test_a_consent_can_be_revoked_once(tmp_path: Path) -> None:
+    """The audit has it with all that was given; other repositories keep theirs."""
+    consents, entries = Consents(tmp_path, ManualClock()), list[tuple[str, Json]]()
+    given = run(consents.give(SHOP, "ours", DRAFTS, "pat", _no_audit))
+    other = run(consents.give("forge.example/acme/till", "ours", DRAFTS, "pat", _no_audit))
+    assert run(consents.revoke(SHOP, lambda kind, data: entries.append((kind, data)))) == [given]
+    assert entries == [("consent.withdrawn", asdict(given))]
+    with pytest.raises(NotFound, match="was revoked before"):
+        run(consents.revoke(SHOP, _no_audit))
+    assert consents.all() == [other]
 
 
 def test_a_consent_that_can_not_be_audited_is_not_given(tmp_path: Path) -> None:

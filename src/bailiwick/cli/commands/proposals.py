@@ -1,4 +1,4 @@
-"""`bailiwick proposals`: list, show, diff, checkout, publish, discard, reject, follow. No command merges."""
+"""`bailiwick proposals`: list, show, diff, checkout, publish, discard, reject, follow, consent. No command merges."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import json
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
 
+from bailiwick.audit.service import append
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
@@ -18,7 +21,7 @@ from bailiwick.errors import NotFound, NotReady
 from bailiwick.git.names import shown
 from bailiwick.ids import Json
 from bailiwick.proposals.checkout import check_out
-from bailiwick.proposals.consent import scope_of
+from bailiwick.proposals.consent import Consents, scope_of
 from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.follow import ROUNDS, Look, look
 from bailiwick.proposals.forges.local import next_commands
@@ -235,6 +238,52 @@ def follow(proposal: str | None, once: bool, rounds: int, as_json: bool) -> int:
     return asyncio.run(_follow(proposal, once=once or as_json, most=rounds, as_json=as_json))
 
 
+@proposals.group()
+def consent() -> None:
+    """Who allowed proposals to be published, where and until when. `publish --yes` gives consent."""
+
+
+@consent.command("list")
+@JSON
+def list_consents(as_json: bool) -> int:
+    """List the consents that were given and not revoked.
+
+    \b
+    Example:  bailiwick proposals consent list
+    """
+    found = _consents().all()
+    if as_json:
+        _emit({"consents": [asdict(one) for one in found]})
+        return 0
+    now = SystemClock().now()
+    for one in found:
+        ends = "until" if now < one.expires else "expired"
+        _say(f"{one.repository}  {one.scope}  by {one.by}, {local(one.at)}, {ends} {local(one.expires)}")
+    if not found:
+        _say("No consents.  Give one:  bailiwick proposals publish PROPOSAL --yes")
+    return 0
+
+
+@consent.command()
+@click.argument("repository")
+@JSON
+def revoke(repository: str, as_json: bool) -> int:
+    """Revoke the consent for REPOSITORY (host/owner/name). What is published already stays as it is.
+
+    \b
+    Example:  bailiwick proposals consent revoke github.com/acme/shop
+    """
+    require_person()
+    consents = _consents()
+    audit = partial(append, consents.file.parent, actor=person(), clock=consents.clock)
+    gone = asyncio.run(consents.revoke(repository, audit))
+    if as_json:
+        _emit({"revoked": [asdict(one) for one in gone]})
+    for one in () if as_json else gone:
+        _say(f"revoked: {one.scope} at {one.repository}; proposals stay here until somebody consents again")
+    return 0
+
+
 async def _follow(name: str | None, *, once: bool, most: int, as_json: bool) -> int:
     store = ProposalStore(_config(Path.cwd()).paths.state)
     while True:
@@ -300,6 +349,10 @@ async def _desk(one: Proposal) -> RepositoryProposals:
 
 def _config(where: Path) -> Config:
     return load_config(where, {})
+
+
+def _consents() -> Consents:
+    return Consents(_config(Path.cwd()).paths.state, SystemClock())
 
 
 def _asked(desk: RepositoryProposals) -> bool:
