@@ -13,10 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bailiwick.brain.folding import indexed
 from bailiwick.brain.model import FoundNote, Note, NoteQuery
 from bailiwick.brain.notes import FolderListing, History, NoteFolder, Stamp
-from bailiwick.brain.terms import MOST_ROWS, chosen, facets_of, phrase, question, scope_facet, status_facet, words
+from bailiwick.brain.terms import (
+    MOST_ROWS,
+    chosen,
+    facets_of,
+    indexed,
+    phrase,
+    question,
+    scope_facet,
+    status_facet,
+    words,
+)
 
 if TYPE_CHECKING:
     import apsw

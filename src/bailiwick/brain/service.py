@@ -41,7 +41,7 @@ from bailiwick.config.repository import find_remote
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, NotReady, UsageError
-from bailiwick.ids import digest
+from bailiwick.ids import Json, digest
 
 OFF = "BW573"
 NO_NOTE = "BW574"
@@ -53,6 +53,7 @@ BRIEF_TOKENS = 1500
 BRIEF_NOTES = 12
 CHARACTERS = 4
 """Of a token, about."""
+POST_SECONDS = 5.0
 PROMPTS = BUNDLED_FILES / "prompts"
 _LEAST = 400
 """Characters that a cut note has to have left to be worth its place."""
@@ -182,11 +183,20 @@ class Brain:
         return Saved((note,), commit, owed, await self._post(note))
 
     async def _post(self, note: Note) -> str:
+        """Send a note where the operator says so; gives why it could not be sent, empty where it was taken."""
         if not self.ingest_url:
             return ""
-        from bailiwick.brain.posting import post_note
+        from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, HttpTimeouts, calling, with_scheme
+        from bailiwick.agents.port import Trouble
 
-        return await post_note(self.ingest_url, note)
+        endpoint = Endpoint(with_scheme(self.ingest_url))
+        clocks = HttpTimeouts(POST_SECONDS, POST_SECONDS)
+        try:
+            async with calling(ApiRequest(endpoint, endpoint.base_url, _posted(note), clocks=clocks)) as reply:
+                return "" if 200 <= reply.status < 300 else f"{endpoint.host} answered with status {reply.status}"
+        except CallFailed as failed:
+            event = failed.event
+            return one_line(event.message if isinstance(event, Trouble) else f"{endpoint.host}: {event.stderr}", 200)
 
     async def set_status(self, ids: Iterable[str], status: Status, by: str) -> Saved:
         """Give notes a status, all or none, in one commit; what has it already stays as it is."""
@@ -220,10 +230,6 @@ class Brain:
         number = await asyncio.to_thread(self.index.rebuild)
         await self._learn_commits()
         return number
-
-    async def relevant(self, text: str, scope: str, max_tokens: int = BRIEF_TOKENS) -> str:
-        """Approved notes about a task as one text, marked as notes, within the limit; "" where there are none."""
-        return (await self.brief(text, scope, max_tokens)).text
 
     async def brief(self, text: str, scope: str, max_tokens: int = BRIEF_TOKENS) -> Brief:
         """Approved notes about a task, and which ones they are."""
@@ -306,3 +312,8 @@ def _scopes(scope: str | None) -> tuple[str, ...] | None:
 
 def _bounded(limit: int) -> int:
     return max(1, min(limit, MOST))
+
+
+def _posted(note: Note) -> dict[str, Json]:
+    said: dict[str, Json] = {name: getattr(note, name) for name in ("id", "title", "text", "type", "scope", "source")}
+    return {**said, "tags": list(note.tags), "status": note.status, "created": iso(note.created)}

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bailiwick.config.service import Config
     from bailiwick.gate.spec import GateSpec
 
-TOKENS = 1500
-
 
 def gate_commands(spec: GateSpec) -> tuple[GateCommand, ...]:
     """The commands among the checks of a gate; what else it looks at has none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from bailiwick.ids import Json, digest
@@ -155,16 +155,6 @@ class PreflightLine:
 
     label: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """What a preflight found: the first lines of the run, the tests that may stay red, the verdict on the base."""
-
-    lines: tuple[PreflightLine, ...] = ()
-    known_red: tuple[str, ...] = ()
-    verdict: str = ""
-    failing: tuple[str, ...] = field(default_factory=tuple)
 
 
 def slug(text: str) -> str:

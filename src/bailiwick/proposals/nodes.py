@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,17 +14,19 @@ from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
+from bailiwick.engine.state import Scope, State
 from bailiwick.errors import BailiwickError
 from bailiwick.gate.model import read_report
 from bailiwick.git.runner import GitFailed
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.proposals.accounts import account, defaulted
 from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.forges.local import announcement
 from bailiwick.proposals.forges.port import ForgeFailed
-from bailiwick.proposals.model import Proposal
+from bailiwick.proposals.model import ChangeCost, Proposal
 from bailiwick.proposals.service import NotProposable, ProposalOutcome, ProposeAsk, propose
+from bailiwick.runtime.authors import authors_of
+from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 
 _TEXTS = ("repository", "branch", "base", "tree", "title", "kind", "summary", "proposal", "onto")
@@ -196,3 +198,51 @@ def _outputs(node: Node, made: dict[str, Json]) -> dict[str, Json]:
     if not isinstance(node, Work) or not node.outputs:
         return {"proposal": made}
     return {out.key: made if out.key == "proposal" else made.get(out.key, out.default) for out in node.outputs}
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """The models that answered, each once, as `backend/model`; the cost of the whole run tree."""
+
+    models: tuple[str, ...] = ()
+    cost: ChangeCost = field(default_factory=ChangeCost)
+
+
+async def account(store: Store, run: str, root: str, subscribed: Callable[[str], bool]) -> RunCost:
+    """What the journal of a run and the ledger of its tree say; unknown is not zero."""
+    authors = await authors_of(store, run)
+    spent = [one for one in await store.spend(f"run:{root}") if one.unit == "usd"]
+    known = [one.settled or 0.0 for one in spent if one.known and one.settled is not None]
+    unknown = [one for one in spent if not one.known]
+    usd = sum(known) if known or not unknown else None
+    subscription = any(subscribed(backend) for backend in dict.fromkeys(author.backend for author in authors))
+    return RunCost(
+        tuple(author.name for author in authors), ChangeCost(usd, bool(unknown) and usd is not None, subscription)
+    )
+
+
+async def defaulted(store: Store, run: str, scope: str) -> tuple[str, ...]:
+    """The nodes whose defaults a scope rests on: its own, those of the scopes around it and of the runs that called."""
+    library, names = RunReader(store), dict[str, None]()
+    state = await library.state(run)
+    found = _above(state.scopes.get(scope))
+    while True:
+        names.update(dict.fromkeys(found))
+        if state.parent is None:
+            return tuple(names)
+        child, state = state.run, await library.state(state.parent)
+        found = _caller(state, child)
+
+
+def _above(scope: Scope | None) -> list[str]:
+    names: list[str] = []
+    while scope is not None:
+        names += scope.defaulted
+        scope = scope.parent
+    return names
+
+
+def _caller(state: State, child: str) -> list[str]:
+    """The defaults of the scope that waits for a child; where none is found, of all."""
+    waiting = [scope for scope, wait in state.waits() if wait.id == child]
+    return [name for scope in waiting or state.scopes.values() for name in _above(scope)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from bailiwick import crashpoints
 from bailiwick.config.repository import remote_name
@@ -15,7 +14,8 @@ from bailiwick.proposals.consent import Decision, decide, scope_of
 from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.document import ASKED, SAID
 from bailiwick.proposals.forges.local import next_commands
-from bailiwick.proposals.message import UNFINISHED, ChangeOrigin, commit_message
+from bailiwick.proposals.forges.port import Forge, ForgeAccess, ForgeFailed, PullDraft, PushTarget
+from bailiwick.proposals.message import TITLE, UNFINISHED, ChangeOrigin, commit_message, subject
 from bailiwick.proposals.model import (
     ChangeCost,
     Proposal,
@@ -26,8 +26,7 @@ from bailiwick.proposals.model import (
     parse_issue,
     proposal_id,
 )
-from bailiwick.proposals.neutral import one_line
-from bailiwick.proposals.publishing import publish as publish_now
+from bailiwick.proposals.neutral import one_line, plain
 
 NOT_GREEN = "BW460"
 OTHER_TREE = "BW461"
@@ -275,10 +274,79 @@ async def _offered(proposal: Proposal, desk: RepositoryProposals) -> ProposalOut
 async def _sent(proposal: Proposal, desk: RepositoryProposals) -> ProposalOutcome:
     forge = desk.settings.open_forge()
     try:
-        sent = await publish_now(proposal, desk, forge)
+        sent = await _published(proposal, desk, forge)
     finally:
         await forge.close()
     return ProposalOutcome(sent, "publish", f"open at {sent.url}", (f"bailiwick proposals follow {sent.id}",))
+
+
+async def _published(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -> Proposal:
+    """Push a proposal if the branch is ours, then open or update its one pull request; nothing is merged or forced.
+
+    The caller holds its lock and has somebody's consent. Each step may be done again after a crash: a commit that is
+    there is not pushed, a pull request that is there is updated.
+    """
+    access = await forge.check_access()
+    if access.can_push is False:
+        raise ForgeFailed(
+            "permission",
+            f"{access.user or 'this token'} may not push to {forge.site.full_name}",
+            hint="give it write access, or set publish.push_to to fork",
+        )
+    desk.audit(
+        "proposal.publish",
+        {
+            "proposal": proposal.id,
+            "to": forge.site.full_name,
+            "branch": proposal.branch,
+            "commit": proposal.commit,
+            "as": access.user,
+        },
+    )
+    proposal = await _pushed(proposal, desk, await forge.push_target(), forge.site.full_name)
+    return await _opened(proposal, desk, forge, access)
+
+
+async def _pushed(proposal: Proposal, desk: RepositoryProposals, target: PushTarget, where: str) -> Proposal:
+    """Push the commit, unless it is there; what is noted first is what may have happened."""
+    login = desk.login(target)
+    there = await desk.vault.remote_branch(target.url, proposal.branch, **login)
+    if there is not None and there not in (proposal.commit, *proposal.pushed, *proposal.people):
+        raise ForgeFailed(
+            "conflict",
+            f"somebody pushed to {proposal.branch} at {where}; nothing was replaced",
+            hint=f"build upon it: bailiwick proposals follow {proposal.id}",
+        )
+    noted = desk.store.save(replace(proposal, pushed=tuple(dict.fromkeys((*proposal.pushed, proposal.commit)))))
+    if there != proposal.commit:
+        await desk.vault.push(target.url, proposal.commit, proposal.branch, expect=there, **login)
+        crashpoints.reach("proposal.pushed")
+    return noted
+
+
+async def _opened(proposal: Proposal, desk: RepositoryProposals, forge: Forge, access: ForgeAccess) -> Proposal:
+    settings = desk.settings
+    onto = proposal.onto or settings.base.removeprefix("origin/") or await forge.default_branch()
+    title = plain(subject(proposal.kind, proposal.title), TITLE)
+    body = await desk.document(proposal, access)
+    wanted = PullDraft(
+        proposal.branch, base=onto, title=desk.redact(title), body=body, draft=settings.draft, labels=settings.labels
+    )
+    pull = await forge.open_or_update(wanted)
+    crashpoints.reach("proposal.opened")
+    notes = tuple(dict.fromkeys((*proposal.notes, *pull.notes)))
+    return desk.store.save(
+        replace(
+            proposal,
+            status="published",
+            forge=forge.site.forge,
+            url=pull.url,
+            number=pull.number,
+            onto=onto,
+            notes=notes,
+            updated=desk.clock.now(),
+        )
+    )
 
 
 def _stays(proposal: Proposal, decision: Decision, why: str) -> ProposalOutcome:
@@ -382,8 +450,3 @@ def _live(desk: RepositoryProposals, name: str, also: tuple[str, ...] = ()) -> P
     if not proposal.live and proposal.status not in also:
         raise UsageError(f"proposal {proposal.id} is {proposal.status}", hint="`bailiwick proposals list`", code=OVER)
     return proposal
-
-
-def repository_of(proposal: Proposal) -> Path:
-    """The operator's repository that a proposal belongs to."""
-    return Path(proposal.repository)

@@ -14,10 +14,10 @@ from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.routing.call_log import check_session, read_calls, sessions_folder
 from bailiwick.routing.model import Job, Outcome
-from bailiwick.skills.answers import answer_schema
 from bailiwick.skills.folders import SkillSet
 from bailiwick.skills.model import Skill, Tool
 from bailiwick.skills.roots import check_root, private_places
+from bailiwick.skills.schemas import answer_schema
 from bailiwick.skills.tasks import with_history
 
 if TYPE_CHECKING:

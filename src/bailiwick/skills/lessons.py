@@ -1,19 +1,27 @@
-"""From a session's call log to notes: what is told of it, which lessons hold, which notes are filed. Asks no model."""
+"""The trainer: a reader finds lessons in a call log, a writer makes notes of them, and the notes wait for a person."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, Unpack
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 from bailiwick.brain.model import GLOBAL, Note
-from bailiwick.brain.service import Details, scope_of
-from bailiwick.errors import UsageError
+from bailiwick.brain.service import Brain, Details, scope_of
+from bailiwick.errors import InputInvalid, Place, Problem, UsageError
 from bailiwick.ids import Json
-from bailiwick.routing.model import CheckOutcome, FileOut, Result
+from bailiwick.routing.model import CheckOutcome, FileOut, Job, Outcome, Result
+from bailiwick.skills.tasks import task_text
 
+if TYPE_CHECKING:
+    from bailiwick.skills.calling import SkillCall
+
+NO_WRITER = "BW299"
+READER, WRITER = "reader", "writer"
+ALIKE = 5
+"""Notes on the subject that the writer is shown, so that none is written twice."""
 MOST_ENTRIES = 200
 """Entries of a session that are told; of more, the last ones."""
 MOST_NOTES = 20
@@ -148,3 +156,53 @@ def scope_of_session(entries: Iterable[Mapping[str, Json]]) -> str:
 def _word(draft: Mapping[str, Json], key: str) -> str:
     value = draft.get(key)
     return value.strip() if isinstance(value, str) else ""
+
+
+async def train(call: SkillCall, entries: Sequence[dict[str, Json]], brain: Brain) -> Outcome:
+    """Read, write, file. Both calls are logged; without a lesson there is nothing to write."""
+    skill = call.skill
+    if WRITER not in skill.parts:
+        problem = Problem(
+            NO_WRITER, "there is no writer.md beside it", Place(skill.path), "add one, as the bundled has"
+        )
+        raise InputInvalid([problem])
+    more = {"session_id": call.text("session_id"), "entries": told_entries(entries)}
+    task = task_text(replace(call.tool, phase=READER), call.given, more)
+    read = await call.route(call.job(task, READER), LessonCheck(len(entries)))
+    lessons = read.result.candidates
+    if read.error or read.result.status != "pass" or not lessons:
+        return _last_told(call, read, {"notes": [], "left_out": []})
+    scope = scope_of_session(entries)
+    alike = await _alike(brain, " ".join(_titles(lessons)), scope or "global")
+    written = await call.route(_writers_job(call, read, alike), None)
+    if written.error or written.result.status != "pass":
+        return _last_told(call, written, {"notes": [], "left_out": [], "reader": read.call})
+    filed = await file_notes(written.result.candidates, brain, scope, f"session {call.text('session_id')}")
+    return _last_told(call, written, {**filed.to_json(), "reader": read.call})
+
+
+async def _alike(brain: Brain, titles: str, scope: str) -> list[Note]:
+    """Notes on the subject; none where the titles hold no word to look for."""
+    try:
+        return [one.note for one in await brain.query(titles, scope, limit=ALIKE)]
+    except UsageError:
+        return []
+
+
+def _writers_job(call: SkillCall, read: Outcome, alike: Sequence[Note]) -> Job:
+    """What the writer is asked: the reader's summary and candidates, and what is known already."""
+    more = {"summary": read.result.message, "candidates": told_candidates(read.result.candidates)}
+    if alike:
+        more["existing_notes"] = told_notes(alike)
+    task = task_text(replace(call.tool, phase=WRITER), call.given, more)
+    return replace(call.job(task, WRITER), discipline=call.skill.parts[WRITER])
+
+
+def _titles(lessons: Sequence[Mapping[str, Json]]) -> list[str]:
+    return [str(lesson.get("title", "")) for lesson in lessons]
+
+
+def _last_told(call: SkillCall, outcome: Outcome, more: dict[str, Json]) -> Outcome:
+    """The outcome of the last of the two calls as that of the tool."""
+    result = replace(outcome.result, phase=call.tool.phase, details={**outcome.result.details, **more})
+    return replace(outcome, result=result)

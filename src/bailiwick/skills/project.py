@@ -16,9 +16,8 @@ from bailiwick.skills.bench import AttemptFiles, CallSetting, ProjectFiles, Watc
 from bailiwick.skills.checks import find_check
 from bailiwick.skills.checks_tdd import expect_green, expect_test
 from bailiwick.skills.delivery import path_fault
-from bailiwick.skills.material import expanded, imported, mentioned
+from bailiwick.skills.material import Surroundings, candidates, expanded, imported, mentioned, surroundings
 from bailiwick.skills.site import CheckArguments
-from bailiwick.skills.surroundings import Surroundings, candidates, surroundings
 from bailiwick.skills.tasks import task_text
 
 if TYPE_CHECKING:

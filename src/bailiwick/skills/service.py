@@ -124,7 +124,7 @@ async def _retrospective(call: SkillCall) -> Outcome:
 
 
 async def _trainer(call: SkillCall) -> Outcome:
-    from bailiwick.skills.training import train
+    from bailiwick.skills.lessons import train
 
     entries = await _logged(call)
     return await train(call, entries, call.shared.brain())

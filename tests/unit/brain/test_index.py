@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bailiwick.brain.folding import fold, folded_words, indexed
 from bailiwick.brain.frontmatter import write
 from bailiwick.brain.index import LOOK_EVERY, Index
 from bailiwick.brain.model import GLOBAL, STATUSES, Note, NoteQuery, Status, printable, seen_from
 from bailiwick.brain.notes import NoteFolder
+from bailiwick.brain.terms import fold, folded_words, indexed
 from bailiwick.clock import ManualClock
 from bailiwick.errors import UsageError
 from tests.unit.brain.place import HERE, PLAIN, THERE, Mind, mind_at, run

@@ -22,7 +22,7 @@ def mind(tmp_path: Path) -> Mind:
 
 
 def _brief(mind: Mind, text: str, scope: str = HERE, tokens: int = 1500) -> str:
-    return run(mind.brain.relevant(text, scope, tokens))
+    return run(mind.brain.brief(text, scope, tokens)).text
 
 
 def test_an_agents_note_waits_and_a_persons_counts(mind: Mind) -> None:
@@ -154,10 +154,10 @@ MERGED = """one
 def test_a_note_with_a_conflict_is_nobodys_word(mind: Mind) -> None:
     """It can't be approved, it is in no brief, and one that was approved before it met another waits again."""
     note = run(mind.brain.write("Deploys happen on Tuesdays.", by_agent=False))
-    assert "Tuesdays" in run(mind.brain.relevant("deploys", HERE))
+    assert "Tuesdays" in run(mind.brain.brief("deploys", HERE)).text
     file = mind.root / note.path
     file.write_text(file.read_text() + MERGED.format(ours="On Mondays.", theirs="On Fridays."))
-    assert run(mind.brain.relevant("deploys", HERE)) == ""
+    assert run(mind.brain.brief("deploys", HERE)).text == ""
     assert run(mind.brain.get(note.id)).note.status == "pending"
     before = file.read_bytes()
     for status in ("approved", "stale"):

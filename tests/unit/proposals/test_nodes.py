@@ -20,9 +20,8 @@ from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.delivery import PROPOSE_FIELDS as FIELDS
-from bailiwick.proposals.accounts import account
 from bailiwick.proposals.forges.port import ForgeFailed
-from bailiwick.proposals.nodes import ProposeKind, failure_of
+from bailiwick.proposals.nodes import ProposeKind, account, failure_of
 from bailiwick.proposals.service import NotProposable
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.runs.foreground import DONE, FAILED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.skills.surroundings import MOST_CHARACTERS, MOST_LISTED, candidates, listing, surroundings
+from bailiwick.skills.material import MOST_CHARACTERS, MOST_LISTED, candidates, listing, surroundings
 
 FILES = (
     "README.md",

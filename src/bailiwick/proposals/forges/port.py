@@ -95,7 +95,6 @@ class Issue:
     updated: str
     comments: tuple[tuple[str, str], ...] = ()
     """Author and text of the first ones."""
-    is_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,6 @@ class RestForge(ABC):
             author=read.text(data, "user", "login"),
             updated=read.text(data, "updated_at"),
             comments=tuple(comments[:COMMENTS]),
-            is_open=read.text(data, "state") != "closed",
         )
 
     async def push_target(self) -> PushTarget:
