@@ -19,7 +19,6 @@ from bailiwick.errors import NotFound
 from bailiwick.ids import Json, place
 from bailiwick.journal.rows import CallRow, Reservation, RunRow
 from bailiwick.runs.find import name_of
-from bailiwick.runs.visits import Entry
 
 if TYPE_CHECKING:
     from bailiwick.agents.asking import TurnResult
@@ -52,7 +51,7 @@ class ReaskResult:
     usd: float | None
 
 
-def find_turn(entries: Sequence[Entry], node: str, session: Session) -> Recorded:
+def find_turn(entries: Sequence[ev.Entry], node: str, session: Session) -> Recorded:
     """The last turn that a node made; raises `NotFound` where it made none."""
     started: dict[str, str] = {}
     found: Recorded | None = None

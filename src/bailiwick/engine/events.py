@@ -16,6 +16,10 @@ class Event:
     VERSION: ClassVar[int] = 1
 
 
+Entry = tuple[int, float, Event]
+"""An event as a journal gives it: its seq, when it happened, and itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why an attempt or a node failed: a stable kind, a sentence, and details for people."""

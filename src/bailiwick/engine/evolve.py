@@ -43,10 +43,10 @@ def evolve(state: State, event: ev.Event, at: float) -> None:
         raise JournalCorrupt(f"event {type(event).__name__} does not follow what was before: {error!r}") from error
 
 
-def replay(history: Iterable[tuple[int, float, ev.Event]], graphs: Graphs, fetch: Fetch | None = None) -> State:
+def replay(history: Iterable[ev.Entry], graphs: Graphs, fetch: Fetch | None = None) -> State:
     """Fold a whole journal. A `Rewound` goes back to a prefix, keeping visit numbers and time spent."""
     state = State(graphs=graphs, fetch=fetch)
-    seen: list[tuple[int, float, ev.Event]] = []
+    seen: list[ev.Entry] = []
     for item in history:
         _, at, event = item
         if isinstance(event, ev.Rewound):
@@ -57,7 +57,7 @@ def replay(history: Iterable[tuple[int, float, ev.Event]], graphs: Graphs, fetch
     return state
 
 
-def rewound(state: State, prefix: list[tuple[int, float, ev.Event]], event: ev.Rewound, at: float) -> State:
+def rewound(state: State, prefix: list[ev.Entry], event: ev.Rewound, at: float) -> State:
     """The state after a rewind: the context of the prefix, the visit numbers and the spending of now."""
     earlier = replay(prefix, state.graphs, state.fetch)
     root, old = earlier.scopes[""], state.scopes[""]

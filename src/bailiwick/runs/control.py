@@ -15,7 +15,6 @@ from bailiwick.processes.owner import current_owner, is_dead, shown
 from bailiwick.runs.find import name_of
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.creation import NewRunPlace, forked_run
-from bailiwick.runtime.history import Entry
 from bailiwick.runtime.pins import pin_all
 from bailiwick.runtime.supervise import Supervisor
 
@@ -157,7 +156,7 @@ class Control:
         )
 
 
-def find_point(history: list[Entry], node: str, visit: int | None, run: str) -> Point:
+def find_point(history: list[ev.Entry], node: str, visit: int | None, run: str) -> Point:
     """The first event of a visit in the run's own scope."""
     firsts: dict[int, int] = {}
     inside = set()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bailiwick.clock import iso
 from bailiwick.engine.state import Deferred
+from bailiwick.engine.visits import Visit
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow, WaitRow
 from bailiwick.runs.find import name_of
 from bailiwick.runs.log_lines import LogLine
 from bailiwick.runs.query import OpenQuestion, Overview, RunStatus
-from bailiwick.runs.visits import Visit
 from bailiwick.runs.why import Explanation
 
 
@@ -80,13 +80,13 @@ def overview_document(found: Overview) -> dict[str, Json]:
     }
 
 
-def visit_document(visit: Visit) -> dict[str, Json]:
-    """A visit of a node."""
+def visit_document(visit: Visit, result: str) -> dict[str, Json]:
+    """A visit of a node, with its result as the run's standing makes it."""
     return {
         "node": visit.node,
         "scope": visit.scope,
-        "visit": visit.visit,
-        "result": visit.result,
+        "visit": visit.number,
+        "result": result,
         "next": visit.next or None,
         "detail": visit.detail,
         "seconds": visit.seconds,

@@ -10,7 +10,6 @@ from bailiwick.clock import local
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import Deferred, Fetch
 from bailiwick.ids import Json, place
-from bailiwick.runs.visits import Entry
 
 OK, BAD, WAIT, STEP = "ok", "bad", "wait", ""
 LONGEST = 200
@@ -36,7 +35,7 @@ class LogFormatter:
     fetch: Fetch
     _places: dict[str, str] = field(default_factory=dict)
 
-    def tell(self, entry: Entry) -> LogLine | None:
+    def tell(self, entry: ev.Entry) -> LogLine | None:
         """The line of an event; None for one that says nothing to people."""
         seq, at, event = entry
         event = self._whole(event)

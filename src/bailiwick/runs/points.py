@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bailiwick.engine.events import Entry
 from bailiwick.engine.state import Phase, State
 from bailiwick.errors import UsageError
 from bailiwick.runs.control import Point, find_point
-from bailiwick.runs.visits import Entry
 
 
 def read_point(text: str) -> tuple[str, int | None]:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 from bailiwick.clock import local
 from bailiwick.engine import events as ev
 from bailiwick.engine.compare import holds, spellings
 from bailiwick.engine.graph import Branch, Graph, Work
+from bailiwick.engine.retry_script import FINAL
 from bailiwick.engine.state import Scope, State, WaitState
+from bailiwick.engine.visits import NodeStatement, Visit, VisitStatus, visits
 from bailiwick.ids import Json, place
-from bailiwick.runs.tries import NodeStatement, attempts, cause, last_words, name_of_visit, told, why_no_more
-from bailiwick.runs.visits import Entry, Visit, standing_entries, visits
 
 E = TypeVar("E", bound=ev.Event)
 LAST = 5
 """How many of several like things are told."""
+LAST_LINES = 5
+_CAUSES = {
+    "crash": "its process died",
+    "stopped": "it was stopped at once",
+    "lease": "the lease could not be renewed",
+    "upgrade": "the installed version changed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,7 @@ class Explanation:
     at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunHistory:
     """What is known of a run: its name, every event and the state they come to.
 
@@ -38,9 +46,14 @@ class RunHistory:
     """
 
     name: str
-    entries: list[Entry]
+    entries: list[ev.Entry]
     state: State
     holder: str | None = None
+
+    @cached_property
+    def visits(self) -> list[Visit]:
+        """What the events say of each visit."""
+        return visits(self.entries)
 
 
 def explain(story: RunHistory) -> list[Explanation]:
@@ -52,7 +65,7 @@ def explain(story: RunHistory) -> list[Explanation]:
 def explain_node(story: RunHistory, node: str) -> list[Explanation]:
     """Why a node was reached and what came of its last visits, in every scope."""
     known = story.state.graph.nodes
-    found = [visit for visit in visits(story.entries) if visit.node == node]
+    found = [visit for visit in story.visits if visit.node == node]
     if not found:
         where = "" if node in known else f"; the workflow has no node '{node}' now"
         return [Explanation("node", f"'{node}' has not been visited by {story.name}{where}")]
@@ -63,18 +76,23 @@ def explain_node(story: RunHistory, node: str) -> list[Explanation]:
         out.append(Explanation("node", f"{len(found) - LAST} earlier visits: bailiwick runs show {story.name}"))
     own = [(s, w) for s, w in story.state.waits() if s.cursor == node and w.kind != "budget"]
     out += [_wait(story.state, scope, wait) for scope, wait in own]
-    out += [_told(one) for one in told(story.entries) if one.node == node][-LAST:]
+    out += [_told(*one) for one in _statements(story) if one[0].node == node][-LAST:]
     return [*out, *_reentries(story, node), *_defaults(story, node)]
+
+
+def _statements(story: RunHistory) -> list[tuple[Visit, NodeStatement]]:
+    """What nodes said they found, in order; visits that a rewind took back are among it."""
+    return sorted(((visit, one) for visit in story.visits for one in visit.statements), key=lambda pair: pair[1].seq)
 
 
 def _found(story: RunHistory) -> list[Explanation]:
     """What nodes that say what they find found last, unless all was well: a gate names the failing test."""
-    last = {one.node: one for one in told(story.entries)}
-    return [_told(one) for one in last.values() if not one.good]
+    last = {visit.node: (visit, one) for visit, one in _statements(story)}
+    return [_told(visit, one) for visit, one in last.values() if not one.good]
 
 
-def _told(one: NodeStatement) -> Explanation:
-    return Explanation("found", f"{one.where} found: {one.text}", one.lines, one.at)
+def _told(visit: Visit, one: NodeStatement) -> Explanation:
+    return Explanation("found", f"{_named(visit)} found: {one.text}", one.lines, one.at)
 
 
 def _standing(story: RunHistory) -> list[Explanation]:
@@ -116,7 +134,7 @@ def _run_failure(story: RunHistory, end: tuple[int, float, ev.RunFinished] | Non
     if event.ended:
         reason = f": {event.reason}" if event.reason else ""
         return [Explanation("failed", f"the fail node '{event.node}' ended it{reason}", at=at)]
-    failed = [v for v in visits(story.entries) if v.node == event.node and not v.scope and v.result == "failed"]
+    failed = [v for v in story.visits if v.node == event.node and not v.scope and v.result == "failed"]
     if failed:
         return [_failure(story, failed[-1])]
     return [Explanation("failed", f"failed at '{event.node}': {event.reason}", at=at)]
@@ -131,22 +149,21 @@ def _visit(story: RunHistory, visit: Visit) -> list[Explanation]:
         case "done" | "default":
             out.append(_left(story, visit, suffix))
         case _:
-            what = f"{visit.result}: {cause(visit.detail)}" if visit.detail else visit.result
+            what = f"{visit.result}: {_cause(visit.detail)}" if visit.detail else visit.result
             out.append(Explanation("node", f"{_named(visit)} is {what}{suffix}", at=visit.began))
     return out
 
 
 def _named(visit: Visit) -> str:
-    number = f", visit {visit.visit}" if visit.visit > 1 else ""
+    number = f", visit {visit.number}" if visit.number > 1 else ""
     return f"'{visit.place}'{number}"
 
 
 def _left(story: RunHistory, visit: Visit, suffix: str) -> Explanation:
-    for seq, at, event in story.entries:
-        if seq == visit.seq and isinstance(event, ev.StepPassed):
-            node = _graphs(story)(seq).nodes.get(visit.node)
-            if isinstance(node, Branch):
-                return Explanation("branch", branch_sentence(node, event) + suffix, at=at)
+    if visit.status is VisitStatus.PASSED:
+        node = _graphs(story)(visit.seq).nodes.get(visit.node)
+        if isinstance(node, Branch):
+            return Explanation("branch", branch_sentence(node, visit) + suffix, at=visit.ended)
     to = f", then went to '{visit.next}'" if visit.next else ""
     tries = f" after {visit.attempts} attempts" if visit.attempts > 1 else ""
     default = " with its declared default" if visit.result == "default" else ""
@@ -154,35 +171,31 @@ def _left(story: RunHistory, visit: Visit, suffix: str) -> Explanation:
 
 
 def _reached(story: RunHistory, visit: Visit) -> list[Explanation]:
-    """The step of the same scope that led to this visit."""
-    led: ev.StepPassed | ev.StepDone | ev.StepFailed | None = None
-    for seq, _, event in story.entries:
-        if seq >= visit.seq:
-            break
-        if isinstance(event, ev.StepPassed | ev.StepDone | ev.StepFailed) and event.scope == visit.scope:
-            led = event if event.next == visit.node else led
+    """The visit of the same scope that led to this one."""
+    before = [v for v in story.visits if v.scope == visit.scope and v.left is not None and v.left < visit.seq]
+    led = next((v for v in reversed(before) if v.next == visit.node), None)
     if led is None:
         return []
-    how = "failed and its on_error leads" if isinstance(led, ev.StepFailed) else "leads"
+    how = "failed and its on_error leads" if led.status is VisitStatus.FAILED else "leads"
     node = story.state.graph.nodes.get(led.node)
-    if isinstance(led, ev.StepPassed) and isinstance(node, Branch):
+    if led.status is VisitStatus.PASSED and isinstance(node, Branch):
         return [Explanation("reached", f"{_named(visit)} was reached because {branch_sentence(node, led)}")]
     return [Explanation("reached", f"{_named(visit)} was reached because '{led.node}' {how} there")]
 
 
-def branch_sentence(node: Branch, event: ev.StepPassed) -> str:
+def branch_sentence(node: Branch, visit: Visit) -> str:
     """Which case, condition or default sent a branch where it went."""
-    head = f"branch '{place(event.scope, event.node)}'"
-    to = f"it went to '{event.next}'"
-    if event.notes:
+    head = f"branch '{visit.place}'"
+    to = f"it went to '{visit.next}'"
+    if visit.notes:
         return f"{head}: path '{node.path}' is not in the context, so by default {to}"
-    shown = _quoted(event.value)
-    texts = spellings(event.value)
+    shown = _quoted(visit.value)
+    texts = spellings(visit.value)
     for text in texts:
-        if node.cases.get(text) == event.next:
+        if node.cases.get(text) == visit.next:
             return f"{head}: {node.path} is {shown}, which is the case '{text}', so {to}"
     for condition in node.conditions:
-        if condition.next == event.next and holds(condition.op, texts, condition.value):
+        if condition.next == visit.next and holds(condition.op, texts, condition.value):
             return f"{head}: {node.path} is {shown}, and {shown} {condition.op} {condition.value}, so {to}"
     none = ", which fits no case and no condition" if node.cases or node.conditions else ""
     return f"{head}: {node.path} is {shown}{none}, so by default {to}"
@@ -196,16 +209,48 @@ def _quoted(value: Json) -> str:
 
 def _failure(story: RunHistory, visit: Visit) -> Explanation:
     """A node that failed: each attempt, what was decided after it, and the last words of the last one."""
-    failed = [e for _, _, e in story.entries if isinstance(e, ev.StepFailed) and name_of_visit(e) == visit.name]
-    lines = attempts(story.entries, visit, story.state.resolve)
+    failure, resolve = visit.failure or {}, story.state.resolve
+    lines = _attempts(story, visit)
     node = story.state.graph.nodes.get(visit.node)
     if lines and isinstance(node, Work):
-        lines.append(why_no_more(node, str(failed[-1].failure.get("kind", "")) if failed else ""))
-    lines += last_words(story.entries, story.state, visit)
-    message = str(story.state.resolve(failed[-1].failure.get("message", ""))) if failed else visit.detail
+        lines.append(_why_no_more(node, str(failure.get("kind", ""))))
+    ends = [tried.end for tried in visit.tries if isinstance(tried.end, ev.EffectFinished)]
+    words = str(resolve(ends[-1].log.get("stderr")) or "") if ends else ""
+    lines += [f"stderr: {line}" for line in words.splitlines()[-LAST_LINES:] if line.strip()]
+    message = str(resolve(failure.get("message", ""))) if failure else visit.detail
     tries = f" after {visit.attempts} attempts" if visit.attempts > 1 else ""
     to = f"; its on_error led to '{visit.next}'" if visit.next else ""
     return Explanation("failed", f"{_named(visit)} failed{tries}: {message}{to}", tuple(lines), visit.ended)
+
+
+def _attempts(story: RunHistory, visit: Visit) -> list[str]:
+    """A line per attempt of a visit: how it ended, how long it took, and the pause that was decided after it."""
+    lines: list[str] = []
+    for tried in visit.tries:
+        match tried.end:
+            case ev.EffectFinished(failure=failure, seconds=seconds):
+                how = f"{story.state.resolve((failure or {}).get('message')) or 'ok'} ({seconds:g} s)"
+            case ev.EffectLost(why=why):
+                how = f"cut off, {_cause(why)}"
+            case None:
+                continue
+        pause = f" after {tried.pause:.3g} s" if tried.pause is not None else ""
+        lines.append(f"attempt {tried.start.attempt}: {how}" + (f" → tried again{pause}" if tried.retried else ""))
+    return lines
+
+
+def _why_no_more(node: Work, kind: str) -> str:
+    """Why the last attempt of a failed visit was the last."""
+    if kind in FINAL:
+        return f"not tried again: '{kind}' is not helped by trying again"
+    if node.retry is None:
+        return "not tried again: the node has no retry"
+    return f"not tried again: retry allows {node.retry.max} more after the first"
+
+
+def _cause(why: str) -> str:
+    """What cut an effect off, in words."""
+    return _CAUSES.get(why, why)
 
 
 def _waits(story: RunHistory) -> list[Explanation]:
@@ -219,8 +264,7 @@ def _waits(story: RunHistory) -> list[Explanation]:
 def _tried(story: RunHistory, scope: Scope, reason: Explanation) -> Explanation:
     """A wait with what was tried before it, where attempts of the same visit failed."""
     name = (scope.path, scope.cursor, scope.visit)
-    visit = next((one for one in visits(story.entries) if one.name == name), None)
-    lines = attempts(story.entries, visit, story.state.resolve) if visit is not None else []
+    lines = [line for visit in story.visits if visit.name == name for line in _attempts(story, visit)]
     return replace(reason, lines=(*lines[-LAST:], *reason.lines)) if lines else reason
 
 
@@ -277,11 +321,9 @@ def _interrupted(story: RunHistory, where: str, since: float) -> Explanation:
 
 def _members(story: RunHistory) -> list[Explanation]:
     """Branches and items that failed as data: the run goes on, and people may wonder."""
-    failed = [
-        f"{e.scope}: {(e.error or {}).get('message') or 'no reason given'}"
-        for _, _, e in standing_entries(story.entries)
-        if isinstance(e, ev.ScopeEnded) and e.status == "failed"
-    ]
+    lanes = [lane for visit in story.visits if not visit.undone for lane in visit.lanes.values() if lane.status]
+    lanes.sort(key=lambda lane: lane.end_seq)
+    failed = [f"{lane.path}: {lane.error or 'no reason given'}" for lane in lanes]
     if not failed:
         return []
     many = "1 branch or item" if len(failed) == 1 else f"{len(failed)} branches or items"
@@ -291,11 +333,11 @@ def _members(story: RunHistory) -> list[Explanation]:
 
 def _last_branch(story: RunHistory) -> list[Explanation]:
     graph_at = _graphs(story)
-    for seq, at, event in reversed(standing_entries(story.entries)):
-        if isinstance(event, ev.StepPassed):
-            node = graph_at(seq).nodes.get(event.node)
+    for visit in reversed(story.visits):
+        if visit.status is VisitStatus.PASSED and not visit.undone:
+            node = graph_at(visit.seq).nodes.get(visit.node)
             if isinstance(node, Branch):
-                return [Explanation("branch", f"the last {branch_sentence(node, event)}", at=at)]
+                return [Explanation("branch", f"the last {branch_sentence(node, visit)}", at=visit.ended)]
     return []
 
 
@@ -313,16 +355,20 @@ def _graphs(story: RunHistory) -> Callable[[int], Graph]:
 
 
 def _reentries(story: RunHistory, node: str | None = None) -> list[Explanation]:
-    names = {e.key: (e.node, place(e.scope, e.node)) for _, _, e in story.entries if isinstance(e, ev.EffectStarted)}
-    cut: dict[str, list[str]] = {}
-    for _, _, event in story.entries:
-        if isinstance(event, ev.EffectLost) and event.key in names and node in (None, names[event.key][0]):
-            cut.setdefault(event.key, []).append(cause(event.why))
+    lost = [
+        (tried.end_seq, visit.place, tried.end)
+        for visit in story.visits
+        for tried in visit.tries
+        if isinstance(tried.end, ev.EffectLost) and node in (None, visit.node)
+    ]
+    cut: dict[tuple[str, str], list[str]] = {}
+    for _, where, end in sorted(lost, key=lambda one: one[0]):
+        cut.setdefault((end.key, where), []).append(_cause(end.why))
     out = []
-    for key, causes in cut.items():
+    for (key, where), causes in cut.items():
         times = "once" if len(causes) == 1 else f"{len(causes)} times"
         why = ", ".join(dict.fromkeys(causes))
-        text = f"'{names[key][1]}' was cut off {times} ({why}); it is entered again with the same key {key}"
+        text = f"'{where}' was cut off {times} ({why}); it is entered again with the same key {key}"
         out.append(Explanation("reentered", text))
     return out[-LAST:]
 
@@ -340,17 +386,13 @@ def _budget(story: RunHistory) -> list[Explanation]:
 
 
 def _defaults(story: RunHistory, node: str | None = None) -> list[Explanation]:
-    used = [
-        (at, place(e.scope, e.node), e.accepted)
-        for _, at, e in standing_entries(story.entries)
-        if isinstance(e, ev.StepDone) and e.defaulted and node in (None, e.node)
-    ]
+    used = [v for v in story.visits if v.defaulted and not v.undone and node in (None, v.node)]
+    used.sort(key=lambda visit: visit.left or 0)
     out = []
-    for at, where, accepted in used[-LAST:]:
-        taint = "which the workflow accepts" if accepted else "so the result is degraded"
-        out.append(
-            Explanation("degraded", f"'{where}' went on with a default or with a degraded child, {taint}", at=at)
-        )
+    for visit in used[-LAST:]:
+        taint = "which the workflow accepts" if visit.accepted else "so the result is degraded"
+        text = f"'{visit.place}' went on with a default or with a degraded child, {taint}"
+        out.append(Explanation("degraded", text, at=visit.ended))
     return out
 
 
@@ -377,7 +419,7 @@ def _rejected(story: RunHistory) -> list[Explanation]:
     return [Explanation("refused", f"a message '{e.kind}' was refused: {e.reason}", at=at) for at, e in found[-LAST:]]
 
 
-def _last(entries: Iterable[Entry], kind: type[E]) -> tuple[int, float, E] | None:
+def _last(entries: Iterable[ev.Entry], kind: type[E]) -> tuple[int, float, E] | None:
     found = None
     for seq, at, event in entries:
         if isinstance(event, kind):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bailiwick import __version__
 from bailiwick.clock import Clock
+from bailiwick.engine.events import Entry
 from bailiwick.engine.graph import Definition, Work
 from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.engine.rules import Rules, plain_policy
@@ -20,7 +21,7 @@ from bailiwick.processes.owner import recorded
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Clean, Effects, KindTable, RunPaths
 from bailiwick.runtime.family import Purse, RunTree, no_purse
-from bailiwick.runtime.history import Entry, RunReader
+from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.kinds import NodeKind
 from bailiwick.runtime.leases import Leases
 from bailiwick.runtime.pins import Pins

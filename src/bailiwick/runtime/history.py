@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from bailiwick.engine.events import DefinitionAdopted, Event, Forked, Rewound, RunCreated
+from bailiwick.engine.events import DefinitionAdopted, Entry, Forked, Rewound, RunCreated
 from bailiwick.engine.evolve import replay
 from bailiwick.engine.state import State
 from bailiwick.errors import JournalCorrupt
@@ -13,8 +13,6 @@ from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
 from bailiwick.journal.port import Store
 from bailiwick.runtime.pins import Definitions
-
-Entry = tuple[int, float, Event]
 
 
 class RunReader:

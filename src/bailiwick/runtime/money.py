@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bailiwick.engine.commands import StartEffect
-from bailiwick.engine.events import EffectFinished
+from bailiwick.engine.events import EffectFinished, Entry
 from bailiwick.engine.failures import ENDPOINT, FailureKind
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.runtime.history import Entry
 from bailiwick.runtime.kinds import Done, Failed
 from bailiwick.runtime.record import Pending
 

@@ -24,7 +24,7 @@ from bailiwick.runtime.layout import (
     segment,
     swap,
 )
-from bailiwick.runtime.run_directory import Entry, History, RunDirectory
+from bailiwick.runtime.run_directory import History, RunDirectory
 
 LAZY = 1.0
 """Seconds between two writes of what changes with every event."""
@@ -173,13 +173,13 @@ class Projection:
         return image
 
 
-def rebuild(root: Path, events: Sequence[Entry], graphs: Graphs, fetch: Fetch, *, run: RunFacts) -> None:
+def rebuild(root: Path, events: Sequence[ev.Entry], graphs: Graphs, fetch: Fetch, *, run: RunFacts) -> None:
     """Make the directory from the journal alone and put it in the place of what is there.
 
     For a run that no live projection writes. Raises `OSError`; what was there is then left as it was.
     """
 
-    def history(upto: int) -> list[Entry]:
+    def history(upto: int) -> list[ev.Entry]:
         return [entry for entry in events if entry[0] <= upto]
 
     def make(path: Path) -> RunDirectory:
@@ -189,7 +189,7 @@ def rebuild(root: Path, events: Sequence[Entry], graphs: Graphs, fetch: Fetch, *
     image.files.sign_off(events[-1][0] if events else 0)
 
 
-def _anew(root: Path, events: Sequence[Entry], make: Callable[[Path], RunDirectory], uid: str) -> RunDirectory:
+def _anew(root: Path, events: Sequence[ev.Entry], make: Callable[[Path], RunDirectory], uid: str) -> RunDirectory:
     """Write the directory beside its place, then swap; a try that fails leaves nothing behind."""
     refuse_foreign(root)
     new = beside(root)
@@ -206,7 +206,7 @@ def _anew(root: Path, events: Sequence[Entry], make: Callable[[Path], RunDirecto
     return image
 
 
-def _fold(image: RunDirectory, events: Sequence[Entry]) -> None:
+def _fold(image: RunDirectory, events: Sequence[ev.Entry]) -> None:
     for number, entry in enumerate(events, 1):
         image.apply(*entry)
         if number % CHUNK == 0:

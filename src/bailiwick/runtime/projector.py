@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bailiwick.clock import SystemClock
+from bailiwick.engine.events import Entry
 from bailiwick.errors import Problem
 from bailiwick.journal.rows import RunRow
 from bailiwick.runtime.facts import RunFacts
 from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.projection import LAZY, Projection, rebuild
 from bailiwick.runtime.rendering import Redact, unredacted
-from bailiwick.runtime.run_directory import Entry, History
+from bailiwick.runtime.run_directory import History
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["Entry", "History", "Projection", "Projector", "RunFacts", "rebuild"]
+__all__ = ["History", "Projection", "Projector", "RunFacts", "rebuild"]
 
 LIMIT = 10_000
 """Queued events, of all runs, above which a run is left to its journal."""

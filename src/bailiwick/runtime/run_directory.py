@@ -28,8 +28,7 @@ from bailiwick.runtime.rendering import (
     prompt_text,
 )
 
-Entry = tuple[int, float, ev.Event]
-History = Callable[[int], list[Entry]]
+History = Callable[[int], list[ev.Entry]]
 """The events with a seq up to a number, inherited ones included. Called on the projector's thread."""
 
 

@@ -25,7 +25,7 @@ from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Effects, RunPaths
 from bailiwick.runtime.facts import Cost
 from bailiwick.runtime.family import RunTree
-from bailiwick.runtime.history import Entry, RunReader
+from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.inbox import apply_message
 from bailiwick.runtime.kinds import Failed
 from bailiwick.runtime.record import Pending, record
@@ -36,7 +36,7 @@ FLUSH_EVENTS = 500
 FLUSH_SECONDS = 0.1
 RETRY_STORE = 5.0
 
-Listener = Callable[[State, list[Entry]], None]
+Listener = Callable[[State, list[ev.Entry]], None]
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Tools:
     app: str
     on_durable: Listener
     on_sent: Callable[[], None]
-    on_left: Callable[[State, list[Entry], int], None]
+    on_left: Callable[[State, list[ev.Entry], int], None]
     on_trouble: Callable[[str, str], None]
     deadlines: Deadlines
 
@@ -71,7 +71,7 @@ class Walker:
     tools: Tools
     row: RunRow
     state: State
-    history: list[Entry]
+    history: list[ev.Entry]
     outfit: RunSetup
     refit: Callable[[State], Awaitable[RunSetup]]
     effects: Effects
@@ -348,7 +348,7 @@ class Walker:
 
     def _published(self, pending: Pending, starting: list[co.StartEffect]) -> None:
         first = self.seq - len(pending.events) + 1
-        entries: list[Entry] = [(first + i, at, event) for i, (event, at) in enumerate(pending.events)]
+        entries: list[ev.Entry] = [(first + i, at, event) for i, (event, at) in enumerate(pending.events)]
         self.history += entries
         pending.reach_points()
         self.tools.on_durable(self.state, entries)

@@ -43,7 +43,7 @@ class Driver:
     answer: Callable[[ev.WaitOpened], Json] = lambda _wait: "yes"
     now: float = 1_000.0
     begun: Callable[[co.StartEffect], ev.EffectStarted] = happenings.started
-    journal: list[tuple[int, float, ev.Event]] = field(default_factory=list)
+    journal: list[ev.Entry] = field(default_factory=list)
     state: State = field(init=False)
     rules: Rules = field(init=False)
     started: list[ev.EffectStarted] = field(default_factory=list)

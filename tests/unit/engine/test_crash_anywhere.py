@@ -42,7 +42,8 @@ def _answers(wait: ev.WaitOpened) -> Json:
     return "yes"
 
 
-def _driver(flow: Graph, seed: int, pick: object = None) -> Driver:
+def driver_of(flow: Graph, seed: int, pick: object = None) -> Driver:
+    """A walk of a workflow whose effects end as `seed` says."""
     driver = Driver(flow, RENDERER, _oracle(seed), answer=_answers)  # type: ignore[arg-type]
     if pick is not None:
         driver.pick = pick  # type: ignore[assignment]
@@ -53,7 +54,7 @@ def _driver(flow: Graph, seed: int, pick: object = None) -> Driver:
 @given(flow=workflows(), seed=st.integers(0, 1000), data=st.data())
 def test_a_crash_anywhere_changes_nothing_that_matters(flow: Graph, seed: int, data: st.DataObject) -> None:
     """Cut the journal anywhere, several times, and go on: same verdict, no finished effect again, same keys."""
-    whole = _driver(flow, seed)
+    whole = driver_of(flow, seed)
     whole.create()
     whole.run()
     driver = whole
@@ -79,11 +80,11 @@ def test_timing_does_not_change_results(flow: Graph, seed: int, picks: list[int]
     """Whichever effect of a fan-out ends first, the results are the same, unless fail_fast cuts siblings short."""
     if any(getattr(node, "fail_fast", False) for node in flow.nodes.values()):
         return
-    first = _driver(flow, seed)
+    first = driver_of(flow, seed)
     first.create()
     first.run()
     turn = iter(picks * 1000)
-    second = _driver(flow, seed, lambda _count: next(turn))
+    second = driver_of(flow, seed, lambda _count: next(turn))
     second.create()
     second.run()
     assert second.verdict() == first.verdict()
@@ -93,7 +94,7 @@ def test_timing_does_not_change_results(flow: Graph, seed: int, picks: list[int]
 @given(flow=workflows(), seed=st.integers(0, 1000))
 def test_replay_gives_the_state_that_was_walked(flow: Graph, seed: int) -> None:
     """The state folded from the journal is the state of the walk, at the end and in the middle."""
-    driver = _driver(flow, seed)
+    driver = driver_of(flow, seed)
     driver.create()
     driver.run()
     folded = replay(driver.journal, lambda _digest: flow)
@@ -105,7 +106,7 @@ def test_replay_gives_the_state_that_was_walked(flow: Graph, seed: int) -> None:
 @given(flow=workflows(), seed=st.integers(0, 1000), cut=st.integers(1, 80))
 def test_the_scopes_that_live_are_known_without_searching(flow: Graph, seed: int, cut: int) -> None:
     """At any time: exactly those that are neither over nor waiting for a place, in the order they came to be."""
-    driver = _driver(flow, seed)
+    driver = driver_of(flow, seed)
     driver.create()
     driver.run(stop_after=cut)
     over = (Phase.ENDED, Phase.PENDING, Phase.FAILED)
@@ -116,7 +117,7 @@ def test_the_scopes_that_live_are_known_without_searching(flow: Graph, seed: int
 @given(flow=workflows(), seed=st.integers(0, 1000))
 def test_effect_keys_are_never_shared(flow: Graph, seed: int) -> None:
     """Two different effects never have one key; attempts of one effect always do."""
-    driver = _driver(flow, seed)
+    driver = driver_of(flow, seed)
     driver.create()
     driver.run()
     places: dict[str, tuple[str, str, int, int]] = {}

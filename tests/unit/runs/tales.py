@@ -10,7 +10,6 @@ from bailiwick.engine.evolve import replay
 from bailiwick.engine.graph import Ask, Branch, Condition, End, Graph, Node, Parallel, Retry, Work
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import Owner, RunRow
-from bailiwick.runs.visits import Entry
 from bailiwick.runs.why import RunHistory
 
 NOW = 1_700_000_000.0
@@ -46,7 +45,7 @@ class Tale:
     """A journal that grows by one second per event."""
 
     start: str = "build"
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ev.Entry] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.tell(ev.RunCreated("r1", "r1", "d1", {}, key="default", workflow="flow"))

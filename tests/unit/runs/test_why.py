@@ -6,12 +6,18 @@ from dataclasses import replace
 
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import State
+from bailiwick.engine.visits import visits
 from bailiwick.runs.why import Explanation, RunHistory, branch_sentence, explain, explain_node
-from tests.unit.runs.tales import CHECK, Tale
+from tests.unit.runs.tales import CHECK, NOW, Tale
 
 
 def _topic(reasons: list[Explanation], topic: str) -> list[Explanation]:
     return [reason for reason in reasons if reason.topic == topic]
+
+
+def _sentence(event: ev.StepPassed) -> str:
+    (visit,) = visits([(1, NOW, event)])
+    return branch_sentence(CHECK, visit)
 
 
 def _passed(value: object, to: str, notes: list[str] | None = None) -> ev.StepPassed:
@@ -20,22 +26,22 @@ def _passed(value: object, to: str, notes: list[str] | None = None) -> ev.StepPa
 
 def test_a_branch_names_the_case_that_matched() -> None:
     """People ask why it went there; the case is the answer."""
-    assert "is 'few', which is the case 'few'" in branch_sentence(CHECK, _passed("few", "done"))
+    assert "is 'few', which is the case 'few'" in _sentence(_passed("few", "done"))
 
 
 def test_a_branch_names_the_condition_that_held() -> None:
     """A number that passed a threshold is told with the threshold."""
-    assert "result.count is 12, and 12 >= 10, so it went to 'ask'" in branch_sentence(CHECK, _passed(12, "ask"))
+    assert "result.count is 12, and 12 >= 10, so it went to 'ask'" in _sentence(_passed(12, "ask"))
 
 
 def test_a_branch_says_that_nothing_fitted() -> None:
     """A default is taken for want of anything else, and that is said."""
-    assert "fits no case and no condition, so by default" in branch_sentence(CHECK, _passed(3, "done"))
+    assert "fits no case and no condition, so by default" in _sentence(_passed(3, "done"))
 
 
 def test_a_branch_says_that_its_path_is_not_there() -> None:
     """A misspelt path looks like a default; the difference is what people search for."""
-    sentence = branch_sentence(CHECK, _passed(None, "done", ["path result.count is not in the context"]))
+    sentence = _sentence(_passed(None, "done", ["path result.count is not in the context"]))
     assert "path 'result.count' is not in the context, so by default it went to 'done'" in sentence
 
 

@@ -30,7 +30,7 @@ from bailiwick.engine.render import Lookup, Rendered
 from bailiwick.engine.rules import Rules
 from bailiwick.engine.state import Deferred, State
 from bailiwick.ids import Json, canonical, digest
-from bailiwick.runtime.projector import Entry, Projection, RunFacts
+from bailiwick.runtime.projector import Projection, RunFacts
 
 FACTS = RunFacts("flow", "default", "u1")
 START = 1_700_000_000.0
@@ -106,7 +106,7 @@ class Journal:
     def __init__(self, graph: Graph, context: dict[str, Json] | None = None, seed: int = 0) -> None:
         self.graph = graph
         self.dice = Random(seed)
-        self.entries: list[Entry] = []
+        self.entries: list[ev.Entry] = []
         self.at = START
         self.blobs: dict[str, Json] = {}
         self.state = State(graphs=self.graphs)
@@ -121,7 +121,7 @@ class Journal:
         """A value that was deferred."""
         return self.blobs[name]
 
-    def history(self, upto: int) -> list[Entry]:
+    def history(self, upto: int) -> list[ev.Entry]:
         """The entries up to a seq."""
         return [entry for entry in self.entries if entry[0] <= upto]
 
@@ -210,7 +210,7 @@ class Journal:
         why = {"kind": failure, "message": "no luck", "detail": None} if failure else None
         self.add(ev.EffectFinished(scope, key, {} if why else {node: value}, why, said if log is None else log, 0.5))
 
-    def deferred(self) -> list[Entry]:
+    def deferred(self) -> list[ev.Entry]:
         """The entries as they are read back from a store: big values of outputs, writes and logs are blobs."""
         return [(seq, at, self._shrunk(event)) for seq, at, event in self.entries]
 

@@ -24,7 +24,6 @@ from bailiwick.runs.foreground import Foreground
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.facts import RunFacts
-from bailiwick.runtime.history import Entry
 from bailiwick.runtime.projector import rebuild
 from tests.unit.runtime.journals import files_of
 from tests.unit.runtime.stage import Calm, RuntimeSetup, Scripted, at_once, work
@@ -167,7 +166,7 @@ def test_a_run_that_waits_for_its_children_is_not_read_again_for_each(tmp_path: 
     async def scene(assembly: Runtime) -> None:
         plain = assembly.library.history
 
-        async def noted(run_id: str, upto: int | None = None) -> list[Entry]:
+        async def noted(run_id: str, upto: int | None = None) -> list[ev.Entry]:
             read.append(run_id)
             return await plain(run_id, upto)
 

@@ -18,7 +18,6 @@ from bailiwick.runs.foreground import DONE
 from bailiwick.runtime import walker
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.deadlines import Deadlines
-from bailiwick.runtime.history import Entry
 from tests.unit.runtime.stage import RuntimeSetup, Scripted, at_once, chain, work
 
 
@@ -42,7 +41,7 @@ def test_a_span_is_over_in_its_time_although_the_clock_was_set_back(
     stage = RuntimeSetup(tmp_path, Scripted(at_once), clock)
 
     async def scene(assembly: Runtime) -> None:
-        def durable(_row: RunRow, _state: State, entries: list[Entry]) -> None:
+        def durable(_row: RunRow, _state: State, entries: list[ev.Entry]) -> None:
             if any(isinstance(event, ev.WaitOpened) for _, _, event in entries):
                 clock.step = -3600.0
 

@@ -13,7 +13,7 @@ from bailiwick.clock import ManualClock
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import End, Graph
 from bailiwick.runtime.layout import read_bookmark
-from bailiwick.runtime.projector import Entry, Projection, Projector, RunFacts, rebuild
+from bailiwick.runtime.projector import Projection, Projector, RunFacts, rebuild
 from tests.unit.runtime.journals import FACTS, Journal, every_kind, files_of, graph_of, projection, work
 
 
@@ -22,7 +22,7 @@ def expected(journal: Journal, where: Path) -> dict[str, bytes | None]:
     return files_of(where)
 
 
-def take(live: Projection, entries: list[Entry]) -> None:
+def take(live: Projection, entries: list[ev.Entry]) -> None:
     for entry in entries:
         live.apply(*entry)
     live.flush()

@@ -10,7 +10,9 @@ from io import StringIO
 import click
 
 from bailiwick.app.session import Session, open_session
+from bailiwick.engine.events import Entry
 from bailiwick.engine.state import State
+from bailiwick.engine.visits import visits
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
@@ -22,7 +24,6 @@ from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.foreground import TIME, exit_code
 from bailiwick.runs.log_lines import BAD, OK, WAIT, LogFormatter, LogLine
 from bailiwick.runs.query import Overview, RunStatus, family, is_held, overview, standing, tree_state
-from bailiwick.runs.visits import Entry, visits
 from bailiwick.runs.why import RunHistory, explain, explain_node
 from bailiwick.terminal.output import Printer, Styled, counted, json_text
 

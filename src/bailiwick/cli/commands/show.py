@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from bailiwick.app.session import Session, open_session
 from bailiwick.cli.commands.query import JSON, STYLES, no_runs, standing_of, walker
 from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
+from bailiwick.engine.visits import Visit, visits
 from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.lang.durations import beginning
 from bailiwick.processes.owner import current_owner
@@ -20,7 +21,6 @@ from bailiwick.runs.disk import directories
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.query import RunStatus, questions, standing
 from bailiwick.runs.trees import RunTreeRow, grow
-from bailiwick.runs.visits import Visit, visits
 from bailiwick.terminal.output import Printer, Styled, duration
 
 SHOWN_VISITS = 40
@@ -129,9 +129,7 @@ async def _show(out: Printer, text: str, *, every: bool) -> int:
         waits = await assembly.store.waits(row.id)
         places = _places(session, row, state)
         returned = results(state)
-    made = visits(entries)
-    if found.state == "interrupted":
-        made = [replace(visit, result="interrupted") if visit.result == "running" else visit for visit in made]
+    made = [(visit, _result(visit, found)) for visit in visits(entries)]
     if out.json:
         extra = {
             "params": doc.plain(state.params),
@@ -140,7 +138,7 @@ async def _show(out: Printer, text: str, *, every: bool) -> int:
             **places,
             "results": returned,
         }
-        lists = {"waits": [doc.wait_document(w) for w in waits], "visits": [doc.visit_document(v) for v in made]}
+        lists = {"waits": [doc.wait_document(w) for w in waits], "visits": [doc.visit_document(*one) for one in made]}
         out.emit_json({**doc.standing_document(found), **extra, **lists})
         return 0
     _print_facts(out, found, state, places)
@@ -175,16 +173,21 @@ def _print_facts(out: Printer, found: RunStatus, state: State, places: dict[str,
     out.facts([(label, value) for label, value in pairs if value])
 
 
-def _print_visits(out: Printer, made: list[Visit], total: int) -> None:
+def _result(visit: Visit, found: RunStatus) -> str:
+    """A visit that was under way when its process went is interrupted."""
+    return "interrupted" if visit.result == "running" and found.state == "interrupted" else visit.result
+
+
+def _print_visits(out: Printer, made: list[tuple[Visit, str]], total: int) -> None:
     if len(made) < total:
         out.line(f"{out.symbol('more')} {total - len(made)} earlier visits: --all")
     lines = []
-    for visit in made:
+    for visit, ended in made:
         took = duration(visit.seconds) if visit.seconds is not None else ""
-        result = Styled("taken back" if visit.undone else visit.result, STYLES.get(visit.result, ""))
+        result = Styled("taken back" if visit.undone else ended, STYLES.get(ended, ""))
         tries = str(visit.attempts or "") + (f" +{visit.reentries}" if visit.reentries else "")
         to = f"{out.symbol('arrow')} {visit.next}" if visit.next else ""
-        lines.append((visit.place, str(visit.visit), result, took, tries, f"{to} {visit.detail}".strip()))
+        lines.append((visit.place, str(visit.number), result, took, tries, f"{to} {visit.detail}".strip()))
     if lines:
         out.table(lines, ("node", "visit", "result", "took", "tries", ""), right={1, 3})
 

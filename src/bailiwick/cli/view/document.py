@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from bailiwick.cli.view.ending import BACKGROUND, WORDS, PendingWait, SeenRuns, ending, results
-from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of, run_dir, told
+from bailiwick.cli.view.port import Leaving, SilentView, name_of, run_dir, told
 from bailiwick.clock import Clock, iso
+from bailiwick.engine.events import Entry
 from bailiwick.engine.state import State
 from bailiwick.errors import StoreError
 from bailiwick.ids import Json

@@ -6,9 +6,9 @@ import json
 import sys
 from collections.abc import Sequence
 
-from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of, told
+from bailiwick.cli.view.port import Leaving, SilentView, name_of, told
 from bailiwick.clock import iso
-from bailiwick.engine.events import Event, body_of
+from bailiwick.engine.events import Entry, Event, body_of
 from bailiwick.engine.state import Deferred, State
 from bailiwick.ids import Json, digest
 from bailiwick.journal.codec import INLINE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bailiwick.cli.view.display import Displays
 from bailiwick.cli.view.ending import SeenRuns, ending
 from bailiwick.cli.view.plain import FIRST_OWN, PlainView
-from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of
+from bailiwick.cli.view.port import Leaving, SilentView, name_of
 from bailiwick.cli.view.tree import Run, RunTreeView
 from bailiwick.cli.view.visits import ViewedVisit
 from bailiwick.clock import Clock
@@ -70,7 +70,7 @@ class LiveView(SilentView):
         self._picture = RunTreeView(self._printer, name_of(row), self._runs, row.id)
         self._arm(FIRST)
 
-    def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
+    def durable(self, row: RunRow, state: State, entries: list[ev.Entry]) -> None:
         if self._picture is None:
             self._lines.durable(row, state, entries)
             return
@@ -226,7 +226,7 @@ class LiveView(SilentView):
         self._arm(LONGEST)
 
 
-def _fold(run: Run, entries: list[Entry]) -> Iterator[ViewedVisit]:
+def _fold(run: Run, entries: list[ev.Entry]) -> Iterator[ViewedVisit]:
     """Take events in, of a long row of pure steps only the last ones; gives the visits that they are about."""
     spare = sum(1 for _, _, event in entries if isinstance(event, ev.StepPassed)) - PURE_KEPT
     for _, at, event in entries:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.ending import SeenRuns, ending
-from bailiwick.cli.view.port import Entry, Leaving, SilentView, name_of
+from bailiwick.cli.view.port import Leaving, SilentView, name_of
 from bailiwick.cli.view.visits import RunVisits, ViewedVisit, VisitStatus
 from bailiwick.cli.view.words import STYLE, RunSentence, answer_command, phrase, question_of, run_words, short
 from bailiwick.clock import Clock
@@ -53,7 +53,7 @@ class PlainView(SilentView):
         for notice in notices:
             self._printer.text(notice if notice.startswith(("warning", "error")) else f"note: {notice}")
 
-    def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
+    def durable(self, row: RunRow, state: State, entries: list[ev.Entry]) -> None:
         if self.shown:
             self._known.learn(row, state)
         track = self._tracks.get(row.id) or RunVisits()
@@ -102,7 +102,7 @@ class PlainView(SilentView):
         caller = self._callers.get(row.id, name_of(row))
         return f"{caller} {self._printer.symbol('below')} "
 
-    def meet(self, row: RunRow, state: State, entries: list[Entry]) -> None:
+    def meet(self, row: RunRow, state: State, entries: list[ev.Entry]) -> None:
         """The first time a run is heard of: say what is kept of it when it goes on."""
         names = max((len(name) for name in state.graph.nodes), default=0)
         self._column = max(self._column, min(names, _COLUMN_LIMIT))

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bailiwick.engine.events import Event
+from bailiwick.engine.events import Entry
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import RunRow
 
 if TYPE_CHECKING:
     from bailiwick.runtime.assemble import Watch
-
-Entry = tuple[int, float, Event]
 
 
 @dataclass(frozen=True, slots=True)
