@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.plain import PlainView
 from bailiwick.cli.view.tree import Run, RunTreeView
-from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
+from bailiwick.cli.view.visits import ViewedVisit
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Display
+from bailiwick.engine.visits import NodeStatement, VisitStatus
 from bailiwick.terminal.output import cells, wrapped
 from tests.unit.cli.view_stage import Branch, Set, ViewSetup, graph, lines, printer, work
 
@@ -98,7 +99,8 @@ def test_what_went_wrong_or_waits_for_a_person_is_never_left_out(
     stand: VisitStatus, mode: str, bad: bool, defaulted: bool, text: str | None
 ) -> None:
     """Whatever an author hides, a failure, a bad finding, a default and a question are seen."""
-    visit = ViewedVisit("", "a", 1, 0.0, stand, bad=bad, defaulted=defaulted, mode=mode, text=text)
+    found = [NodeStatement(1, 0.0, "found", good=not bad, lines=())]
+    visit = ViewedVisit("", "a", 1, status=stand, statements=found, defaulted=defaulted, mode=mode, text=text)
     if bad or defaulted or stand in (VisitStatus.FAILED, VisitStatus.WAITS, VisitStatus.CUT):
         assert not is_left_out(visit)
     if mode in ("", "shown") and text is None:
@@ -131,8 +133,10 @@ def test_a_failed_step_is_broken_between_words_instead_of_cut() -> None:
     run = Run()
     run.graph = stage.graph
     told = "red: tests/test_prices.py::test_ten_percent fails: tests/test_prices.py:8: assert 190 == 180"
-    visit = ViewedVisit("", "gate", 1, 1.0, VisitStatus.DONE, 3.0, attempts=1, spent=2.0, told=told, bad=True)
-    run.track.root.add(visit)
+    found = [NodeStatement(2, 2.0, told, good=False, lines=())]
+    visit = ViewedVisit("", "gate", 1, seq=1, began=1.0, status=VisitStatus.DONE, statements=found)
+    visit.ended, visit.attempt, visit.worked = 3.0, 1, 2.0
+    run.track.root.visits.append(visit)
     picture = RunTreeView(printer(io.StringIO()), "flow", {"r": run}, "r")
     text = ["".join(part.text for part in line) for line in picture.body(60, 20, 4.0)]
     assert all(cells(line) <= 60 for line in text)

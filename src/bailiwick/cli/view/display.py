@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
+from bailiwick.cli.view.visits import ViewedVisit
 from bailiwick.engine.render import RenderFailed
 from bailiwick.engine.state import State
+from bailiwick.engine.visits import VisitStatus
 from bailiwick.errors import StoreError
 from bailiwick.ids import Json
 
@@ -57,10 +58,10 @@ class Displays:
 
 def is_left_out(visit: ViewedVisit) -> bool:
     """Whether people are not shown a visit as it stands; one that failed, waits or found something bad always is."""
-    if visit.bad or visit.defaulted or visit.stand in (VisitStatus.FAILED, VisitStatus.WAITS, VisitStatus.CUT):
+    if visit.bad or visit.defaulted or visit.status in (VisitStatus.FAILED, VisitStatus.WAITS, VisitStatus.CUT):
         return False
     if visit.mode == "hidden":
         return True
-    if visit.stand in _WELL:
-        return visit.mode == "quiet" or (visit.text == "" and visit.stand is VisitStatus.PASSED)
+    if visit.status in _WELL:
+        return visit.mode == "quiet" or (visit.text == "" and visit.status is VisitStatus.PASSED)
     return False

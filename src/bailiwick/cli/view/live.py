@@ -95,7 +95,9 @@ class LiveView(SilentView):
 
     def line(self, run: str, where: str, stream: str, text: str) -> None:
         known = self._runs.get(run)
-        if known is not None and known.track.said(where, text):
+        visit = known.track.at(where) if known is not None else None
+        if visit is not None:
+            visit.said = text
             self._soon()
 
     def trouble(self, run: str, text: str) -> None:
@@ -229,11 +231,11 @@ class LiveView(SilentView):
 def _fold(run: Run, entries: list[ev.Entry]) -> Iterator[ViewedVisit]:
     """Take events in, of a long row of pure steps only the last ones; gives the visits that they are about."""
     spare = sum(1 for _, _, event in entries if isinstance(event, ev.StepPassed)) - PURE_KEPT
-    for _, at, event in entries:
+    for seq, at, event in entries:
         if spare > 0 and isinstance(event, ev.StepPassed):
             spare -= 1
             run.track.skip(event)
-        elif visit := run.track.apply(event, at):
+        elif visit := run.track.apply(seq, at, event):
             yield visit
 
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.ending import SeenRuns, ending
 from bailiwick.cli.view.port import Leaving, SilentView, name_of
-from bailiwick.cli.view.visits import RunVisits, ViewedVisit, VisitStatus
+from bailiwick.cli.view.visits import ViewedVisit, viewed_visits
 from bailiwick.cli.view.words import STYLE, RunSentence, answer_command, phrase, question_of, run_words, short
 from bailiwick.clock import Clock
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Branch, Graph
 from bailiwick.engine.state import State
+from bailiwick.engine.visits import Visits, VisitStatus
 from bailiwick.ids import place
 from bailiwick.journal.rows import RunRow
 from bailiwick.terminal.output import Printer, Styled, counted, duration
@@ -37,7 +38,7 @@ class PlainView(SilentView):
         self._displays = displays or Displays()
         self._clock = clock
         self.shown = ""
-        self._tracks: dict[str, RunVisits] = {}
+        self._tracks: dict[str, Visits[ViewedVisit]] = {}
         self._callers: dict[str, str] = {}
         self._met: set[str] = set()
         self._known = SeenRuns()
@@ -56,19 +57,19 @@ class PlainView(SilentView):
     def durable(self, row: RunRow, state: State, entries: list[ev.Entry]) -> None:
         if self.shown:
             self._known.learn(row, state)
-        track = self._tracks.get(row.id) or RunVisits()
+        track = self._tracks.get(row.id) or viewed_visits()
         if row.id not in self._tracks:
             self.meet(row, state, entries)
-            self._tracks[row.id] = seeded(state) if entries and entries[0][0] > FIRST_OWN else track
+            self._tracks[row.id] = viewed_visits(state) if entries and entries[0][0] > FIRST_OWN else track
         prefix = self._prefix(row)
         quiet = sum(1 for _, _, e in entries if isinstance(e, ev.StepPassed) and self._is_told(e, state)) - PURE_LINES
         skipped = max(0, quiet)
-        for _, at, event in entries:
+        for seq, at, event in entries:
             if quiet > 0 and isinstance(event, ev.StepPassed) and self._is_told(event, state):
                 quiet -= 1
                 track.skip(event)
                 continue
-            visit = track.apply(event, at)
+            visit = track.apply(seq, at, event)
             if visit is not None:
                 self._displays.dress(visit, state)
             self._tell(row, state, event=event, at=at, visit=visit)
@@ -124,21 +125,21 @@ class PlainView(SilentView):
     def _tell(self, row: RunRow, state: State, event: ev.Event, at: float, visit: ViewedVisit | None) -> None:
         prefix = self._prefix(row)
         if isinstance(event, ev.ChildStarted) and visit is not None:
-            self._callers[event.child] = prefix + visit.place
+            self._callers[event.child] = prefix + visit.where
         for said in self._run_lines(row, event):
             self._say(at, said.symbol, where="", text=said.text, prefix=prefix)
         for note in _notes(event, state.graph):
-            self._say(at, "warn", where=visit.place if visit else "", text=note, prefix=prefix)
+            self._say(at, "warn", where=visit.where if visit else "", text=note, prefix=prefix)
         if visit is None or not _worth_a_line(event, visit) or is_left_out(visit):
             return
         text = phrase(visit, self._printer, state.graph, at)
-        if visit.stand is VisitStatus.WAITS and visit.wait is not None:
+        if visit.status is VisitStatus.WAITS and visit.wait is not None:
             text += f"  ({answer_command(name_of(row), visit.wait.body.get('choices') or ())})"
-        seconds = visit.seconds(at) if not visit.live and visit.stand is not VisitStatus.PASSED else None
+        seconds = visit.elapsed(at) if not visit.live and visit.status is not VisitStatus.PASSED else None
         parts = [text, duration(seconds) if seconds is not None else ""]
         retried = isinstance(event, ev.WaitOpened) and event.kind == "retry"
         symbol = VisitStatus.FAILED if retried else visit.symbol
-        self._say(at, symbol, where=visit.place, text="  ".join(p for p in parts if p), prefix=prefix)
+        self._say(at, symbol, where=visit.where, text="  ".join(p for p in parts if p), prefix=prefix)
 
     def _run_lines(self, row: RunRow, event: ev.Event) -> Iterator[RunSentence]:
         if said := run_words(event):
@@ -171,13 +172,6 @@ class PlainView(SilentView):
         self._met.discard(row.id)
 
 
-def seeded(state: State) -> RunVisits:
-    """A track that begins in the middle of a run."""
-    track = RunVisits()
-    track.seed(state)
-    return track
-
-
 def parked(state: State, now: float) -> bool:
     """Whether nothing of a run moves for a while, so that a worker need not remember it."""
     dues = [wait.due_at for _, wait in state.waits() if wait.due_at is not None]
@@ -188,7 +182,7 @@ def _worth_a_line(event: ev.Event, visit: ViewedVisit) -> bool:
     """Ends of steps, chosen branches, waits: the first look of a poll stands for all of them."""
     if isinstance(event, ev.WaitOpened):
         return event.kind != "poll" or event.ordinal <= 1
-    return isinstance(event, (*_TOLD, ev.StepPassed)) and visit.stand is not VisitStatus.RUNS
+    return isinstance(event, (*_TOLD, ev.StepPassed)) and visit.status is not VisitStatus.RUNS
 
 
 def _notes(event: ev.Event, graph: Graph) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bailiwick.cli.view.display import is_left_out
-from bailiwick.cli.view.visits import Lane, RunVisits, ViewedVisit, VisitStatus
+from bailiwick.cli.view.visits import ViewedVisit, viewed_visits
 from bailiwick.cli.view.words import STYLE, phrase, question_of, short
 from bailiwick.engine.graph import Graph
 from bailiwick.engine.state import State
+from bailiwick.engine.visits import Lane, Visits, VisitStatus
 from bailiwick.terminal.output import NARROW, Line, Printer, Styled, cells, counted, dollars, duration, wrapped
 
 CONSTRUCT_LINES = 12
@@ -26,7 +27,7 @@ _LABEL_LIMIT = 28
 class Run:
     """A run of the tree: its visits, and what the state said when they became durable."""
 
-    track: RunVisits = field(default_factory=RunVisits)
+    track: Visits[ViewedVisit] = field(default_factory=viewed_visits)
     graph: Graph = field(default_factory=lambda: Graph(name="", start="", nodes={}))
     state: str = "running"
     steps: int = 0
@@ -70,7 +71,7 @@ class RunTreeView:
         return [self._fit(line, width) for line in self._body(run, height, now)]
 
     def _header(self, run: Run, now: float) -> Line:
-        waits = sum(1 for r in self._runs.values() for v in r.track.under_way() if v.stand is VisitStatus.WAITS)
+        waits = sum(1 for r in self._runs.values() for v in r.track.under_way() if v.status is VisitStatus.WAITS)
         waits += sum(1 for r in self._runs.values() if r.track.budget is not None)
         parts = [duration(int(run.elapsed(now))), counted(run.steps, "step")]
         spent = sum(one.track.usd for one in self._runs.values())
@@ -137,7 +138,7 @@ class RunTreeView:
         rest = _rest(visit, hidden)
         return [*lines, self._dim(f"{'  ' * depth}{self._printer.symbol('more')} {rest}")] if rest else lines
 
-    def _member(self, run: Run, lane: Lane, now: float, depth: int) -> list[Line]:
+    def _member(self, run: Run, lane: Lane[ViewedVisit], now: float, depth: int) -> list[Line]:
         """A member's step under way, or why it failed."""
         indent = "  " * depth
         name = lane.path.rpartition("/")[2]
@@ -158,13 +159,13 @@ class RunTreeView:
 
     def _row(self, run: Run, visit: ViewedVisit, now: float, depth: int) -> Line:
         """One visit: symbol, name, time, words, the last line its process wrote."""
-        passed = visit.stand is VisitStatus.PASSED
-        seconds = None if passed else visit.seconds(now)
+        passed = visit.status is VisitStatus.PASSED
+        seconds = None if passed else visit.elapsed(now)
         if seconds is not None and visit.live:
             seconds = float(int(seconds))
         time = duration(seconds) if seconds is not None else ""
         words = phrase(visit, self._printer, run.graph, now)
-        said = short(visit.said, 200) if visit.stand is VisitStatus.RUNS and visit.said else ""
+        said = short(visit.said, 200) if visit.status is VisitStatus.RUNS and visit.said else ""
         mark = Styled(f"{'  ' * depth}{self._printer.symbol(visit.symbol)} ", STYLE[visit.symbol])
         style = "dim" if passed else ""
         text = "  ".join(part for part in (f"{time:>{_TIME}}", words) if part)
@@ -193,7 +194,7 @@ class RunTreeView:
         return tuple(out)
 
 
-def _failed_first(visit: ViewedVisit) -> list[Lane]:
+def _failed_first(visit: ViewedVisit) -> list[Lane[ViewedVisit]]:
     return sorted(visit.lanes.values(), key=lambda lane: lane.status != "failed")
 
 

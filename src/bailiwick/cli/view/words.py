@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bailiwick.cli.view.visits import ViewedVisit, VisitStatus
+from bailiwick.cli.view.visits import ViewedVisit
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Branch, Graph
+from bailiwick.engine.visits import VisitStatus
 from bailiwick.ids import Json
 from bailiwick.terminal.output import Printer, clean, clip, counted, dollars, duration
 
@@ -46,17 +47,17 @@ def answer_command(name: str, choices: Sequence[Json], wait: str = "") -> str:
 
 def phrase(visit: ViewedVisit, printer: Printer, graph: Graph, now: float) -> str:
     """What there is to say of a visit besides its name and its time; may be empty."""
-    match visit.stand:
+    match visit.status:
         case VisitStatus.PASSED:
             return _passed(visit, printer, graph)
         case VisitStatus.FAILED:
-            return short(visit.reason or "failed") + _towards(visit, printer)
+            return short(visit.detail or "failed") + _towards(visit, printer)
         case VisitStatus.WAITS:
             return f"waiting for you: {question_of(visit.wait)}" + _until(visit, printer, now)
         case VisitStatus.SLEEPS:
             return _sleeps(visit, printer, now)
         case VisitStatus.CUT:
-            return f"cut off ({short(visit.reason)}); it is entered again" if visit.reason else "cut off"
+            return f"cut off ({short(visit.detail)}); it is entered again" if visit.detail else "cut off"
         case VisitStatus.RUNS:
             return _runs(visit)
         case VisitStatus.DONE:
@@ -69,7 +70,7 @@ def question_of(wait: ev.WaitOpened | None) -> str:
 
 
 def _towards(visit: ViewedVisit, printer: Printer) -> str:
-    return f" {printer.symbol('arrow')} {visit.target}" if visit.target else ""
+    return f" {printer.symbol('arrow')} {visit.next}" if visit.next else ""
 
 
 def _passed(visit: ViewedVisit, printer: Printer, graph: Graph) -> str:
@@ -102,7 +103,7 @@ def _sleeps(visit: ViewedVisit, printer: Printer, now: float) -> str:
 
 
 def _runs(visit: ViewedVisit) -> str:
-    parts = [f"attempt {visit.attempts}"] if visit.attempts > 1 and not visit.polled else []
+    parts = [f"attempt {visit.attempt}"] if visit.attempt > 1 and not visit.polled else []
     if visit.size:
         parts.append(members(visit))
     return ", ".join(parts)
@@ -122,8 +123,8 @@ def _done(visit: ViewedVisit) -> str:
     if visit.size:
         bad = [f"{visit.over[how]} {how}" for how in ("failed", "cancelled") if visit.over.get(how)]
         parts.append(", ".join([counted(visit.size, "member"), *bad]))
-    if visit.attempts > 1 and not visit.polled:
-        parts.append(f"on attempt {visit.attempts}")
+    if visit.attempt > 1 and not visit.polled:
+        parts.append(f"on attempt {visit.attempt}")
     if visit.defaulted:
         parts.append("a default was used: the result is degraded")
     if visit.usd:
