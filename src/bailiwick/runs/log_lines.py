@@ -9,7 +9,8 @@ from typing import Any
 from bailiwick.clock import local
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import Deferred, Fetch
-from bailiwick.ids import Json, place
+from bailiwick.engine.visits import Visit, Visits
+from bailiwick.ids import Json
 
 OK, BAD, WAIT, STEP = "ok", "bad", "wait", ""
 LONGEST = 200
@@ -30,27 +31,22 @@ class LogLine:
 
 @dataclass(slots=True)
 class LogFormatter:
-    """Tells events in order; it remembers which effect and wait belongs to which node."""
+    """Tells events in order; the visits say which node an effect or a wait belongs to."""
 
     fetch: Fetch
-    _places: dict[str, str] = field(default_factory=dict)
+    _visits: Visits[Visit] = field(default_factory=lambda: Visits(Visit, keep=1))
 
     def tell(self, entry: ev.Entry) -> LogLine | None:
         """The line of an event; None for one that says nothing to people."""
         seq, at, event = entry
+        visit = self._visits.apply(seq, at, event)
         event = self._whole(event)
-        if isinstance(event, ev.EffectStarted):
-            self._places[event.key] = place(event.scope, event.node)
-        elif isinstance(event, ev.WaitOpened):
-            self._places[event.id] = place(event.scope, event.node)
-        elif isinstance(event, ev.ChildStarted):
-            self._places[event.child] = place(event.scope, event.node)
         handler = _TELLERS.get(type(event))
         told = handler(event, at) if handler else None
         if told is None:
             return None
         mark, text = told
-        return LogLine(seq, at=at, place=self._place(event), mark=mark, text=text, output=self._output(event))
+        return LogLine(seq, at=at, place=_place(event, visit), mark=mark, text=text, output=self._output(event))
 
     def _whole(self, event: ev.Event) -> ev.Event:
         """The event with the texts that people read fetched, where they are kept as blobs."""
@@ -62,16 +58,6 @@ class LogFormatter:
                 whole = {key: self._resolved(part) for key, part in value.items()} if isinstance(value, dict) else None
                 changes[name] = self._resolved(value) if whole is None else whole
         return replace(event, **changes) if changes else event
-
-    def _place(self, event: ev.Event) -> str:
-        node = getattr(event, "node", None)
-        scope = getattr(event, "scope", "")
-        if isinstance(event, ev.RunFinished | ev.Rewound):
-            return ""
-        if node:
-            return place(scope, node)
-        name = getattr(event, "key", None) or getattr(event, "id", "")
-        return self._places.get(str(name), scope)
 
     def _output(self, event: ev.Event) -> tuple[tuple[str, str], ...]:
         if not isinstance(event, ev.EffectFinished):
@@ -85,6 +71,10 @@ class LogFormatter:
 
     def _resolved(self, value: Json) -> Json:
         return self.fetch(value.digest) if isinstance(value, Deferred) else value
+
+
+def _place(event: ev.Event, visit: Visit | None) -> str:
+    return getattr(event, "scope", "") if visit is None else visit.place
 
 
 Told = tuple[str, str] | None
