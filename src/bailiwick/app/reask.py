@@ -15,8 +15,9 @@ from bailiwick.clock import day
 from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Work
 from bailiwick.engine.state import Deferred, State
+from bailiwick.engine.visits import ended_attempts, visits
 from bailiwick.errors import NotFound
-from bailiwick.ids import Json, place
+from bailiwick.ids import Json
 from bailiwick.journal.rows import CallRow, Reservation, RunRow
 from bailiwick.runs.find import name_of
 
@@ -53,17 +54,13 @@ class ReaskResult:
 
 def find_turn(entries: Sequence[ev.Entry], node: str, session: Session) -> Recorded:
     """The last turn that a node made; raises `NotFound` where it made none."""
-    started: dict[str, str] = {}
+    made = visits(entries)
     found: Recorded | None = None
-    for _, _, event in entries:
-        if isinstance(event, ev.EffectStarted):
-            started[event.key] = place(event.scope, event.node)
-        elif isinstance(event, ev.EffectFinished) and "prompt" in event.log:
-            where = started.get(event.key, "")
-            if node in (where, where.rsplit("/", 1)[-1]):
-                found = _recorded(where, event, session)
+    for visit, tried in ended_attempts(made):
+        if isinstance(tried.end, ev.EffectFinished) and "prompt" in tried.end.log and node in (visit.place, visit.node):
+            found = _recorded(visit.place, tried.end, session)
     if found is None:
-        turns = ", ".join(sorted(set(started.values()))) or "none"
+        turns = ", ".join(sorted({visit.place for visit in made if visit.tries})) or "none"
         raise NotFound(f"'{node}' asked no agent in this run", hint=f"nodes that did something: {turns}")
     return found
 

@@ -117,6 +117,11 @@ class Visit:
         return self.status in LIVE
 
     @property
+    def terminal(self) -> bool:
+        """Whether the run ended here: nothing is done at such a node."""
+        return not (self.live or self.next or self.failure)
+
+    @property
     def result(self) -> str:
         """How it stands or ended, in the word that tables and documents use."""
         match self.status:
@@ -459,3 +464,9 @@ def visits(entries: Iterable[ev.Entry]) -> list[Visit]:
     for entry in entries:
         fold.apply(*entry)
     return fold.made
+
+
+def ended_attempts(made: Iterable[Visit]) -> list[tuple[Visit, VisitAttempt]]:
+    """The attempts of these visits in the order in which they ended."""
+    ended = [(visit, tried) for visit in made for tried in visit.tries if tried.end is not None]
+    return sorted(ended, key=lambda one: one[1].end_seq)

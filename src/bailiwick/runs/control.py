@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bailiwick.engine import events as ev
+from bailiwick.engine.visits import ended_attempts, visits
 from bailiwick.errors import HeldByAnother, UsageError
 from bailiwick.ids import Json, run_uid
 from bailiwick.journal.codec import decode
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from bailiwick.lang.load import Loaded
 
 PATIENCE = 20.0
-ENTERING = (ev.StepPassed, ev.EffectStarted, ev.WaitOpened, ev.ScopesForked, ev.ChildStarted, ev.StepFailed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +158,10 @@ class Control:
 
 def find_point(history: list[ev.Entry], node: str, visit: int | None, run: str) -> Point:
     """The first event of a visit in the run's own scope."""
-    firsts: dict[int, int] = {}
-    inside = set()
-    for seq, _, event in history:
-        if isinstance(event, ENTERING) and event.node == node:
-            if event.scope:
-                inside.add(event.scope.split("/")[0].split("[")[0].split(".")[0])
-            else:
-                firsts.setdefault(event.visit, seq)
+    made = [one for one in visits(history) if not one.terminal]
+    firsts = {one.number: one.seq for one in made if one.node == node and not one.scope}
     if not firsts:
-        if inside:
+        if inside := {one.scope.split("/")[0].split("[")[0].split(".")[0] for one in made if one.node == node}:
             outer = ", ".join(sorted(inside))
             raise UsageError(
                 f"'{node}' is inside {outer}", hint=f"only the whole construct can be gone back to: {outer}"
@@ -177,10 +171,11 @@ def find_point(history: list[ev.Entry], node: str, visit: int | None, run: str) 
     if wanted not in firsts:
         raise UsageError(f"'{node}' has no visit {wanted}", hint=f"visits: {', '.join(map(str, sorted(firsts)))}")
     seq = firsts[wanted]
-    names = {
-        e.key: f"{e.scope}/{e.node}" if e.scope else e.node for _, _, e in history if isinstance(e, ev.EffectStarted)
-    }
-    later = [names[e.key] for s, _, e in history if isinstance(e, ev.EffectFinished) and s >= seq and not e.failure]
+    later = [
+        one.place
+        for one, tried in ended_attempts(made)
+        if isinstance(tried.end, ev.EffectFinished) and tried.end_seq >= seq and not tried.end.failure
+    ]
     return Point(node, wanted, seq - 1, tuple(later))
 
 

@@ -13,7 +13,7 @@ from bailiwick.engine.compare import holds, spellings
 from bailiwick.engine.graph import Branch, Graph, Work
 from bailiwick.engine.retry_script import FINAL
 from bailiwick.engine.state import Scope, State, WaitState
-from bailiwick.engine.visits import NodeStatement, Visit, VisitStatus, visits
+from bailiwick.engine.visits import NodeStatement, Visit, VisitStatus, ended_attempts, visits
 from bailiwick.ids import Json, place
 
 E = TypeVar("E", bound=ev.Event)
@@ -355,15 +355,10 @@ def _graphs(story: RunHistory) -> Callable[[int], Graph]:
 
 
 def _reentries(story: RunHistory, node: str | None = None) -> list[Explanation]:
-    lost = [
-        (tried.end_seq, visit.place, tried.end)
-        for visit in story.visits
-        for tried in visit.tries
-        if isinstance(tried.end, ev.EffectLost) and node in (None, visit.node)
-    ]
     cut: dict[tuple[str, str], list[str]] = {}
-    for _, where, end in sorted(lost, key=lambda one: one[0]):
-        cut.setdefault((end.key, where), []).append(_cause(end.why))
+    for visit, tried in ended_attempts(story.visits):
+        if isinstance(tried.end, ev.EffectLost) and node in (None, visit.node):
+            cut.setdefault((tried.end.key, visit.place), []).append(_cause(tried.end.why))
     out = []
     for (key, where), causes in cut.items():
         times = "once" if len(causes) == 1 else f"{len(causes)} times"
