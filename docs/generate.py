@@ -175,7 +175,7 @@ def _default(field: Field[Any]) -> str:
 def errors_page() -> str:
     """Every code with its meaning, and the classes behind them."""
     from bailiwick import errors
-    from bailiwick.app.session import LOST
+    from bailiwick.app.service import LOST
     from bailiwick.lang.codes import MEANING
 
     ours = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.BailiwickError)]

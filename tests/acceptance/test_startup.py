@@ -75,7 +75,7 @@ def test_a_client_is_greeted_before_the_server_is_loaded(person: Person) -> None
     )
     name, modules = json.loads(done.stderr.splitlines()[-1])
     assert name == 1
-    heavy = {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "anyio", "apsw", "jinja2", "bailiwick.app.session"}
+    heavy = {"mcp", "mcp_types", "pydantic", "starlette", "uvicorn", "anyio", "apsw", "jinja2", "bailiwick.app.service"}
     assert not heavy & set(modules)
 
 

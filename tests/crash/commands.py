@@ -27,7 +27,7 @@ from tests.crash.scene import is_traced
 
 NEEDED = (
     "asyncio.subprocess", "apsw", "httpx2", "jinja2", "yaml", "bailiwick.cli.root", "bailiwick.cli.view",
-    "bailiwick.app.session", "bailiwick.journal.sqlite", "bailiwick.cli.commands.pipelines",
+    "bailiwick.app.service", "bailiwick.journal.sqlite", "bailiwick.cli.commands.pipelines",
     "bailiwick.cli.pipelines.readiness",
     "bailiwick.pipelines.basis", "bailiwick.pipelines.nodes", "bailiwick.proposals.nodes", "bailiwick.gate.nodes",
     "bailiwick.proposals.forges.gitea", "bailiwick.agents.kind", "bailiwick.sandbox.backends.bwrap",

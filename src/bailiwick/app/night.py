@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from bailiwick.app.session import Session
+from bailiwick.app.service import App
 from bailiwick.runtime.timing import due_at
 
 NIGHT = "night.until"
@@ -19,13 +19,13 @@ def night_end(until: str, now: float, zone: str | None) -> float:
     return due_at(f"{int(minute)} {int(hour)} * * *", now, zone)
 
 
-async def night_is_over(session: Session, sleep: Sleep = asyncio.sleep) -> bool:
+async def night_is_over(app: App, sleep: Sleep = asyncio.sleep) -> bool:
     """Wait for the end of the night and say so; False at once where `night.until` is not set."""
-    until, clock = session.config.get(NIGHT), session.assembly.clock
+    until, clock = app.config.get(NIGHT), app.runtime.clock
     if until is None:
         return False
-    due = night_end(str(until), clock.now(), session.assembly.zone)
+    due = night_end(str(until), clock.now(), app.runtime.zone)
     while clock.now() < due:
         await sleep(min(due - clock.now(), MINUTE))
-    session.assembly.on_trouble("", f"the night is over ({until}, night.until): nothing new is started")
+    app.runtime.on_trouble("", f"the night is over ({until}, night.until): nothing new is started")
     return True

@@ -23,7 +23,7 @@ from bailiwick.runs.find import name_of
 
 if TYPE_CHECKING:
     from bailiwick.agents.asking import TurnResult
-    from bailiwick.app.session import Session
+    from bailiwick.app.service import App
 
 UNITS = ("usd", "tokens", "agent_calls")
 
@@ -52,22 +52,22 @@ class ReaskResult:
     usd: float | None
 
 
-def find_turn(entries: Sequence[ev.Entry], node: str, session: Session) -> Recorded:
+def find_turn(entries: Sequence[ev.Entry], node: str, app: App) -> Recorded:
     """The last turn that a node made; raises `NotFound` where it made none."""
     made = visits(entries)
     found: Recorded | None = None
     for visit, tried in ended_attempts(made):
         if isinstance(tried.end, ev.EffectFinished) and "prompt" in tried.end.log and node in (visit.place, visit.node):
-            found = _recorded(visit.place, tried.end, session)
+            found = _recorded(visit.place, tried.end, app)
     if found is None:
         turns = ", ".join(sorted({visit.place for visit in made if visit.tries})) or "none"
         raise NotFound(f"'{node}' asked no agent in this run", hint=f"nodes that did something: {turns}")
     return found
 
 
-def _recorded(node: str, event: ev.EffectFinished, session: Session) -> Recorded:
+def _recorded(node: str, event: ev.EffectFinished, app: App) -> Recorded:
     def resolved(value: Json) -> Json:
-        return session.assembly.library.fetch(value.digest) if isinstance(value, Deferred) else value
+        return app.runtime.library.fetch(value.digest) if isinstance(value, Deferred) else value
 
     log = event.log
     lines = resolved(log.get("transcript"))
@@ -86,16 +86,16 @@ def _recorded(node: str, event: ev.EffectFinished, session: Session) -> Recorded
     )
 
 
-async def reask(session: Session, row: RunRow, node: str, model: str | None, prompt: str | None) -> ReaskResult:
+async def reask(app: App, row: RunRow, node: str, model: str | None, prompt: str | None) -> ReaskResult:
     """Ask the last turn of a node once more, in an empty directory and a session of its own; it is paid as a call."""
-    entries = await session.assembly.library.history(row.id)
-    turn = find_turn(entries, node, session)
+    entries = await app.runtime.library.history(row.id)
+    turn = find_turn(entries, node, app)
     wanted = replace(turn, model=model or turn.model, prompt=prompt or turn.prompt)
-    state = session.assembly.library.replay(entries)
+    state = app.runtime.library.replay(entries)
     call = f"c-{secrets.token_hex(8)}"
-    scratch = session.config.paths.state / "workspaces" / call
+    scratch = app.config.paths.state / "workspaces" / call
     scratch.mkdir(parents=True, mode=0o700)
-    store, now = session.assembly.store, session.assembly.clock.now
+    store, now = app.runtime.store, app.runtime.clock.now
     record = CallRow(
         id=call,
         session_id="",
@@ -103,7 +103,7 @@ async def reask(session: Session, row: RunRow, node: str, model: str | None, pro
         phase=turn.node,
         project=row.source,
         model=wanted.model or "",
-        by=session.by,
+        by=app.by,
         origin=f"runs reask {name_of(row)}",
         run="",
         node="",
@@ -111,13 +111,13 @@ async def reask(session: Session, row: RunRow, node: str, model: str | None, pro
         size=len(wanted.prompt),
         chain=(wanted.model or wanted.backend,),
     )
-    await store.begin_call(record, _reservations(session, call, wanted.backend))
+    await store.begin_call(record, _reservations(app, call, wanted.backend))
     told: TurnResult | None = None
     try:
-        told = await _turn(session, call, wanted=wanted, scratch=scratch, state=state)
+        told = await _turn(app, call, wanted=wanted, scratch=scratch, state=state)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        shutil.rmtree(session.config.paths.state / "homes" / call, ignore_errors=True)
+        shutil.rmtree(app.config.paths.state / "homes" / call, ignore_errors=True)
         await store.end_call(_ended(record, told, now()), [], _spent(told))
     answer = told.answer.text if told.answer else told.failure.message if told.failure else ""
     return ReaskResult(
@@ -138,16 +138,16 @@ def _spent(told: TurnResult | None) -> dict[str, float | None]:
     return {"usd": told.spent.usd, "tokens": float(tokens), "agent_calls": 1.0}
 
 
-def _reservations(session: Session, call: str, backend: str) -> list[Reservation]:
+def _reservations(app: App, call: str, backend: str) -> list[Reservation]:
     """What it may cost, of the day's money and of its credential's."""
     from bailiwick.agents.record import FREE
 
-    config, today = session.config, day(session.assembly.clock.now())
+    config, today = app.config, day(app.runtime.clock.now())
     scopes: dict[str, dict[str, float | None]] = {
         f"day:{today}": {unit: config.get(f"budget.day.{unit}") for unit in UNITS}
     }
     if backend not in FREE:
-        name, ceilings = session.agents.daily(backend)
+        name, ceilings = app.agents.daily(backend)
         if name:
             scopes[f"credential:{name}:{today}"] = dict(ceilings)
     usd = 0.0 if backend in FREE else float(config.get("budget.call.usd"))
@@ -159,12 +159,12 @@ def _reservations(session: Session, call: str, backend: str) -> list[Reservation
     ]
 
 
-async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, state: State) -> TurnResult:
+async def _turn(app: App, call: str, wanted: Recorded, scratch: Path, state: State) -> TurnResult:
     from bailiwick.agents.asking import TurnContext
     from bailiwick.agents.kind import answer_schema
     from bailiwick.agents.port import Turn
 
-    desk = session.agents.desk()
+    desk = app.agents.desk()
     backend = desk.backend(wanted.backend, state.agents.get("script"))
     name = wanted.node.rsplit("/", 1)[-1]
     node = state.graph.nodes.get(name)
@@ -174,8 +174,8 @@ async def _turn(session: Session, call: str, wanted: Recorded, scratch: Path, st
         prompt=wanted.prompt,
         model=wanted.model,
         cwd=scratch,
-        env=session.assembly.environment(),
-        max_usd=float(session.config.get("budget.call.usd")),
+        env=app.runtime.environment(),
+        max_usd=float(app.config.get("budget.call.usd")),
         node=name,
         schema=schema,
         options={"silence": desk.settings.silence, "total": desk.settings.total},

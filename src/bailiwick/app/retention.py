@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bailiwick.app.session import Session
+from bailiwick.app.service import App
 from bailiwick.config.service import Config
 from bailiwick.environments.prepared import FOLDER as ENVIRONMENTS
 from bailiwick.environments.prepared import last_used, sweep_environments
@@ -63,23 +63,23 @@ class StorageUsage:
         return sum(kind.size for kind in self.kinds)
 
 
-async def look(session: Session) -> StorageUsage:
+async def look(app: App) -> StorageUsage:
     """Measure everything and say what would go. Changes nothing."""
-    config, now = session.config, session.assembly.clock.now()
-    rows = await session.assembly.store.runs(archived=True)
+    config, now = app.config, app.runtime.clock.now()
+    rows = await app.runtime.store.runs(archived=True)
     proposals = ProposalStore(config.paths.state).all()
-    doomed = await plan(session.assembly, float(config.get("retention.runs")))
+    doomed = await plan(app.runtime, float(config.get("retention.runs")))
     safe = [one for one in doomed if not _waits(one, proposals)]
     going = [
-        *(_run(session, one, "its time is over (retention.runs)") for one in safe),
-        *_transcripts(session, rows, now),
-        *await _worktrees(session, rows, proposals, now),
+        *(_run(app, one, "its time is over (retention.runs)") for one in safe),
+        *_transcripts(app, rows, now),
+        *await _worktrees(app, rows, proposals, now),
         *_environments(config, now),
         *(_packed(due, now) for due in packing_due(config.paths.state)),
     ]
-    kinds = await _kinds(session, rows)
+    kinds = await _kinds(app, rows)
     over = sum(kind.size for kind in kinds) - sum(one.size for one in going)
-    going += await _oldest(session, proposals, {one.row.id for one in safe}, over)
+    going += await _oldest(app, proposals, {one.row.id for one in safe}, over)
     free = shutil.disk_usage(config.paths.state).free
     most, least = config.get("retention.max_disk"), int(config.get("retention.min_free") or 0)
     return StorageUsage(kinds, going=tuple(going), free=free, max_disk=most, min_free=least)
@@ -94,10 +94,10 @@ async def apply(going: Iterable[Going]) -> int:
     return size
 
 
-async def _kinds(session: Session, rows: list[RunRow]) -> tuple[Kept, ...]:
-    config = session.config
+async def _kinds(app: App, rows: list[RunRow]) -> tuple[Kept, ...]:
+    config = app.config
     state, cache = config.paths.state, config.paths.cache
-    folders = {path for row in rows for path in directories(session.assembly, row)}
+    folders = {path for row in rows for path in directories(app.runtime, row)}
     transcripts = [file for folder in folders for file in folder.rglob(TRANSCRIPT)]
     spoken = sum(_bytes(file) for file in transcripts)
     database = [file for file in state.glob(f"{database_of(state).name}*") if file.is_file()]
@@ -143,16 +143,16 @@ def _waits(one: PruneItem, proposals: Iterable[Proposal]) -> bool:
     return any(proposal.live and members & {proposal.run, *proposal.runs} for proposal in proposals)
 
 
-def _run(session: Session, one: PruneItem, why: str) -> Going:
+def _run(app: App, one: PruneItem, why: str) -> Going:
     async def remove() -> None:
-        await prune(session.assembly, [one])
+        await prune(app.runtime, [one])
 
     return Going("runs", name=name_of(one.row), size=one.size, why=why, remove=remove)
 
 
-def _transcripts(session: Session, rows: Iterable[RunRow], now: float) -> list[Going]:
+def _transcripts(app: App, rows: Iterable[RunRow], now: float) -> list[Going]:
     """What agents said in runs that ended: the files that people read, and the homes in which sessions are kept."""
-    limit = float(session.config.get("retention.transcripts"))
+    limit = float(app.config.get("retention.transcripts"))
     trees: dict[str, list[RunRow]] = {}
     for row in rows:
         trees.setdefault(row.root_id, []).append(row)
@@ -161,8 +161,8 @@ def _transcripts(session: Session, rows: Iterable[RunRow], now: float) -> list[G
         if any(row.status not in ENDED or now - ended_at(row) < limit for row in tree):
             continue
         for row in tree:
-            files = [file for folder in directories(session.assembly, row) for file in folder.rglob(TRANSCRIPT)]
-            home = session.assembly.state_dir / "homes" / row.id
+            files = [file for folder in directories(app.runtime, row) for file in folder.rglob(TRANSCRIPT)]
+            home = app.runtime.state_dir / "homes" / row.id
             size = sum(map(_bytes, files)) + (size_of(home) if home.is_dir() else 0)
             if size:
                 why = "its run ended long ago (retention.transcripts)"
@@ -181,10 +181,10 @@ def _removal(paths: list[Path]) -> Callable[[], Awaitable[None]]:
     return remove
 
 
-async def _worktrees(session: Session, rows: Iterable[RunRow], proposals: list[Proposal], now: float) -> list[Going]:
+async def _worktrees(app: App, rows: Iterable[RunRow], proposals: list[Proposal], now: float) -> list[Going]:
     """Worktrees whose proposal ended: its commits are in our git directory. Without a proposal it is the only copy."""
-    limit = float(session.config.get("retention.worktrees"))
-    trees = Worktrees(session.config.paths.state, session.assembly.clock)
+    limit = float(app.config.get("retention.worktrees"))
+    trees = Worktrees(app.config.paths.state, app.runtime.clock)
     going_on = {row.id for row in rows if row.status not in ENDED}
     out = []
     for worktree in await trees.list():
@@ -228,28 +228,28 @@ def _environments(config: Config, now: float) -> list[Going]:
     return [Going("environments", name=path.name, size=size_of(path), why=why, remove=remove) for path in unused]
 
 
-async def _oldest(session: Session, proposals: list[Proposal], gone: set[str], size: int) -> list[Going]:
+async def _oldest(app: App, proposals: list[Proposal], gone: set[str], size: int) -> list[Going]:
     """Ended runs, the oldest first, while all of it takes more than it may."""
-    most = session.config.get("retention.max_disk")
+    most = app.config.get("retention.max_disk")
     out: list[Going] = []
     if most is None or size <= int(most):
         return out
-    for one in reversed(await plan(session.assembly, 0.0)):
+    for one in reversed(await plan(app.runtime, 0.0)):
         if size <= int(most):
             break
         if one.row.id not in gone and not _waits(one, proposals):
-            out.append(_run(session, one, "all of it takes more than it may (retention.max_disk)"))
+            out.append(_run(app, one, "all of it takes more than it may (retention.max_disk)"))
             size -= one.size
     return out
 
 
-async def keep_to_retention(session: Session) -> None:
+async def keep_to_retention(app: App) -> None:
     """Remove what is kept no longer; a standing worker is who is there to do it."""
     try:
-        usage = await look(session)
+        usage = await look(app)
         freed = await apply(usage.going)
     except (BailiwickError, OSError) as error:
-        session.assembly.on_trouble("", f"what is kept no longer could not be removed: {error}")
+        app.runtime.on_trouble("", f"what is kept no longer could not be removed: {error}")
         return
     if usage.going:
-        session.assembly.on_trouble("", f"{len(usage.going)} things were kept no longer: {freed // 10**6:,} MB removed")
+        app.runtime.on_trouble("", f"{len(usage.going)} things were kept no longer: {freed // 10**6:,} MB removed")

@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.clock import Clock
-from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
-from bailiwick.journal.port import Store
 
 if TYPE_CHECKING:
     from bailiwick.agents.asking import TurnRunner
-    from bailiwick.app.node_kinds import App
+    from bailiwick.app.service import App
     from bailiwick.gate.port import Judge
-    from bailiwick.ids import Json
     from bailiwick.routing.cooldown import Cooldowns
     from bailiwick.routing.endpoints import Endpoints
     from bailiwick.routing.leads import NodeChains, SkillRoute
@@ -30,12 +26,9 @@ if TYPE_CHECKING:
 class RoutingServices:
     """The ways to models that the calls and nodes of a process share, so that they wait for each other in one queue."""
 
-    config: Config
-    store: Store
-    clock: Clock
+    app: App
     desk: Callable[[], TurnRunner]
     purse: Callable[[str], tuple[str, Mapping[str, float | None]]]
-    clean: Callable[[Json], Json]
     models_file: Path | None = None
     _shared: tuple[Endpoints, Slots, Cooldowns] | None = field(default=None)
     _leads: NodeChains | None = field(default=None)
@@ -45,7 +38,7 @@ class RoutingServices:
         """What the models files say now. Raises `InputInvalid` with every mistake in them."""
         from bailiwick.routing.models_file import read_models
 
-        return read_models(self.config, file=self.models_file)
+        return read_models(self.app.config, file=self.models_file)
 
     def leads(self) -> NodeChains:
         """The chains of agent nodes."""
@@ -54,7 +47,7 @@ class RoutingServices:
         if self._leads is None:
             endpoints, slots, cooldowns = self._ways()
             self._leads = NodeChains(
-                clock=self.clock,
+                clock=self.app.clock,
                 models=self.models,
                 endpoints=endpoints,
                 queue=slots,
@@ -68,7 +61,7 @@ class RoutingServices:
         from bailiwick.routing.leads import SkillRoute
         from bailiwick.skills.folders import find_skills
 
-        skill = find_skills(self.config).get(name)
+        skill = find_skills(self.app.config).get(name)
         return SkillRoute(skill.body, tuple(skill.chain or ()), skill.local_only)
 
     def router(self) -> Router:
@@ -79,41 +72,41 @@ class RoutingServices:
         if self._router is None:
             endpoints, slots, cooldowns = self._ways()
             self._router = Router(
-                config=self.config,
-                store=self.store,
-                clock=self.clock,
+                config=self.app.config,
+                store=self.app.store,
+                clock=self.app.clock,
                 desk=self.desk(),
                 models=self.models,
                 endpoints=endpoints,
                 slots=slots,
                 cooldowns=cooldowns,
                 environment=environment,
-                clean=self.clean,
+                clean=self.app.clean,
                 purse=self.purse,
-                start=LearnedStarts(store=self.store, clock=self.clock),
+                start=LearnedStarts(store=self.app.store, clock=self.app.clock),
             )
         return self._router
 
-    def skills(self, household: App) -> Skills:
+    def skills(self) -> Skills:
         """The tools that a person, an editor or an agent can call."""
         from bailiwick.skills.service import Skills
 
         return Skills(
-            config=self.config,
-            store=self.store,
-            clock=self.clock,
-            by=household.by,
+            config=self.app.config,
+            store=self.app.store,
+            clock=self.app.clock,
+            by=self.app.by,
             router=self.router(),
-            fence=household.fence,
-            brain=household.brain,
-            clean=household.clean,
+            fence=self.app.fence,
+            brain=self.app.brain,
+            clean=self.app.clean,
         )
 
-    def judge(self, by: str) -> Judge:
+    def judge(self) -> Judge:
         """Asks models for their opinion of a change, as calls that are routed, paid for and on record like others."""
         from bailiwick.app.judging import RoutedJudge
 
-        return RoutedJudge(self.router, self.config.paths.cache, by)
+        return RoutedJudge(self.router, self.app.config.paths.cache, self.app.by)
 
     def _ways(self) -> tuple[Endpoints, Slots, Cooldowns]:
         from bailiwick.routing.cooldown import Cooldowns
@@ -121,8 +114,8 @@ class RoutingServices:
         from bailiwick.routing.slots import Slots
 
         if self._shared is None:
-            cooldowns = Cooldowns(self.store, self.clock)
-            self._shared = Endpoints.of(self.config), Slots.of(self.config), cooldowns
+            cooldowns = Cooldowns(self.app.store, self.app.clock)
+            self._shared = Endpoints.of(self.app.config), Slots.of(self.app.config), cooldowns
         return self._shared
 
 

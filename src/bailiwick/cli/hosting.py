@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from bailiwick.app.night import NIGHT, Sleep, night_is_over
-from bailiwick.app.session import Session
+from bailiwick.app.service import App
 from bailiwick.cli.view import RunView
 from bailiwick.cli.view.port import Leaving
 from bailiwick.clock import local
@@ -51,13 +51,11 @@ class Signals:
     `stays`: the run is still there when this process has ended, so that another one may go on with it.
     """
 
-    def __init__(
-        self, session: Session, row: RunRow | None = None, view: RunView | None = None, *, stays: bool = True
-    ) -> None:
-        self._session = session
+    def __init__(self, app: App, row: RunRow | None = None, view: RunView | None = None, *, stays: bool = True) -> None:
+        self._app = app
         self._row = row
         self._view = view
-        self._supervisor = Supervisor(lambda name, error: session.assembly.on_trouble("", f"{name}: {error}"))
+        self._supervisor = Supervisor(lambda name, error: app.runtime.on_trouble("", f"{name}: {error}"))
         self._asked = False
         self.terminal = asyncio.Lock()
         self._stays = stays
@@ -89,7 +87,7 @@ class Signals:
 
     async def end_with_night(self, sleep: Sleep = asyncio.sleep) -> None:
         """Start nothing new once the night is over; what runs may finish. Nothing where `night.until` is not set."""
-        if await night_is_over(self._session, sleep):
+        if await night_is_over(self._app, sleep):
             self._leave(NIGHT, now=False)
 
     def _leave(self, why: str, *, now: bool) -> None:
@@ -119,52 +117,48 @@ class Signals:
     async def _stop_after_node(self) -> None:
         if self._row is None or self.worker is None:
             return
-        now = self._session.assembly.clock.now()
-        body = {"now": False, "by": self._session.by}
-        await self._session.assembly.store.send(
+        now = self._app.runtime.clock.now()
+        body = {"now": False, "by": self._app.by}
+        await self._app.runtime.store.send(
             Message(self._row.id, kind="stop", dedupe=f"ctrl-c:{now!r}", body=body, at=now)
         )
         self.worker.nudge()
 
 
-async def host(
-    session: Session, row: RunRow, view: RunView, manners: ForegroundOptions, notices: tuple[str, ...]
-) -> int:
+async def host(app: App, row: RunRow, view: RunView, manners: ForegroundOptions, notices: tuple[str, ...]) -> int:
     """Walk a run in the foreground, with the person's questions; gives the exit code."""
     owner = current_owner("bailiwick run")
-    foreground = Foreground(session.assembly, owner, wait=manners.wait, no_wait=manners.no_wait)
+    foreground = Foreground(app.runtime, owner, wait=manners.wait, no_wait=manners.no_wait)
     foreground.refuse_if_held(row)
     view.begin(row, notices)
     try:
-        row = await foreground.prepare(row, session.by)
+        row = await foreground.prepare(row, app.by)
         if manners.detach and row.status == "ready":
             return _detach(row, view)
-        return await _walk(session, foreground, row=row, view=view, manners=manners)
+        return await _walk(app, foreground, row=row, view=view, manners=manners)
     finally:
         view.close()
 
 
-async def _walk(
-    session: Session, foreground: Foreground, row: RunRow, view: RunView, manners: ForegroundOptions
-) -> int:
+async def _walk(app: App, foreground: Foreground, row: RunRow, view: RunView, manners: ForegroundOptions) -> int:
     settled = row.status != "ready"
     become_subreaper()
     ticking = Supervisor(lambda _name, _error: None)
-    ticking.start(_tick(session, row.root_id, float(session.config.get("agents.cap_tick"))), "ticks")
+    ticking.start(_tick(app, row.root_id, float(app.config.get("agents.cap_tick"))), "ticks")
     stays = not manners.leaving.gone
-    with Signals(session, row, view if manners.ask and stays else None, stays=stays) as signals:
+    with Signals(app, row, view if manners.ask and stays else None, stays=stays) as signals:
         if not manners.ask:
             ticking.start(signals.end_with_night(), "night")
         while True:
             verdict = await foreground.walk(row, signals)
             if foreground.replaced:
                 view.close()
-                await session.assembly.close()
+                await app.runtime.close()
                 execute_again(again())
             if verdict.code != WAITS or not manners.ask or signals.caught:
                 break
             async with signals.terminal:
-                answered = await _ask(session, verdict, view)
+                answered = await _ask(app, verdict, view)
             if not answered:
                 break
             row = verdict.row
@@ -173,44 +167,44 @@ async def _walk(
         return _detach(row, view)
     code = CODES.get(signals.caught, verdict.code) if verdict.row.status in ("ready", "stopped") else verdict.code
     waits = verdict.code in (WAITS, BUDGET, TIME)
-    state = await session.assembly.library.state(row.id) if settled or waits else None
-    leaving = replace(manners.leaving, already=settled, usd=await _spent(session, row.root_id))
+    state = await app.runtime.library.state(row.id) if settled or waits else None
+    leaving = replace(manners.leaving, already=settled, usd=await _spent(app, row.root_id))
     view.end(verdict.row, code, state, leaving)
     return code
 
 
-async def _spent(session: Session, root_id: str) -> float | None:
+async def _spent(app: App, root_id: str) -> float | None:
     """The dollars that a tree has spent so far; None where it asked no agent."""
-    rows = [row for row in await session.assembly.store.spend(f"run:{root_id}") if row.unit == "usd"]
+    rows = [row for row in await app.runtime.store.spend(f"run:{root_id}") if row.unit == "usd"]
     return sum(row.settled or 0.0 for row in rows) if rows else None
 
 
-async def _tick(session: Session, root_id: str, every: float) -> None:
+async def _tick(app: App, root_id: str, every: float) -> None:
     """A line now and then while a tree only waits for time, so that a long wait is not taken for a hang."""
     while True:
         await asyncio.sleep(every)
-        for row in await session.assembly.store.runs(root_id=root_id, status="ready"):
+        for row in await app.runtime.store.runs(root_id=root_id, status="ready"):
             facts = row.summary or {}
             if facts.get("state") == "sleeping" and facts.get("due_at"):
                 due = local(float(facts["due_at"]))
                 text = f"{name_of(row)} still waits at '{facts.get('node')}'; resumes at {due}"
-                session.assembly.on_trouble(row.id, text)
+                app.runtime.on_trouble(row.id, text)
 
 
-async def _ask(session: Session, verdict: RunExit, view: RunView) -> bool:
+async def _ask(app: App, verdict: RunExit, view: RunView) -> bool:
     """Put an open question to the person at the terminal; False when there is none or they decline."""
     from bailiwick.cli.prompt import ask_person
 
-    tree = await session.assembly.store.runs(root_id=verdict.row.root_id)
+    tree = await app.runtime.store.runs(root_id=verdict.row.root_id)
     for row in tree:
-        for wait in await session.assembly.store.waits(row.id):
+        for wait in await app.runtime.store.waits(row.id):
             if isinstance(wait.body, dict) and "choices" in wait.body:
                 view.pause()
                 value = await ask_person(wait)
                 view.resume()
                 if value is None:
                     return False
-                await Control(session.assembly, session.by).answer(row, value, wait.id)
+                await Control(app.runtime, app.by).answer(row, value, wait.id)
                 return True
     return False
 
@@ -228,31 +222,31 @@ def _detach(row: RunRow, view: RunView) -> int:
     return 0
 
 
-async def serve(session: Session, concurrency: int, root_id: str | None, *, until_idle: bool) -> int:
+async def serve(app: App, concurrency: int, root_id: str | None, *, until_idle: bool) -> int:
     """Be a worker until told to stop, or until nothing can go on."""
     owner = current_owner("bailiwick worker")
     become_subreaper()
     if root_id is None:
         from bailiwick.app.retention import keep_to_retention
 
-        await keep_to_retention(session)
-    worker = Worker(session.assembly, owner, ClaimFilter(root_id=root_id), concurrency)
+        await keep_to_retention(app)
+    worker = Worker(app.runtime, owner, ClaimFilter(root_id=root_id), concurrency)
 
     async def finished() -> bool:
         if not until_idle:
             return False
         if root_id is None:
-            return await session.assembly.store.next_wake() is None
-        rows = await session.assembly.store.runs(root_id=root_id)
+            return await app.runtime.store.next_wake() is None
+        rows = await app.runtime.store.runs(root_id=root_id)
         return not any(r.status == "ready" and r.wake_at is not None for r in rows)
 
-    beside = Supervisor(lambda name, error: session.assembly.on_trouble("", f"{name}: {error}"))
-    with Signals(session) as signals:
+    beside = Supervisor(lambda name, error: app.runtime.on_trouble("", f"{name}: {error}"))
+    with Signals(app) as signals:
         signals.worker = worker
         beside.start(signals.end_with_night(), "night")
         await worker.run(finished)
         await beside.close()
     if worker.draining == "upgrade":
-        await session.assembly.close()
+        await app.runtime.close()
         execute_again(again())
     return CODES.get(signals.caught, 0) if until_idle else 0

@@ -24,7 +24,7 @@ from bailiwick.skills.model import Skill
 from bailiwick.skills.tools import RUN_TOOLS
 
 if TYPE_CHECKING:
-    from bailiwick.app.session import Session
+    from bailiwick.app.service import App
     from bailiwick.skills.service import Caller
 
 
@@ -52,26 +52,26 @@ def licence_of(config: Config) -> RunPermissions:
     return RunPermissions(tuple(str(one) for one in config.get("mcp.workflows") or ()), config.get("mcp.budget"))
 
 
-def make_offer(session: Session, answer_skill: Answerer, walk: Callable[[RunRow], None]) -> Offer:
+def make_offer(app: App, answer_skill: Answerer, walk: Callable[[RunRow], None]) -> Offer:
     """Everything that a client may use. `walk` sees to it that a started run is walked."""
-    runs = RunTools(session, licence_of(session.config), walk, Environment())
+    runs = RunTools(app, licence_of(app.config), walk, Environment())
 
     async def answer(asked: ToolRequest) -> dict[str, Json]:
         return await (runs(asked) if asked.tool.name in RUN_TOOLS else answer_skill(asked))
 
     async def skills() -> Mapping[str, Skill]:
-        return (await asyncio.to_thread(find_skills, session.config)).skills
+        return (await asyncio.to_thread(find_skills, app.config)).skills
 
     def folder(row: RunRow) -> Path:
-        return next(iter(directories(session.assembly, row)), session.assembly.run_dir(row))
+        return next(iter(directories(app.runtime, row)), app.runtime.run_dir(row))
 
     def tell(text: str) -> None:
-        session.assembly.on_trouble("", text)
+        app.runtime.on_trouble("", text)
 
     return Offer(
         skills=skills,
         answer=answer,
-        resources=Resources(session.assembly.store, sessions_folder(session.config), folder, read_calls),
-        clean=session.household.clean,
+        resources=Resources(app.runtime.store, sessions_folder(app.config), folder, read_calls),
+        clean=app.clean,
         tell=tell,
     )

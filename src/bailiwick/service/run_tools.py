@@ -29,7 +29,7 @@ from bailiwick.service.mcp_tools import ToolRequest
 from bailiwick.workflows.service import BUNDLED, FILE, WorkflowFolder, named
 
 if TYPE_CHECKING:
-    from bailiwick.app.session import Session
+    from bailiwick.app.service import App
 
 NOT_LISTED = "BW603"
 NO_SANDBOX = "BW604"
@@ -55,7 +55,7 @@ class RunPermissions:
 class RunTools:
     """Answers the tools about runs. `walk` sees to it that a started run is walked, here or in the background."""
 
-    session: Session
+    app: App
     licence: RunPermissions
     walk: Callable[[RunRow], None]
     environment: Environment
@@ -77,22 +77,22 @@ class RunTools:
         if self.environment.inside_run():
             what = "a run starts no other runs over MCP"
             raise UsageError(what, hint="use a `call` node in its workflow", code=INSIDE_A_RUN)
-        session = self.session
+        app = self.app
         loaded = self._listed(str(asked.arguments["workflow"]))
         await self._require_sandbox()
-        _check_agents(session, loaded)
-        limits = within(starting_limits(session.config, loaded.graph.budget), self.licence.usd)
+        _check_agents(app, loaded)
+        limits = within(starting_limits(app.config, loaded.graph.budget), self.licence.usd)
         key = f"mcp-{secrets.token_hex(4)}"
         wish = StartRequest(
             loaded,
             dict(asked.arguments.get("params") or {}),
             key,
-            str(session.config.runs_dir),
+            str(app.config.runs_dir),
             limits=limits,
             agents={STARTED_BY: asked.by},
         )
         self._note(asked.by, wish)
-        started = await start(session.assembly, wish)
+        started = await start(app.runtime, wish)
         self.walk(started.row)
         return {
             "run_id": started.row.id,
@@ -107,7 +107,7 @@ class RunTools:
     async def status(self, asked: ToolRequest) -> dict[str, Json]:
         """Where a run is, what it waits for, what it has spent."""
         row, state = await self._found(asked)
-        assembly = self.session.assembly
+        assembly = self.app.runtime
         tree = await assembly.store.runs(root_id=row.root_id)
         found = standing(row, tree, current_owner("bailiwick"), assembly.clock.now())
         waits = [doc.wait_document(wait) for wait in await assembly.store.waits(row.id)]
@@ -127,7 +127,7 @@ class RunTools:
         size = len(doc_text(values))
         told = values if size <= LARGEST else None
         note = {} if told is not None else {"left_out": f"the values are {size:,} characters long; read context.json"}
-        word = state_alone(row, current_owner("bailiwick"), self.session.assembly.clock.now())
+        word = state_alone(row, current_owner("bailiwick"), self.app.runtime.clock.now())
         over = row.status in ("done", "failed")
         reason = str((row.summary or {}).get("reason") or "") if isinstance(row.summary, dict) else ""
         return {**self._head(row, state, word), "over": over, "reason": reason, "context": told, **note}
@@ -140,7 +140,7 @@ class RunTools:
             raise UsageError(what, hint="a person can stop it: bailiwick runs stop", code=NOT_OURS)
         if row.status != "ready":
             return {**self._head(row, state, row.status), "note": "it was over or stopped already"}
-        assembly = self.session.assembly
+        assembly = self.app.runtime
         beside = Supervisor(lambda _name, _error: None)
         beside.start(_nudge_forever(assembly.nudge), "nudges")
         try:
@@ -155,7 +155,7 @@ class RunTools:
 
     async def approvals(self, _asked: ToolRequest) -> dict[str, Json]:
         """What waits for a person."""
-        assembly = self.session.assembly
+        assembly = self.app.runtime
         found = await overview(assembly.store, current_owner("bailiwick"), assembly.clock.now())
         return {"approvals": [doc.question_document(one) for one in found.questions]}
 
@@ -163,7 +163,7 @@ class RunTools:
         """Changes that wait for people."""
         from bailiwick.proposals.store import ProposalStore
 
-        found = ProposalStore(self.session.config.paths.state).all()
+        found = ProposalStore(self.app.config.paths.state).all()
         return {"proposals": [one.to_json() for one in found if one.live]}
 
     def _listed(self, name: str) -> Loaded:
@@ -174,7 +174,7 @@ class RunTools:
             hint = f"listed are: {listed}; the operator can add one: bailiwick config set mcp.workflows"
             raise NotFound(f"'{name[:64]}' is no workflow that clients may start", hint=hint, code=NOT_LISTED)
         shelves = [
-            WorkflowFolder("person", self.session.config.paths.config / "workflows"),
+            WorkflowFolder("person", self.app.config.paths.config / "workflows"),
             WorkflowFolder("bundled", BUNDLED),
         ]
         known = named(shelves)
@@ -191,7 +191,7 @@ class RunTools:
         return load(known[name][1], find)
 
     async def _require_sandbox(self) -> None:
-        fence = await self.session.household.fence()
+        fence = await self.app.fence()
         if fence.sandbox.name == "none":
             hint = "set sandbox.profile to auto, with bubblewrap or a container engine installed"
             raise NotReady("runs are started over MCP only with a sandbox", hint=hint, code=NO_SANDBOX)
@@ -205,16 +205,16 @@ class RunTools:
             "params": sorted(wish.params),
             "limits": wish.limits,
         }
-        append(self.session.config.paths.state, "run.started", data, actor=by, clock=self.session.assembly.clock)
+        append(self.app.config.paths.state, "run.started", data, actor=by, clock=self.app.runtime.clock)
 
     async def _found(self, asked: ToolRequest) -> tuple[RunRow, State]:
         name = str(asked.arguments["run_id"])
-        store = self.session.assembly.store
+        store = self.app.runtime.store
         row = await store.run(name) if _RUN.fullmatch(name) else None
         row = row or next((one for one in await store.runs() if name_of(one) == name), None)
         if row is None:
             raise NotFound(f"there is no run '{name[:80]}'", hint="give the run_id that run_start gave")
-        return row, await self.session.assembly.library.state(row.id)
+        return row, await self.app.runtime.library.state(row.id)
 
     def _head(self, row: RunRow, state: State, status: str) -> dict[str, Json]:
         head = {"run_id": row.id, "run": name_of(row), "status": status, STARTED_BY: started_by(state) or None}
@@ -222,7 +222,7 @@ class RunTools:
 
     async def _spent(self, row: RunRow) -> dict[str, Json]:
         spent: dict[str, float] = {}
-        for one in await self.session.assembly.store.spend(f"run:{row.root_id}"):
+        for one in await self.app.runtime.store.spend(f"run:{row.root_id}"):
             spent[one.unit] = spent.get(one.unit, 0.0) + (one.reserved if one.settled is None else one.settled)
         return {"spent": spent}
 
@@ -245,7 +245,7 @@ def doc_text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _check_agents(session: Session, loaded: Loaded) -> None:
+def _check_agents(app: App, loaded: Loaded) -> None:
     """Refuse a workflow whose agents can't be used, before anything starts."""
     from bailiwick.engine.graph import Work
 
@@ -254,8 +254,8 @@ def _check_agents(session: Session, loaded: Loaded) -> None:
         return
     from bailiwick.agents.ready import require_agents
 
-    settings = session.agents.settings()
-    require_agents(agents, settings, lambda node: session.agents.backends(node, {}, settings))
+    settings = app.agents.settings()
+    require_agents(agents, settings, lambda node: app.agents.backends(node, {}, settings))
 
 
 async def _nudge_forever(nudge: Callable[[], None]) -> None:

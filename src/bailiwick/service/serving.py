@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bailiwick.app.night import NIGHT, night_is_over
 from bailiwick.app.retention import keep_to_retention
-from bailiwick.app.session import Session
+from bailiwick.app.service import App
 from bailiwick.errors import StoreUnavailable
 from bailiwick.journal.rows import ClaimFilter
 from bailiwick.processes.owner import current_owner
@@ -50,12 +50,12 @@ class ServeOptions:
     limits: RequestLimits = field(default_factory=RequestLimits)
 
 
-def application(session: Session, tokens: ApiTokens, wanted: ServeOptions, parts: tuple[Part, ...]) -> Starlette:
+def application(app: App, tokens: ApiTokens, wanted: ServeOptions, parts: tuple[Part, ...]) -> Starlette:
     """The application of a session."""
 
     async def ready() -> str:
         try:
-            await session.assembly.store.next_wake()
+            await app.runtime.store.next_wake()
         except StoreUnavailable as error:
             return error.what
         return ""
@@ -68,18 +68,18 @@ def application(session: Session, tokens: ApiTokens, wanted: ServeOptions, parts
             parts=parts,
             anonymous=wanted.anonymous,
             limits=wanted.limits,
-            clock=session.assembly.clock,
+            clock=app.runtime.clock,
             ready=ready,
         )
     )
 
 
 async def run_service(
-    session: Session, app: Starlette, listening: socket.socket, wanted: ServeOptions, ready: Callable[[], None]
+    app: App, served: Starlette, listening: socket.socket, wanted: ServeOptions, ready: Callable[[], None]
 ) -> str:
     """Serve until told to stop; gives why: the name of a signal, or `upgrade` where a newer version is installed."""
     become_subreaper()
-    keeper = ServiceRunner(session, make_server(app, ready), wanted.concurrency)
+    keeper = ServiceRunner(app, make_server(served, ready), wanted.concurrency)
     with keeper.hearing():
         return await keeper.run(listening)
 
@@ -158,14 +158,14 @@ def patient_protocol() -> Any:
 class ServiceRunner:
     """Runs the web server and the worker side by side, and ends both."""
 
-    def __init__(self, session: Session, server: Any, concurrency: int) -> None:
-        self._session = session
+    def __init__(self, app: App, server: Any, concurrency: int) -> None:
+        self._app = app
         self._server = server
         self._stop = asyncio.Event()
         self._why = ""
         self._problem: BaseException | None = None
         owner = current_owner("bailiwick serve")
-        self._worker = Worker(session.assembly, owner, ClaimFilter(), concurrency) if concurrency else None
+        self._worker = Worker(app.runtime, owner, ClaimFilter(), concurrency) if concurrency else None
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
@@ -218,14 +218,14 @@ class ServiceRunner:
         async def never() -> bool:
             return False
 
-        await keep_to_retention(self._session)
+        await keep_to_retention(self._app)
         await self._worker.run(never)
         if self._worker.draining != NIGHT:
             self.stop(self._worker.draining or UPGRADE)
 
     async def _end_with_night(self, worker: Worker) -> None:
         """Start no more work once the night is over; clients are answered as before."""
-        if await night_is_over(self._session) and not worker.draining:
+        if await night_is_over(self._app) and not worker.draining:
             worker.drain(NIGHT, now=False)
 
     def _crashed(self, _name: str, error: BaseException) -> None:

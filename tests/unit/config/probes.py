@@ -146,9 +146,10 @@ def reserve(config: Config) -> object:
 
 def purse(config: Config) -> object:
     """What a credential may spend a day."""
-    from bailiwick.app.session import AgentServices
+    from bailiwick.app.agents import AgentServices
 
-    return AgentServices(config, SimpleNamespace(), CLOCK, None).daily("claude")
+    app: Any = SimpleNamespace(config=config, clock=CLOCK)
+    return AgentServices(app, None).daily("claude")
 
 
 def broker_rules(config: Config) -> object:
@@ -290,14 +291,13 @@ def protection(config: Config) -> object:
 
 def egress(config: Config) -> object:
     """The hosts that a turn may reach."""
-    from bailiwick.app.session import AgentServices
+    from bailiwick.app.agents import AgentServices
 
     async def none() -> None:
         return None
 
-    house: Any = SimpleNamespace(fence=none)
-    store: Any = None
-    return asyncio.run(AgentServices(config, store, CLOCK, None, None, house).fencing()).allow
+    app: Any = SimpleNamespace(config=config, clock=CLOCK, fence=none)
+    return asyncio.run(AgentServices(app, None).fencing()).allow
 
 
 def order(config: Config) -> object:
@@ -306,7 +306,7 @@ def order(config: Config) -> object:
 
     request = SimpleNamespace(pattern="issue-to-pr", attempts=None, base=None, allow=(), known_red=False)
     desk_ = SimpleNamespace(vault=SimpleNamespace(repository="/r"))
-    errand: Any = SimpleNamespace(request=request, session=SimpleNamespace(config=config), desk=desk_)
+    errand: Any = SimpleNamespace(request=request, app=SimpleNamespace(config=config), desk=desk_)
     return PipelineRunner._order(errand, None).attempts
 
 
@@ -347,7 +347,7 @@ def served_roots(config: Config) -> object:
     """Where the skills of the service may work."""
     from bailiwick.cli.commands import serve as cli
 
-    own: Any = SimpleNamespace(config=config, household=SimpleNamespace(skills=None))
+    own: Any = SimpleNamespace(config=config, skills=None)
     wanted: Any = SimpleNamespace(concurrency=1, limits=SimpleNamespace(body=1))
     seen: list[object] = []
     with (
@@ -360,12 +360,12 @@ def served_roots(config: Config) -> object:
 
 
 def session(config: Config) -> object:
-    """What a session walks runs with; the configuration is found again by its home."""
-    from bailiwick.app.session import open_session
+    """What runs are run with; the configuration is found again by its home."""
+    from bailiwick.app.service import open_app
 
     async def opened() -> object:
-        async with open_session() as found:
-            return found.assembly.daily, found.assembly.zone
+        async with open_app() as found:
+            return found.runtime.daily, found.runtime.zone
 
     return asyncio.run(opened())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.app.session import open_session
+from bailiwick.app.service import open_app
 from bailiwick.brain.frontmatter import write
 from bailiwick.brain.model import Note, Status
 from bailiwick.brain.service import scope_of
@@ -43,8 +43,8 @@ def _about(task: str, root: Path) -> tuple[str, list[str]]:
     lines: list[PreflightLine] = []
 
     async def ask() -> str:
-        async with open_session({}) as session:
-            return await notes_about(task, root, session.config, session.assembly.clock, lines.append)
+        async with open_app({}) as app:
+            return await notes_about(task, root, app.config, app.runtime.clock, lines.append)
 
     return asyncio.run(ask()), [line.text for line in lines]
 

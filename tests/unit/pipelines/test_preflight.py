@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.app.session import open_session
+from bailiwick.app.service import open_app
 from bailiwick.errors import NotReady
 from bailiwick.lang.load import load
 from bailiwick.pipelines.model import ISSUE_TO_PR, PipelineRequest, PreflightLine
@@ -20,8 +20,8 @@ def _flown(order: PipelineRequest, *, simulate: bool = True, **limits: float) ->
     lines: list[PreflightLine] = []
 
     async def fly() -> list[str]:
-        async with open_session({}, simulate=simulate or None) as session:
-            flight = Preflight(session.config, session.assembly, order, lines.append)
+        async with open_app({}, simulate=simulate or None) as app:
+            flight = Preflight(app.config, app.runtime, order, lines.append)
             flight.disk()
             flight.agent(load(BUNDLED / ISSUE_TO_PR).graph, {}, simulate or None)
             await flight.limits(dict(limits))

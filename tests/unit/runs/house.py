@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.cli.root import run as run_command
 from bailiwick.journal.rows import ClaimFilter, RunRow
 from bailiwick.lang.load import load
@@ -73,9 +73,9 @@ class Machine:
     def start(self, folder: Path, key: str = "default", *, fresh: bool = False) -> RunRow:
         """Create a run; nobody walks it yet."""
 
-        async def create(session: Session) -> RunRow:
+        async def create(app: App) -> RunRow:
             wish = StartRequest(load(folder, _beside), {}, key, fresh=fresh)
-            return (await start(session.assembly, wish)).row
+            return (await start(app.runtime, wish)).row
 
         row: RunRow = self.inside(create)
         return row
@@ -83,8 +83,8 @@ class Machine:
     def walk(self) -> None:
         """Walk every run that is ready until none can go on."""
 
-        async def walk(session: Session) -> None:
-            worker = Worker(session.assembly, current_owner("test"), ClaimFilter(), 4)
+        async def walk(app: App) -> None:
+            worker = Worker(app.runtime, current_owner("test"), ClaimFilter(), 4)
             await worker.run(_always)
 
         self.inside(walk)
@@ -92,9 +92,9 @@ class Machine:
     def resume(self, name: str) -> None:
         """Let a stopped or failed run go on, and walk."""
 
-        async def resume(session: Session) -> None:
-            row = await find_run(session.assembly.store, name)
-            await Control(session.assembly, "test").resume(row)
+        async def resume(app: App) -> None:
+            row = await find_run(app.runtime.store, name)
+            await Control(app.runtime, "test").resume(row)
 
         self.inside(resume)
         self.walk()
@@ -104,12 +104,12 @@ class Machine:
         self.start(folder, key)
         self.walk()
 
-    def inside(self, act: Callable[[Session], Any]) -> Any:
+    def inside(self, act: Callable[[App], Any]) -> Any:
         """Do something with an open session."""
 
         async def open_and_act() -> Any:
-            async with open_session() as session:
-                return await act(session)
+            async with open_app() as app:
+                return await act(app)
 
         return asyncio.run(open_and_act())
 

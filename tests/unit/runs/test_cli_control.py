@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.app.session import Session
+from bailiwick.app.service import App
 from bailiwick.runs.find import find_run
 from tests.unit.runs.house import ASKS, Machine
 from tests.unit.runs.test_cli_query import PURE, SLEEPS
@@ -22,9 +22,9 @@ nodes:
 
 
 def _context(house: Machine, name: str) -> dict[str, object]:
-    async def read(session: Session) -> dict[str, object]:
-        row = await find_run(session.assembly.store, name)
-        return (await session.assembly.library.state(row.id)).context()
+    async def read(app: App) -> dict[str, object]:
+        row = await find_run(app.runtime.store, name)
+        return (await app.runtime.library.state(row.id)).context()
 
     context: dict[str, object] = house.inside(read)
     return context

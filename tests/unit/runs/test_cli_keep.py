@@ -8,7 +8,7 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from bailiwick.app.session import Session
+from bailiwick.app.service import App
 from bailiwick.ids import digest
 from bailiwick.runs.prune import YOUNG_PIN, sweep_pins
 from tests.unit.runs.house import Machine
@@ -185,11 +185,11 @@ def test_pins_go_when_no_run_uses_them_and_are_not_young(house: Machine) -> None
     assert len(list(pins.iterdir())) == 2
     assert house.say("runs", "prune", "--older-than", "0s", "--yes", "--json").document["pins"] == 0
 
-    async def later(session: Session) -> tuple[int, int]:
-        old = session.assembly.clock.now() - YOUNG_PIN - 60
+    async def later(app: App) -> tuple[int, int]:
+        old = app.runtime.clock.now() - YOUNG_PIN - 60
         for path in pins.iterdir():
             os.utime(path, (old, old))
-        return await sweep_pins(session.assembly)
+        return await sweep_pins(app.runtime)
 
     count, size = house.inside(later)
     assert (count, size > 0) == (1, True)

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from bailiwick.app.session import Session
+from bailiwick.app.service import App
 from bailiwick.journal.rows import ClaimFilter
 from bailiwick.processes.owner import current_owner
 from tests.unit.runs.house import Machine
@@ -70,9 +70,9 @@ def test_status_names_who_walks_a_run(house: Machine) -> None:
     """Two terminals, one machine: which one is it?"""
     row = house.start(house.write())
 
-    async def hold(session: Session) -> None:
-        now = session.assembly.clock.now()
-        await session.assembly.store.claim(current_owner("a test"), now, now + 60, 1, ClaimFilter(run_id=row.id))
+    async def hold(app: App) -> None:
+        now = app.runtime.clock.now()
+        await app.runtime.store.claim(current_owner("a test"), now, now + 60, 1, ClaimFilter(run_id=row.id))
 
     house.inside(hold)
     assert f"by pid {os.getpid()} on this host (a test)" in house.say("status").out

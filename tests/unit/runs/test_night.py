@@ -100,7 +100,7 @@ def test_nothing_new_starts_once_the_night_is_over() -> None:
 
     def session(UNTIL: str | None) -> Any:  # noqa: N803 - the key's name
         assembly = SimpleNamespace(clock=clock, zone="UTC", on_trouble=lambda _run, text: told.append(text))
-        return SimpleNamespace(config={"night.until": UNTIL}, assembly=assembly)
+        return SimpleNamespace(config={"night.until": UNTIL}, runtime=assembly)
 
     async def sleep(seconds: float) -> None:
         clock.advance(seconds)

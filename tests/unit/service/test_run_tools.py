@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.audit.service import entries
 from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError, NotFound, NotReady, UsageError
@@ -41,7 +41,7 @@ QUICK = "version: 1\nname: quick\nstart: done\nnodes:\n  - {id: done, type: term
 class Counter:
     """Somebody who calls the tools of one session."""
 
-    session: Session
+    app: App
     tools: RunTools
     walked: list[str]
 
@@ -54,7 +54,7 @@ class Counter:
         async def finished() -> bool:
             return True
 
-        await Worker(self.session.assembly, current_owner("test"), ClaimFilter(), 4).run(finished)
+        await Worker(self.app.runtime, current_owner("test"), ClaimFilter(), 4).run(finished)
 
 
 @dataclass
@@ -74,13 +74,13 @@ class Place:
 
     def at(self, use: Callable[[Counter], Awaitable[Any]]) -> Any:
         async def go() -> Any:
-            async with open_session() as session:
+            async with open_app() as app:
                 walked: list[str] = []
                 fence: Any = SimpleNamespace(sandbox=SimpleNamespace(name=self.sandbox))
-                session.household._fence = fence
+                app._fence = fence
                 walk: Callable[[RunRow], None] = lambda row: walked.append(row.id)  # noqa: E731
-                tools = RunTools(session, self.licence, walk, Environment(self.environment))
-                return await use(Counter(session, tools, walked))
+                tools = RunTools(app, self.licence, walk, Environment(self.environment))
+                return await use(Counter(app, tools, walked))
 
         return asyncio.run(go())
 
@@ -146,7 +146,7 @@ def test_what_is_not_listed_is_not_started(place: Place, name: str) -> None:
     async def use(counter: Counter) -> None:
         with pytest.raises(NotFound, match="no workflow that clients may start"):
             await counter.call("run_start", workflow=name)
-        assert await counter.session.assembly.store.runs() == []
+        assert await counter.app.runtime.store.runs() == []
 
     place.at(use)
 
@@ -160,7 +160,7 @@ def test_a_workflow_of_the_repository_is_never_meant(place: Place) -> None:
         with pytest.raises(NotFound, match="no workflow 'gone'"):
             await counter.call("run_start", workflow="gone")
         begun = await counter.call("run_start", workflow="flow")
-        row = await counter.session.assembly.store.run(begun["run_id"])
+        row = await counter.app.runtime.store.run(begun["run_id"])
         assert row is not None
         assert row.source == str(place.root / "home" / "config" / "workflows" / "flow")
 
@@ -206,9 +206,7 @@ def test_a_client_cancels_what_a_client_started(place: Place) -> None:
         begun = await counter.call("run_start", workflow="flow")
         await counter.walk()
         assert (await counter.call("run_cancel", run_id=begun["run_id"]))["status"] == "stopped"
-        own = await start(
-            counter.session.assembly, StartRequest(load(place.root / "home/config/workflows/flow"), {}, "own")
-        )
+        own = await start(counter.app.runtime, StartRequest(load(place.root / "home/config/workflows/flow"), {}, "own"))
         with pytest.raises(UsageError, match="not started over MCP"):
             await counter.call("run_cancel", run_id=own.row.id)
 

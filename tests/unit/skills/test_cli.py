@@ -61,7 +61,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SkillUse
     (shelves.repository / "src").mkdir()
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SUPERVISOR_CONFIG_DIR", raising=False)
-    monkeypatch.setattr("bailiwick.app.session.open_skills", opened.open_fake)
+    monkeypatch.setattr("bailiwick.app.service.open_skills", opened.open_fake)
     monkeypatch.chdir(shelves.repository)
     opened.CURRENT.clear()
     yield SkillUser(shelves)

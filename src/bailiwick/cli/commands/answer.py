@@ -8,7 +8,7 @@ import math
 
 import click
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.cli.commands.control import JSON, after, may_ask, refuse, report
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json, place
@@ -70,21 +70,21 @@ def _limit(unit: str, text: str) -> float:
 
 
 async def _budget(out: Printer, run: str, unit: str, limit: float) -> int:
-    async with open_session() as session:
-        row = await find_run(session.assembly.store, run)
-        for member, wait in await _open(session, row):
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, run)
+        for member, wait in await _open(app, row):
             if wait.kind == "budget" and wait.body.get("unit") == unit:
                 row = member
-        outcome = await Control(session.assembly, session.by).raise_budget(row, unit, limit)
+        outcome = await Control(app.runtime, app.by).raise_budget(row, unit, limit)
         refuse(outcome)
-        following = after(session, outcome)
+        following = after(app, outcome)
     return report(out, outcome, f"{name_of(row)} may use {unit} up to {limit:g}", following)
 
 
 async def _answer(out: Printer, run: str, value: Json, wait_id: str | None) -> int:
-    async with open_session() as session:
-        row = await find_run(session.assembly.store, run)
-        member, wait = _choose(row, await _open(session, row), wait_id)
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, run)
+        member, wait = _choose(row, await _open(app, row), wait_id)
         asked = questions([member], [wait])[0]
         if value is None:
             value = await _asked(out, wait, asked)
@@ -92,16 +92,16 @@ async def _answer(out: Printer, run: str, value: Json, wait_id: str | None) -> i
                 out.line("nothing was answered")
                 return 0
         _check(asked, value)
-        outcome = await Control(session.assembly, session.by).answer(member, value, wait.id)
+        outcome = await Control(app.runtime, app.by).answer(member, value, wait.id)
         refuse(outcome)
-        following = after(session, outcome)
+        following = after(app, outcome)
     where = f"'{asked.place}'" if asked.place else "the budget"
     return report(out, outcome, f"{name_of(member)}: {where} is answered", following)
 
 
-async def _open(session: Session, row: RunRow) -> list[Asked]:
+async def _open(app: App, row: RunRow) -> list[Asked]:
     """Open questions of a run, its own first, then those of the runs below it."""
-    store = session.assembly.store
+    store = app.runtime.store
     rows = [r for r in await store.runs(root_id=row.root_id) if r.status == "ready" and row.id in (r.id, r.root_id)]
     rows.sort(key=lambda r: (r.id != row.id, r.created_at))
     return [(member, wait) for member in rows for wait in await store.waits(member.id) if is_question(wait)]

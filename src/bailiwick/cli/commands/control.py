@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.clock import SystemClock
 from bailiwick.engine import events as ev
 from bailiwick.errors import NotReady, UsageError
@@ -51,12 +51,12 @@ def refuse(outcome: ControlResult) -> None:
         raise UsageError(f"run '{name}' refused it: {clean(outcome.refused)}", hint=hint, code=REFUSED)
 
 
-def after(session: Session, outcome: ControlResult) -> str:
+def after(app: App, outcome: ControlResult) -> str:
     """What is next for a run that can go on: its holder goes on by itself, else somebody has to walk it."""
     row, name = outcome.row, name_of(outcome.row)
     if not outcome.taken:
         return f"the holder has not taken it yet; see: bailiwick runs show {name}"
-    if row.owner is not None and is_held(row, current_owner("bailiwick"), session.assembly.clock.now()):
+    if row.owner is not None and is_held(row, current_owner("bailiwick"), app.runtime.clock.now()):
         return f"{shown(row.owner)} goes on with it: bailiwick logs -f {name}"
     if row.status in ("done", "failed"):
         return f"bailiwick runs show {name}"
@@ -102,11 +102,11 @@ async def _end_everything(runs: list[str], stopping: Sequence[asyncio.Future[Con
 
 
 async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
-    async with open_session() as session:
-        store = session.assembly.store
+    async with open_app() as app:
+        store = app.runtime.store
         every = await store.runs(status="ready")
         rows = [await find_run(store, run)] if run else [row for row in every if row.parent is None]
-        control = Control(session.assembly, session.by)
+        control = Control(app.runtime, app.by)
         stopping = [asyncio.ensure_future(control.stop(row, now=now)) for row in rows]
         if not run:
             await _end_everything([row.id for row in every], stopping)
@@ -114,10 +114,10 @@ async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
         if run:
             refuse(outcomes[0])
         if now:
-            outcomes = [await _landed(session, outcome) for outcome in outcomes]
+            outcomes = [await _landed(app, outcome) for outcome in outcomes]
         for outcome in outcomes:
-            await _pass_on(session, control, outcome.row)
-        told = [(outcome, *_stopped(session, outcome)) for outcome in outcomes]
+            await _pass_on(app, control, outcome.row)
+        told = [(outcome, *_stopped(app, outcome)) for outcome in outcomes]
     if out.json:
         documents = [_document(outcome, text, then) for outcome, text, then in told]
         out.emit_json(documents[0] if run else {"stopped": documents})
@@ -130,9 +130,9 @@ async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
     return 0
 
 
-async def _landed(session: Session, outcome: ControlResult) -> ControlResult:
+async def _landed(app: App, outcome: ControlResult) -> ControlResult:
     """The outcome once the run's processes have ended, which takes a holder a few seconds at most."""
-    store, clock = session.assembly.store, session.assembly.clock
+    store, clock = app.runtime.store, app.runtime.clock
     until = clock.monotonic() + LANDING
     row = outcome.row
     while outcome.taken and row.status == "ready" and clock.monotonic() < until:
@@ -141,24 +141,24 @@ async def _landed(session: Session, outcome: ControlResult) -> ControlResult:
     return replace(outcome, row=row)
 
 
-async def _pass_on(session: Session, control: Control, row: RunRow) -> None:
+async def _pass_on(app: App, control: Control, row: RunRow) -> None:
     """Let runs below take the stop that their parent sent them, where nobody walks them."""
-    store = session.assembly.store
+    store = app.runtime.store
     for child in children_of(row, await store.runs(root_id=row.root_id, status="ready")):
-        held = is_held(child, current_owner("bailiwick"), session.assembly.clock.now())
+        held = is_held(child, current_owner("bailiwick"), app.runtime.clock.now())
         if not held and await store.inbox(child.id):
             await control.send(child, "wake", {})
-            await _pass_on(session, control, child)
+            await _pass_on(app, control, child)
 
 
-def _stopped(session: Session, outcome: ControlResult) -> tuple[str, str]:
+def _stopped(app: App, outcome: ControlResult) -> tuple[str, str]:
     name = name_of(outcome.row)
     if outcome.refused:
         return f"{name} was not stopped: {outcome.refused}", f"bailiwick runs show {name}"
     if outcome.row.status == "stopped":
         return f"{name} is stopped", f"go on with: bailiwick resume {name}"
     if not outcome.taken:
-        return f"{name} is asked to stop", after(session, outcome)
+        return f"{name} is asked to stop", after(app, outcome)
     then = f"bailiwick runs wait {name}   ·   at once: bailiwick stop {name} --now"
     return f"{name} stops when the running node is done", then
 
@@ -179,16 +179,16 @@ def rewind(run: str, point: str, yes: bool, as_json: bool) -> int:
 
 async def _rewind(out: Printer, run: str, text: str, *, yes: bool) -> int:
     node, visit = read_point(text)
-    async with open_session() as session:
-        row = await find_run(session.assembly.store, run)
-        control = Control(session.assembly, session.by)
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, run)
+        control = Control(app.runtime, app.by)
         point = await control.point(row, node, visit)
         if point.effects and not yes and not _confirmed(out, point):
             out.line("nothing was changed")
             return 0
         outcome = await control.rewind(row, point)
         refuse(outcome)
-        following = after(session, outcome)
+        following = after(app, outcome)
     return report(out, outcome, f"{name_of(row)} is back before '{point.node}', visit {point.visit}", following)
 
 
@@ -236,26 +236,26 @@ def _pair(text: str) -> tuple[str, Json]:
 
 
 async def _fork(out: Printer, run: str, text: str | None, values: dict[str, Json], run_id: str | None) -> int:
-    async with open_session() as session:
-        row = await find_run(session.assembly.store, run)
-        control, library = Control(session.assembly, session.by), session.assembly.library
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, run)
+        control, library = Control(app.runtime, app.by), app.runtime.library
         if text is None:
             entries = await library.history(row.id)
             point = standing_point(entries, library.replay(entries), name_of(row))
         else:
             point = await control.point(row, *read_point(text))
-        limits = starting_limits(session.config, (await library.state(row.id)).graph.budget)
-        made = await control.fork(row, point, values=values, key=run_id or await _free_key(session, row), limits=limits)
+        limits = starting_limits(app.config, (await library.state(row.id)).graph.budget)
+        made = await control.fork(row, point, values=values, key=run_id or await _free_key(app, row), limits=limits)
         outcome = ControlResult(made, ())
-        following = after(session, outcome)
+        following = after(app, outcome)
     done = f"{name_of(made)} is a fork of {name_of(row)} before '{point.node}', visit {point.visit}"
     return report(out, outcome, done, following)
 
 
-async def _free_key(session: Session, row: RunRow) -> str:
+async def _free_key(app: App, row: RunRow) -> str:
     for number in range(1, 1000):
         key = f"{row.run_key[:52]}-fork{number if number > 1 else ''}"
-        if await session.assembly.store.find(row.workflow, key) is None:
+        if await app.runtime.store.find(row.workflow, key) is None:
             return key
     raise UsageError(f"run '{name_of(row)}' has many forks", hint="choose a --run-id")
 
@@ -275,18 +275,18 @@ def reload(run: str, as_json: bool) -> int:
 async def _reload(out: Printer, run: str) -> int:
     from bailiwick.workflows.service import load_workflow
 
-    async with open_session() as session:
-        row = await find_run(session.assembly.store, run)
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, run)
         name = name_of(row)
         if not row.source or not Path(row.source).exists():
             where = row.source or "nowhere"
             raise NotReady(f"run '{name}' was started from {where}, which is not there", hint="put the workflow back")
-        loaded = load_workflow(row.source, Path.cwd(), session.config.paths.config)
+        loaded = load_workflow(row.source, Path.cwd(), app.config.paths.config)
         for warning in loaded.warnings:
             for line in problem_lines(warning):
                 click.echo(line, err=True)
-        outcome = await Control(session.assembly, session.by).reload(row, loaded)
-        following = after(session, outcome)
+        outcome = await Control(app.runtime, app.by).reload(row, loaded)
+        following = after(app, outcome)
     if outcome.refused == UNCHANGED:
         return report(out, outcome, f"{name} has these files already", following)
     if outcome.refused:

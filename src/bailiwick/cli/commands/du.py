@@ -7,7 +7,7 @@ import asyncio
 import click
 
 from bailiwick.app.retention import StorageUsage, apply, look
-from bailiwick.app.session import open_session
+from bailiwick.app.service import open_app
 from bailiwick.cli.commands.query import JSON
 from bailiwick.ids import Json
 from bailiwick.terminal.output import Printer, Styled, counted, size
@@ -30,8 +30,8 @@ def du(remove: bool, as_json: bool) -> int:
 
 
 async def _du(out: Printer, *, remove: bool) -> int:
-    async with open_session() as session:
-        usage = await look(session)
+    async with open_app() as app:
+        usage = await look(app)
         freed = await apply(usage.going) if remove else 0
     if out.json:
         out.emit_json(_document(usage, freed))

@@ -102,7 +102,7 @@ async def _judge(spec: GateSpec) -> AsyncIterator[Judge | None]:
     if not any(check.kind == "judge" for check in spec.checks):
         yield None
         return
-    from bailiwick.app.session import open_judge
+    from bailiwick.app.service import open_judge
 
     async with open_judge() as judge:
         yield judge

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.cli.commands.control import JSON, may_ask
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.ids import Json
@@ -41,10 +41,10 @@ def export_(run: str, output: str | None, force: bool, as_json: bool) -> int:
 
 
 async def _export(out: Printer, run: str, output: str | None, *, force: bool) -> int:
-    async with open_session() as session:
-        row = await find_run(session.assembly.store, run)
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, run)
         target = Path(output or f"{name_of(row)}.tar.gz")
-        made = await export(session.assembly, row, target, force=force)
+        made = await export(app.runtime, row, target, force=force)
     if out.json:
         body: dict[str, Json] = {"run": name_of(row), "file": str(made.path), "files": made.files, "size": made.size}
         out.emit_json({**body, "skipped": list(made.skipped)})
@@ -72,14 +72,14 @@ def rebuild(run: str | None, every: bool, as_json: bool) -> int:
 
 
 async def _rebuild(out: Printer, run: str | None) -> int:
-    async with open_session() as session:
-        store, now, me = session.assembly.store, session.assembly.clock.now(), current_owner("bailiwick")
+    async with open_app() as app:
+        store, now, me = app.runtime.store, app.runtime.clock.now(), current_owner("bailiwick")
         if run:
             rows = [await find_run(store, run)]
             refuse_if_held(rows[0], me, now)
         else:
             rows = [row for row in await store.runs() if not is_held(row, me, now)]
-        made = [await _rebuild_one(session, row) for row in rows]
+        made = [await _rebuild_one(app, row) for row in rows]
     if out.json:
         pairs = zip(rows, made, strict=True)
         out.emit_json({"rebuilt": [{"run": name_of(row), "directory": str(path)} for row, path in pairs]})
@@ -91,8 +91,8 @@ async def _rebuild(out: Printer, run: str | None) -> int:
     return 0
 
 
-async def _rebuild_one(session: Session, row: RunRow) -> Path:
-    assembly, library = session.assembly, session.assembly.library
+async def _rebuild_one(app: App, row: RunRow) -> Path:
+    assembly, library = app.runtime, app.runtime.library
     root = assembly.run_dir(row)
     events = await library.history(row.id)
     facts = RunFacts(row.workflow, row.run_key, row.id)
@@ -128,16 +128,16 @@ def prune_(older_than: str | None, keep: int, dry_run: bool, yes: bool, as_json:
 
 
 async def _prune(out: Printer, limit: float | None, keep: int, *, dry_run: bool, yes: bool) -> int:
-    async with open_session() as session:
-        older = float(session.config.get("retention.runs")) if limit is None else limit
-        doomed = await plan(session.assembly, older, keep)
+    async with open_app() as app:
+        older = float(app.config.get("retention.runs")) if limit is None else limit
+        doomed = await plan(app.runtime, older, keep)
         if not out.json:
-            _print_plan(out, doomed, session.assembly.clock.now())
+            _print_plan(out, doomed, app.runtime.clock.now())
         if dry_run or not doomed or not (yes or _confirmed(out, doomed)):
             if out.json:
                 out.emit_json({"would_go": [_doomed(item) for item in doomed], "gone": []})
             return 0
-        done = await prune(session.assembly, doomed)
+        done = await prune(app.runtime, doomed)
     _print_done(out, done)
     return 0
 

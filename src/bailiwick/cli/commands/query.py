@@ -9,7 +9,7 @@ from io import StringIO
 
 import click
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.engine.events import Entry
 from bailiwick.engine.state import State
 from bailiwick.engine.visits import visits
@@ -58,22 +58,22 @@ def status(watch: bool, as_json: bool) -> int:
 
 
 async def _status(out: Printer, *, watch: bool) -> int:
-    async with open_session() as session:
+    async with open_app() as app:
         last = ""
         while True:
-            text = await _overview_text(session, out, indent=None if watch else 2)
+            text = await _overview_text(app, out, indent=None if watch else 2)
             if text != last:
                 out.write(CLEAR + text if watch and out.width else text)
             last = text
             if not watch:
                 return 0
-            await next_change(session, session.assembly.clock.monotonic() + GLANCE)
+            await next_change(app, app.runtime.clock.monotonic() + GLANCE)
 
 
-async def _overview_text(session: Session, out: Printer, *, indent: int | None) -> str:
+async def _overview_text(app: App, out: Printer, *, indent: int | None) -> str:
     """Everything `status` shows, as it is written; a document has one line without `indent`."""
-    now = session.assembly.clock.now()
-    found = await overview(session.assembly.store, current_owner("bailiwick"), now)
+    now = app.runtime.clock.now()
+    found = await overview(app.runtime.store, current_owner("bailiwick"), now)
     text = StringIO()
     aside = replace(out, out=text)
     if out.json:
@@ -166,10 +166,10 @@ def logs(run: str | None, node: str | None, follow: bool, as_json: bool) -> int:
 
 async def _logs(out: Printer, run: str | None, node: str | None, *, follow: bool) -> int:
     told: list[Json] = []
-    async with open_session() as session:
-        store, library = session.assembly.store, session.assembly.library
+    async with open_app() as app:
+        store, library = app.runtime.store, app.runtime.library
         store.changed()
-        row = await find_run(store, run) if run else await newest(session)
+        row = await find_run(store, run) if run else await newest(app)
         news = await library.history(row.id)
         if node is not None:
             require_node(name_of(row), node, library.replay(news), news)
@@ -184,12 +184,12 @@ async def _logs(out: Printer, run: str | None, node: str | None, *, follow: bool
                 if out.json:
                     told.append(doc.line_document(line))
                 else:
-                    _print_line(out, line, session.assembly.clock.now())
+                    _print_line(out, line, app.runtime.clock.now())
             if not follow or row.status != "ready":
                 break
-            await next_change(session)
-            row, news = await _news(session, row, seen)
-        state = (await standing_of(session, row)).state
+            await next_change(app)
+            row, news = await _news(app, row, seen)
+        state = (await standing_of(app, row)).state
     if out.json:
         out.emit_json({**doc.row_document(row, state), "lines": told})
     return 0
@@ -206,33 +206,33 @@ def require_node(run: str, node: str, state: State, entries: list[Entry]) -> Non
     raise NotFound(f"run '{run}' has no node '{node}'", hint=hint)
 
 
-async def standing_of(session: Session, row: RunRow) -> RunStatus:
+async def standing_of(app: App, row: RunRow) -> RunStatus:
     """Where a run stands now."""
-    rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
-    return standing(row, rows, current_owner("bailiwick"), session.assembly.clock.now())
+    rows = await app.runtime.store.runs(root_id=row.root_id, archived=True)
+    return standing(row, rows, current_owner("bailiwick"), app.runtime.clock.now())
 
 
-async def newest(session: Session) -> RunRow:
+async def newest(app: App) -> RunRow:
     """The run that was started last."""
-    rows = [row for row in await session.assembly.store.runs() if row.parent is None]
+    rows = [row for row in await app.runtime.store.runs() if row.parent is None]
     if not rows:
         raise NotFound("there is no run yet", hint="bailiwick demo, or bailiwick new hello")
     return rows[0]
 
 
-async def next_change(session: Session, until: float | None = None) -> bool:
+async def next_change(app: App, until: float | None = None) -> bool:
     """Wait until another process has committed; False when it is `until` on the monotonic clock before that."""
-    clock = session.assembly.clock
-    while not session.assembly.store.changed():
+    clock = app.runtime.clock
+    while not app.runtime.store.changed():
         if until is not None and clock.monotonic() >= until:
             return False
         await asyncio.sleep(LOOK)
     return True
 
 
-async def _news(session: Session, row: RunRow, seen: int) -> tuple[RunRow, list[Entry]]:
+async def _news(app: App, row: RunRow, seen: int) -> tuple[RunRow, list[Entry]]:
     """The row, then what came after event `seen`: a row that is over has all its events in the journal."""
-    store = session.assembly.store
+    store = app.runtime.store
     fresh = await store.run(row.id)
     if fresh is None:
         raise NotFound(f"run '{name_of(row)}' was removed", hint="bailiwick runs list")
@@ -267,8 +267,8 @@ def wait(run: str, timeout: str | None, through: bool, as_json: bool) -> int:
 
 
 async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -> int:
-    async with open_session() as session:
-        store, clock = session.assembly.store, session.assembly.clock
+    async with open_app() as app:
+        store, clock = app.runtime.store, app.runtime.clock
         until = None if limit is None else clock.monotonic() + limit
         store.changed()
         row = await find_run(store, run)
@@ -278,7 +278,7 @@ async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -
             row, state = tree[0], tree_state(tree)
             if late or row.status != "ready" or (state in ("waiting", "sleeping") and not through):
                 break
-            late = not await next_change(session, until)
+            late = not await next_change(app, until)
         found = standing(row, tree, current_owner("bailiwick"), clock.now())
     code = TIME if late else exit_code(row, tree)
     if out.json:
@@ -309,14 +309,14 @@ def why(what: str | None, node: str | None, as_json: bool) -> int:
 async def _why(out: Printer, what: str | None, node: str | None) -> int:
     from bailiwick.routing.explain import is_call
 
-    async with open_session() as session:
+    async with open_app() as app:
         if what is not None and is_call(what):
-            return await _why_call(out, session, what)
-        row, node = await _subject(session, what, node)
-        library = session.assembly.library
-        found = await standing_of(session, row)
+            return await _why_call(out, app, what)
+        row, node = await _subject(app, what, node)
+        library = app.runtime.library
+        found = await standing_of(app, row)
         entries = await library.history(row.id)
-        held = is_held(row, current_owner("bailiwick"), session.assembly.clock.now())
+        held = is_held(row, current_owner("bailiwick"), app.runtime.clock.now())
         holder = shown(row.owner) if held and row.owner is not None else ""
         story = RunHistory(name_of(row), entries, library.replay(entries), holder)
         if node:
@@ -335,10 +335,10 @@ async def _why(out: Printer, what: str | None, node: str | None) -> int:
     return 0
 
 
-async def _why_call(out: Printer, session: Session, call: str) -> int:
+async def _why_call(out: Printer, app: App, call: str) -> int:
     from bailiwick.routing.reports import why_call
 
-    told = await why_call(session.assembly.store, call, session.assembly.clock.now())
+    told = await why_call(app.runtime.store, call, app.runtime.clock.now())
     if out.json:
         out.emit_json(told.to_json())
         return 0
@@ -348,11 +348,11 @@ async def _why_call(out: Printer, session: Session, call: str) -> int:
     return 0
 
 
-async def _subject(session: Session, what: str | None, node: str | None) -> tuple[RunRow, str | None]:
+async def _subject(app: App, what: str | None, node: str | None) -> tuple[RunRow, str | None]:
     """What is meant: a run, a node of a run, or a node of the newest run that has it."""
-    store, library = session.assembly.store, session.assembly.library
+    store, library = app.runtime.store, app.runtime.library
     if what is None:
-        return await newest(session), None
+        return await newest(app), None
     try:
         return await find_run(store, what), node
     except NotFound:

@@ -10,7 +10,7 @@ import click
 
 from bailiwick.app.reask import ReaskResult
 from bailiwick.app.reask import reask as ask_again
-from bailiwick.app.session import open_session
+from bailiwick.app.service import open_app
 from bailiwick.cli.commands.query import JSON
 from bailiwick.errors import UsageError
 from bailiwick.runs.find import find_run, name_of
@@ -43,9 +43,9 @@ def _prompt(file: str | None) -> str | None:
 
 
 async def _reask(out: Printer, run: str, node: str, model: str | None, prompt: str | None) -> int:
-    async with open_session(attended=True) as session:
-        row = await find_run(session.assembly.store, run)
-        asked = await ask_again(session, row, node=node, model=model, prompt=prompt)
+    async with open_app(attended=True) as app:
+        row = await find_run(app.runtime.store, run)
+        asked = await ask_again(app, row, node=node, model=model, prompt=prompt)
     if out.json:
         out.emit_json({"run": name_of(row), **asdict(asked)})
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.cli.hosting import ForegroundOptions, host, serve
 from bailiwick.cli.view import RunView, choose_view
 from bailiwick.config.layers import LayerKind
@@ -195,29 +195,27 @@ def _dry_run(request: RunArguments, workflow: str, *, as_json: bool) -> int:
 
 async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
     loaded = _load(workflow, strict=request.strict)
-    async with open_session(
-        request.flags, view.watch(), request.simulate, attended=request.manners.attended
-    ) as session:
-        runs_dir = str(session.config.runs_dir)
-        limits = starting_limits(session.config, loaded.graph.budget)
+    async with open_app(request.flags, view.watch(), request.simulate, attended=request.manners.attended) as app:
+        runs_dir = str(app.config.runs_dir)
+        limits = starting_limits(app.config, loaded.graph.budget)
         chosen = _chosen(request.flags, request.simulate)
         params = with_pairs(request.params, request.pairs, loaded.graph)
         wish = StartRequest(
             loaded, params=params, key=request.key, runs_dir=runs_dir, fresh=request.fresh, limits=limits, agents=chosen
         )
-        costs = await _check_agents(session, wish, request.simulate)
-        started = await start(session.assembly, wish)
+        costs = await _check_agents(app, wish, request.simulate)
+        started = await start(app.runtime, wish)
         return await host(
-            session,
+            app,
             started.row,
             view=view,
             manners=request.manners,
-            notices=(*_notices(session), *costs, *started.notices),
+            notices=(*_notices(app), *costs, *started.notices),
         )
 
 
-def _notices(session: Session) -> list[str]:
-    return [str(problem) for problem in session.config.notices]
+def _notices(app: App) -> list[str]:
+    return [str(problem) for problem in app.config.notices]
 
 
 def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, Json]:
@@ -230,7 +228,7 @@ def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, J
     return out
 
 
-async def _check_agents(session: Session, wish: StartRequest, simulate: Path | bool | None) -> tuple[str, ...]:
+async def _check_agents(app: App, wish: StartRequest, simulate: Path | bool | None) -> tuple[str, ...]:
     """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with.
 
     Gives what the person should know of their costs.
@@ -243,40 +241,40 @@ async def _check_agents(session: Session, wish: StartRequest, simulate: Path | b
     from bailiwick.agents.registry import SERVERS
     from bailiwick.agents.settings import read_settings
 
-    assembly = session.assembly
+    assembly = app.runtime
     known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
     if known is not None and known.status == "done":
         return ()
     chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
-    settings = read_settings(session.config, simulate).for_run(chosen)
+    settings = read_settings(app.config, simulate).for_run(chosen)
     names = require_agents(
-        agents_of(wish.loaded.graph), settings, lambda node: session.agents.backends(node, chosen, settings)
+        agents_of(wish.loaded.graph), settings, lambda node: app.agents.backends(node, chosen, settings)
     )
     if names - SERVERS:
-        await session.household.fence()
+        await app.fence()
     return cost_words(names, settings)
 
 
 async def _resume(reference: str | None, request: RunArguments, view: RunView) -> int:
     manners = request.manners
-    async with open_session(request.flags, view.watch(), request.simulate, attended=manners.attended) as session:
-        row = await find_run(session.assembly.store, reference) if reference else await _latest(session, request)
+    async with open_app(request.flags, view.watch(), request.simulate, attended=manners.attended) as app:
+        row = await find_run(app.runtime.store, reference) if reference else await _latest(app, request)
         if request.params or request.pairs:
-            state = await session.assembly.library.state(row.id)
+            state = await app.runtime.library.state(row.id)
             refuse_other_params(row, state, with_pairs(request.params, request.pairs, state.graph))
-        said = await source_notices(session.assembly.library, row, session.config.paths.config)
-        kept = await kept_agent(session.assembly, row, _chosen(request.flags, request.simulate))
-        return await host(session, row, view=view, manners=manners, notices=(*_notices(session), *said, *kept))
+        said = await source_notices(app.runtime.library, row, app.config.paths.config)
+        kept = await kept_agent(app.runtime, row, _chosen(request.flags, request.simulate))
+        return await host(app, row, view=view, manners=manners, notices=(*_notices(app), *said, *kept))
 
 
-async def _latest(session: Session, request: RunArguments) -> RunRow:
+async def _latest(app: App, request: RunArguments) -> RunRow:
     """The newest unfinished run; where the command names a runs directory or a workflow, of those only."""
-    rows = [r for r in await session.assembly.store.runs() if r.parent is None and r.status != "done"]
+    rows = [r for r in await app.runtime.store.runs() if r.parent is None and r.status != "done"]
     where = ""
-    if session.config.origin("runs_dir").kind is not LayerKind.BUILT_IN:
-        wanted = Path(session.config.runs_dir).resolve()
-        rows = [r for r in rows if session.assembly.run_dir(r).parent.resolve() == wanted]
-        where = f" in {session.config.runs_dir}"
+    if app.config.origin("runs_dir").kind is not LayerKind.BUILT_IN:
+        wanted = Path(app.config.runs_dir).resolve()
+        rows = [r for r in rows if app.runtime.run_dir(r).parent.resolve() == wanted]
+        where = f" in {app.config.runs_dir}"
     if request.workflow is not None:
         loaded = _load(request.workflow, strict=request.strict)
         rows = [r for r in rows if r.source == str(loaded.root)]
@@ -325,6 +323,6 @@ def worker(*, concurrency: int, until_idle: bool, reference: str | None, events:
 
 
 async def _worker(concurrency: int, reference: str | None, view: RunView, *, until_idle: bool) -> int:
-    async with open_session(None, view.watch()) as session:
-        root = (await find_run(session.assembly.store, reference)).root_id if reference else None
-        return await serve(session, concurrency, root, until_idle=until_idle)
+    async with open_app(None, view.watch()) as app:
+        root = (await find_run(app.runtime.store, reference)).root_id if reference else None
+        return await serve(app, concurrency, root, until_idle=until_idle)

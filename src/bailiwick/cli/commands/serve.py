@@ -17,7 +17,7 @@ from bailiwick.errors import UsageError
 from bailiwick.service.tokens import ApiTokens, Scope
 
 if TYPE_CHECKING:
-    from bailiwick.app.session import Session
+    from bailiwick.app.service import App
     from bailiwick.service.asgi_app import Part
     from bailiwick.service.offering import Calling
     from bailiwick.service.serving import ServeOptions
@@ -104,24 +104,24 @@ def _tokens() -> ApiTokens:
 
 
 async def _serve(given: dict[str, Any]) -> int:
-    from bailiwick.app.session import open_session
+    from bailiwick.app.service import open_app
     from bailiwick.cli.hosting import CODES, again
     from bailiwick.runtime.upgrade import execute_again
     from bailiwick.service.serving import UPGRADE
 
     flags = {f"service.{name}": given[name] for name in ("host", "port") if given[name] is not None}
     flags |= {"database": given["db"]} if given["db"] is not None else {}
-    async with open_session(flags, _watch()) as session:
-        why = await _served(session, _wanted(session, given))
+    async with open_app(flags, _watch()) as app:
+        why = await _served(app, _wanted(app, given))
     if why == UPGRADE:
         execute_again(again())
     return CODES.get(why, 0) if why == "SIGINT" else 0
 
 
-def _wanted(session: Session, given: dict[str, Any]) -> ServeOptions:
+def _wanted(app: App, given: dict[str, Any]) -> ServeOptions:
     from bailiwick.service.serving import ServeOptions
 
-    get = session.config.get
+    get = app.config.get
     return ServeOptions(
         str(get("service.host")),
         int(get("service.port")),
@@ -131,33 +131,33 @@ def _wanted(session: Session, given: dict[str, Any]) -> ServeOptions:
     )
 
 
-async def _served(session: Session, wanted: ServeOptions) -> str:
+async def _served(app: App, wanted: ServeOptions) -> str:
     from bailiwick.service.features import require_feature
     from bailiwick.service.ports import listen
 
-    require_feature(session.config, "service")
-    tokens = ApiTokens(session.config.paths.state)
+    require_feature(app.config, "service")
+    tokens = ApiTokens(app.config.paths.state)
     tokens.own()
     with listen(wanted.host, wanted.port) as listening:
         from bailiwick.service.serving import application, run_service, url_of
 
-        app = application(session, tokens, wanted, _parts(session, wanted))
+        served = application(app, tokens, wanted, _parts(app, wanted))
         url = url_of(wanted.host, listening)
         return await run_service(
-            session, app, listening=listening, wanted=wanted, ready=lambda: _announce(tokens, wanted, url)
+            app, served, listening=listening, wanted=wanted, ready=lambda: _announce(tokens, wanted, url)
         )
 
 
-def _parts(session: Session, wanted: ServeOptions) -> tuple[Part, ...]:
+def _parts(app: App, wanted: ServeOptions) -> tuple[Part, ...]:
     """What is served."""
-    if not session.config.get("features.mcp"):
+    if not app.config.get("features.mcp"):
         return ()
     from bailiwick.service.mcp import http_part
     from bailiwick.service.offering import make_offer, skill_answerer
 
-    roots = tuple(Path(one) for one in session.config.get("roots") or ())
-    walk = (lambda _row: session.assembly.nudge()) if wanted.concurrency else _detach
-    offer = make_offer(session, skill_answerer(skills_of(session), roots), walk)
+    roots = tuple(Path(one) for one in app.config.get("roots") or ())
+    walk = (lambda _row: app.runtime.nudge()) if wanted.concurrency else _detach
+    offer = make_offer(app, skill_answerer(skills_of(app), roots), walk)
     return (http_part(offer, most=wanted.limits.body),)
 
 
@@ -223,7 +223,7 @@ async def _pipe(inlet: int, outlet: int) -> int:
 
 
 async def _serve_pipe(wire: StdioTransport, stop: asyncio.Event) -> None:
-    from bailiwick.app.session import open_session
+    from bailiwick.app.service import open_app
     from bailiwick.processes.proc import become_subreaper
     from bailiwick.service.mcp import build_server
     from bailiwick.service.offering import make_offer, skill_answerer
@@ -231,17 +231,17 @@ async def _serve_pipe(wire: StdioTransport, stop: asyncio.Event) -> None:
     from bailiwick.skills.roots import current_root
 
     become_subreaper()
-    async with open_session(None, _watch()) as session:
+    async with open_app(None, _watch()) as app:
         roots = (await current_root(Path.cwd()),)
-        offer = make_offer(session, skill_answerer(skills_of(session), roots), _detach)
+        offer = make_offer(app, skill_answerer(skills_of(app), roots), _detach)
         await serve_pipe(build_server(offer), wire, stop)
 
 
-def skills_of(session: Session) -> Callable[[], Awaitable[Calling]]:
+def skills_of(app: App) -> Callable[[], Awaitable[Calling]]:
     """The skills of a session, opened when the first call needs them."""
 
     async def opened() -> Calling:
-        return session.household.skills()
+        return app.skills()
 
     return opened
 

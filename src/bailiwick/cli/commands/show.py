@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.cli.commands.query import JSON, STYLES, no_runs, standing_of, walker
 from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
@@ -59,13 +59,13 @@ class RunSelection:
 
 
 async def _list(out: Printer, state: str | None, asked: RunSelection) -> int:
-    async with open_session() as session:
-        now, store = session.assembly.clock.now(), session.assembly.store
+    async with open_app() as app:
+        now, store = app.runtime.clock.now(), app.runtime.store
         status = state if state in ("stopped", "failed", "done") else "ready" if state else None
         since = beginning(asked.since, now)
         which = RunFilter(status=status, workflow=asked.workflow, since=since, called=asked.every)
         cursor = (await find_run(store, asked.before)).id if asked.before else None
-        found, more = await _fitting(session, which, (state, asked.limit), cursor)
+        found, more = await _fitting(app, which, (state, asked.limit), cursor)
         empty = not found and not await store.page(RunFilter(called=True), 1)
     if out.json:
         out.emit_json({"runs": [doc.standing_document(one) for one in found], "more": more})
@@ -80,11 +80,11 @@ async def _list(out: Printer, state: str | None, asked: RunSelection) -> int:
 
 
 async def _fitting(
-    session: Session, which: RunFilter, wanted: tuple[str | None, int | None], cursor: str | None
+    app: App, which: RunFilter, wanted: tuple[str | None, int | None], cursor: str | None
 ) -> tuple[list[RunStatus], bool]:
     """The first runs that fit, page by page, and whether there are more: no more is read than is needed."""
     state, limit = wanted
-    store, me, now = session.assembly.store, current_owner("bailiwick"), session.assembly.clock.now()
+    store, me, now = app.runtime.store, current_owner("bailiwick"), app.runtime.clock.now()
     unfinished = await store.runs(status="ready", archived=True)
     found: list[RunStatus] = []
     while rows := await store.page(which, PAGE, cursor):
@@ -120,14 +120,14 @@ def show(run: str, every: bool, as_json: bool) -> int:
 
 
 async def _show(out: Printer, text: str, *, every: bool) -> int:
-    async with open_session() as session:
-        assembly = session.assembly
+    async with open_app() as app:
+        assembly = app.runtime
         row = await find_run(assembly.store, text)
-        found = await standing_of(session, row)
+        found = await standing_of(app, row)
         entries = await assembly.library.history(row.id)
         state = assembly.library.replay(entries)
         waits = await assembly.store.waits(row.id)
-        places = _places(session, row, state)
+        places = _places(app, row, state)
         returned = results(state)
     made = [(visit, _result(visit, found)) for visit in visits(entries)]
     if out.json:
@@ -150,8 +150,8 @@ async def _show(out: Printer, text: str, *, every: bool) -> int:
     return 0
 
 
-def _places(session: Session, row: RunRow, state: State) -> dict[str, str | None]:
-    directory = next(map(str, directories(session.assembly, row)), None)
+def _places(app: App, row: RunRow, state: State) -> dict[str, str | None]:
+    directory = next(map(str, directories(app.runtime, row)), None)
     return {"directory": directory, "workspace": state.workspace, "source": row.source}
 
 
@@ -205,11 +205,11 @@ def tree(run: str, as_json: bool) -> int:
 
 
 async def _tree(out: Printer, text: str) -> int:
-    async with open_session() as session:
-        row = await find_run(session.assembly.store, text)
-        rows = await session.assembly.store.runs(root_id=row.root_id, archived=True)
-        me, now = current_owner("bailiwick"), session.assembly.clock.now()
-        twig = await grow(session.assembly.library, row, rows, lambda one: standing(one, rows, me, now).state)
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, text)
+        rows = await app.runtime.store.runs(root_id=row.root_id, archived=True)
+        me, now = current_owner("bailiwick"), app.runtime.clock.now()
+        twig = await grow(app.runtime.library, row, rows, lambda one: standing(one, rows, me, now).state)
     parent = next((name_of(r) for r in rows if r.id == row.parent), None)
     if out.json:
         out.emit_json({"called_by": parent, **twig.document()})

@@ -64,7 +64,7 @@ async def _call(typed: Typed, arguments: Mapping[str, Json], root: Path) -> tupl
         cancel.set()
 
     loop.add_signal_handler(signal.SIGINT, interrupt)
-    from bailiwick.app.session import open_skills
+    from bailiwick.app.service import open_skills
 
     models = typed.models_file.absolute() if typed.models_file is not None else None
     try:

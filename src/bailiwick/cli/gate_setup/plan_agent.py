@@ -18,7 +18,7 @@ from bailiwick.gate.spec import FILE, CheckSpec, GateSpec, read_gate
 from bailiwick.ids import Json
 
 if TYPE_CHECKING:
-    from bailiwick.app.session import Session
+    from bailiwick.app.service import App
     from bailiwick.engine.state import State
     from bailiwick.gate.model import GateReport
     from bailiwick.gate.trying import PlanTrial
@@ -54,12 +54,12 @@ async def ask_for_plan(
     site: PlanTrial, first: tuple[GateSpec, GateReport], hire: Hire, say: Say
 ) -> ProposedPlan | None:
     """Ask for plans until one is green twice; None where none is, or where the agent gives no answer."""
-    from bailiwick.app.session import open_session
+    from bailiwick.app.service import open_app
 
     spec, report = first
-    async with open_session(hire.flags, None, hire.simulate, attended=False) as session:
+    async with open_app(hire.flags, None, hire.simulate, attended=False) as app:
         for attempt in range(1, hire.attempts + 1):
-            answer = await _ask(session, site, spec=spec, report=report, hire=hire)
+            answer = await _ask(app, site, spec=spec, report=report, hire=hire)
             if answer is None:
                 say(f"the agent gave no plan (attempt {attempt} of {hire.attempts})")
                 return None
@@ -112,7 +112,7 @@ class _Silent(SilentView):
 
 
 async def _ask(
-    session: Session, site: PlanTrial, spec: GateSpec, report: GateReport, hire: Hire
+    app: App, site: PlanTrial, spec: GateSpec, report: GateReport, hire: Hire
 ) -> tuple[GateSpec, str] | None:
     """One question: a run of its own, so that its money counts and `bailiwick why` can tell of it."""
     from bailiwick.cli.hosting import ForegroundOptions, host
@@ -134,15 +134,15 @@ async def _ask(
         chosen: dict[str, Json] = {name: hire.flags[name] for name in ("backend", "model") if name in hire.flags}
         if hire.simulate is not None:
             chosen |= {"backend": "simulate", "script": str(hire.simulate)}
-        limits = starting_limits(session.config, loaded.graph.budget)
-        runs = str(session.config.runs_dir)
+        limits = starting_limits(app.config, loaded.graph.budget)
+        runs = str(app.config.runs_dir)
         key = f"plan-{secrets.token_hex(4)}"
         started = await start(
-            session.assembly,
+            app.runtime,
             StartRequest(loaded, params=params, key=key, runs_dir=runs, fresh=True, limits=limits, agents=chosen),
         )
-        await host(session, started.row, view=_Silent(), manners=ForegroundOptions(no_wait=True), notices=())
-        values = _answer(await session.assembly.library.state(started.row.id))
+        await host(app, started.row, view=_Silent(), manners=ForegroundOptions(no_wait=True), notices=())
+        values = _answer(await app.runtime.library.state(started.row.id))
     finally:
         await asyncio.to_thread(remove, folder)
     found = plan_of(values, spec.protected)

@@ -8,7 +8,7 @@ from bailiwick.pipelines.model import ISSUE_TO_PR, BaseCommit, PipelineRequest, 
 from bailiwick.pipelines.preflight import Preflight
 
 if TYPE_CHECKING:
-    from bailiwick.app.session import Session
+    from bailiwick.app.service import App
     from bailiwick.cli.pipelines.request import PipelineCommand
     from bailiwick.pipelines.basis import BaseCheck
     from bailiwick.proposals.desk import RepositoryProposals
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 async def make_ready(
     request: PipelineCommand,
-    session: Session,
+    app: App,
     desk: RepositoryProposals,
     order: PipelineRequest,
     ground: BaseCommit,
@@ -26,11 +26,11 @@ async def make_ready(
     """Everything that the run will need, or `NotReady`; tells the first lines as they are known."""
     from bailiwick.pipelines.basis import BaseInspector, gate_line
 
-    flight = Preflight(session.config, session.assembly, order, request.tell)
+    flight = Preflight(app.config, app.runtime, order, request.tell)
     flight.disk()
     flight.waiting()
     await desk.vault.check(ground.commit)
-    fence = await session.household.fence()
+    fence = await app.fence()
     standing = await fence.look()
     request.tell(PreflightLine("sandbox", standing.found))
     for part in standing.unprotected:
@@ -41,17 +41,17 @@ async def make_ready(
         await flight.limits(wish.limits)
         flight.verdict()
     lookout = BaseInspector(
-        session.config,
+        app.config,
         desk.vault,
         fence,
-        session.assembly.clock,
+        app.runtime.clock,
         show=lambda text: request.tell(PreflightLine("", text)),
     )
     spec = await lookout.spec(ground.commit)
     request.tell(gate_line(spec))
     for note in spec.notes:
         request.say(str(note))
-    await _conventions(request, session, desk, ground)
+    await _conventions(request, app, desk, ground)
     basis = await lookout.look(ground.commit, spec)
     basis.require_known()
     if order.pattern == ISSUE_TO_PR and not order.known_red:
@@ -63,11 +63,9 @@ async def make_ready(
     return basis
 
 
-async def _conventions(
-    request: PipelineCommand, session: Session, desk: RepositoryProposals, ground: BaseCommit
-) -> None:
+async def _conventions(request: PipelineCommand, app: App, desk: RepositoryProposals, ground: BaseCommit) -> None:
     """Name the conventions file that the agent is given, or say that the configured one is not there."""
-    wanted = session.config.get("conventions")
+    wanted = app.config.get("conventions")
     found = choose_conventions(await desk.vault.files(ground.commit), wanted)
     if found or wanted:
         request.tell(PreflightLine("brief", f"with {found}" if found else f"{wanted} is not in the base commit"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import chdir
 from pathlib import Path
 
-from bailiwick.app.session import open_session
+from bailiwick.app.service import open_app
 from bailiwick.cli.hosting import ForegroundOptions
 from bailiwick.cli.pipelines.request import PipelineCommand
 from bailiwick.cli.pipelines.service import PipelineRunner
@@ -29,18 +29,18 @@ async def start_round(asked: Round, config: Config) -> int:
     """
     view = choose_view()
     with chdir(asked.repository):
-        async with open_session({}, view.watch()) as session:
-            desk = await open_desk(session.config, Path(asked.repository), session.assembly.clock, by=session.by)
+        async with open_app({}, view.watch()) as app:
+            desk = await open_desk(app.config, Path(asked.repository), app.runtime.clock, by=app.by)
             manners = ForegroundOptions(leaving=Leaving(results=False))
-            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, manners=manners), session, view, desk)
+            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, manners=manners), app, view, desk)
             proposal = desk.store.named(asked.proposal)
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)
-            known = await session.assembly.store.find(ISSUE_TO_PR, key)
+            known = await app.runtime.store.find(ISSUE_TO_PR, key)
             if known is not None:
                 return await errand.walk(known)
             if not proposal.live or asked.key in proposal.handled:
                 return 0
-            order = _order(asked, proposal, int(session.config.get("attempts")))
+            order = _order(asked, proposal, int(app.config.get("attempts")))
             note = f"round {asked.number}, {', '.join(asked.why)}"
             ground = BaseCommit(asked.base, await desk.vault.tree_of(asked.base), asked.branch, note)
             return await errand.begin(order, ground, key, lambda: begin_round(asked, desk))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bailiwick.app.session import Session, open_session
+from bailiwick.app.service import App, open_app
 from bailiwick.cli.hosting import host
 from bailiwick.cli.pipelines.readiness import make_ready
 from bailiwick.cli.pipelines.request import PipelineCommand
@@ -47,14 +47,12 @@ Started = Callable[[], Awaitable[object]]
 
 async def carry_out(request: PipelineCommand, view: RunView) -> int:
     """Find the run that is meant and go on with it, or start it; gives the exit code."""
-    async with open_session(
-        request.flags, view.watch(), request.simulate, attended=request.manners.attended
-    ) as session:
-        repository = session.config.repository
+    async with open_app(request.flags, view.watch(), request.simulate, attended=request.manners.attended) as app:
+        repository = app.config.repository
         if repository is None or not repository.git:
             raise _no_work_tree(Path.cwd())
-        desk = await open_desk(session.config, repository.root, session.assembly.clock, by=session.by)
-        return await PipelineRunner(request, session, view, desk).run()
+        desk = await open_desk(app.config, repository.root, app.runtime.clock, by=app.by)
+        return await PipelineRunner(request, app, view, desk).run()
 
 
 def _no_work_tree(cwd: Path) -> NotReady:
@@ -78,7 +76,7 @@ class PipelineRunner:
     """One command, from what was asked to the last words."""
 
     request: PipelineCommand
-    session: Session
+    app: App
     view: RunView
     desk: RepositoryProposals
 
@@ -120,14 +118,14 @@ class PipelineRunner:
                 (head,),
                 "The work tree as it was, before it was healed\n",
                 self.desk.settings.author,
-                when=self.session.assembly.clock.now(),
+                when=self.app.runtime.clock.now(),
             )
             ground = BaseCommit(commit, tree, "your work tree", "with what is not committed yet")
         return await self.begin(self._order(None), ground, key)
 
     def _order(self, issue: IssueText | None) -> PipelineRequest:
         request = self.request
-        attempts = self.session.config.get("attempts") if request.attempts is None else request.attempts
+        attempts = self.app.config.get("attempts") if request.attempts is None else request.attempts
         return PipelineRequest(
             request.pattern,
             repository=str(self.desk.vault.repository),
@@ -141,11 +139,11 @@ class PipelineRunner:
     async def _known(self, key: str) -> RunRow | None:
         if self.request.fresh:
             return None
-        return await self.session.assembly.store.find(self.request.pattern, key)
+        return await self.app.runtime.store.find(self.request.pattern, key)
 
     async def _news(self, row: RunRow, reference: Reference, read: IssueText | None) -> tuple[str, ...]:
         """What changed about the issue since its run was started."""
-        params = (await self.session.assembly.library.state(row.id)).params
+        params = (await self.app.runtime.library.state(row.id)).params
         before = params.get("issue", {}).get("digest")
         try:
             now = read or fetched_issue(reference, await self._fetched(reference))
@@ -165,7 +163,7 @@ class PipelineRunner:
     async def _ground(self) -> BaseCommit:
         """Where the work starts: what the person names, else the forge's default branch as it is now, else HEAD."""
         vault = self.desk.vault
-        chosen = self.request.base or self.session.config.get("base")
+        chosen = self.request.base or self.app.config.get("base")
         note = ""
         if not chosen and self.desk.settings.site is not None and self.desk.settings.mode != "never":
             try:
@@ -193,8 +191,8 @@ class PipelineRunner:
         self, order: PipelineRequest, ground: BaseCommit, key: str, on_started: Started | None = None
     ) -> int:
         """Look whether everything is there, start the run, say so, and walk it."""
-        session, request = self.session, self.request
-        loaded = pattern_workflow(order.pattern, session.config.paths.config)
+        app, request = self.app, self.request
+        loaded = pattern_workflow(order.pattern, app.config.paths.config)
         if order.issue is not None:
             request.tell(PreflightLine("issue", order.issue.title))
         request.tell(PreflightLine("base", ground.shown))
@@ -202,12 +200,12 @@ class PipelineRunner:
             loaded,
             params={},
             key=key,
-            runs_dir=str(session.config.runs_dir),
+            runs_dir=str(app.config.runs_dir),
             fresh=request.fresh,
-            limits=starting_limits(session.config, loaded.graph.budget),
+            limits=starting_limits(app.config, loaded.graph.budget),
             agents=self._chosen(),
         )
-        basis = await make_ready(request, session, desk=self.desk, order=order, ground=ground, wish=wish)
+        basis = await make_ready(request, app, desk=self.desk, order=order, ground=ground, wish=wish)
         if order.pattern != ISSUE_TO_PR and basis.report.verdict == "green":
             request.say("nothing to heal")
             return 0
@@ -215,10 +213,10 @@ class PipelineRunner:
         params = params_of(order, ground, known_red)
         if NOTES in (loaded.graph.params or {}):
             params |= await self._notes(order, str(basis.outputs()["failing"]))
-        started = await start(session.assembly, replace(wish, params=params))
+        started = await start(app.runtime, replace(wish, params=params))
         if on_started is not None:
             await on_started()
-        notices = tuple(str(problem) for problem in session.config.notices)
+        notices = tuple(str(problem) for problem in app.config.notices)
         return await self.walk(started.row, (*notices, *started.notices))
 
     async def _notes(self, order: PipelineRequest, failing: str) -> dict[str, Json]:
@@ -229,8 +227,8 @@ class PipelineRunner:
         notes = await notes_about(
             about,
             self.desk.vault.repository,
-            config=self.session.config,
-            clock=self.session.assembly.clock,
+            config=self.app.config,
+            clock=self.app.runtime.clock,
             tell=self.request.tell,
         )
         return {NOTES: notes} if notes else {}
@@ -247,10 +245,10 @@ class PipelineRunner:
 
     async def walk(self, row: RunRow, notices: tuple[str, ...] = ()) -> int:
         """Walk a run, and say the last words."""
-        code = await host(self.session, row, view=self.view, manners=self.request.manners, notices=notices)
+        code = await host(self.app, row, view=self.view, manners=self.request.manners, notices=notices)
         if self.request.manners.detach:
             return code
-        state = await self.session.assembly.library.state(row.id)
+        state = await self.app.runtime.library.state(row.id)
         ended = Ended(
             name_of(row),
             workflow=row.workflow,
