@@ -12,7 +12,7 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, cast
@@ -31,7 +31,7 @@ from bailiwick.testing.forge_server_state import (
     Json,
     Right,
 )
-from bailiwick.testing.git_server import GitServer
+from bailiwick.testing.git_server import GitServer, QuietHandler
 
 Flavour = Literal["github", "gitea"]
 Fault = Literal["hang", "garbage", "flood", "drop"]
@@ -136,38 +136,18 @@ class _Http(ThreadingHTTPServer):
     api: ForgeApi
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
-        """Keep quiet."""
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def do_PATCH(self) -> None:
-        self._serve()
-
-    def do_PUT(self) -> None:
-        self._serve()
-
-    def do_DELETE(self) -> None:
-        self._serve()
-
+class _Handler(QuietHandler):
     @property
     def _owner(self) -> ForgeServer:
         return cast("_Http", self.server).owner
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         path = unquote(urlsplit(self.path).path)
-        raw = self._read()
+        raw = self.body()
         if git := re.fullmatch(r"/([^/]+/[^/]+)\.git/.*", path):
             self._pass_on(git[1], raw)
             return
-        seen = ForgeRequestSeen(self.command, path, json.loads(raw) if raw else None, self._token())
+        seen = ForgeRequestSeen(self.command, path, json.loads(raw) if raw else None, self.token())
         self._owner.seen.append(seen)
         trip = next((one for one in self._owner.faults if one.takes(self.command, path)), None)
         if trip is not None:
@@ -225,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self, name: str, raw: bytes) -> None:
         """Git: rights are ours, the rest is `git http-backend`'s."""
-        owner, token = self._owner, self._token()
+        owner, token = self._owner, self.token()
         writes = "git-receive-pack" in self.path
         if refused := owner.admits(token, name, write=writes):
             more = {"www-authenticate": 'Basic realm="git"'} if refused == 401 else {}
@@ -243,24 +223,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(answer.status, body, passed)
         finally:
             line.close()
-
-    def _token(self) -> str:
-        import base64
-
-        kind, _, value = self.headers.get("Authorization", "").partition(" ")
-        if kind.lower() != "basic":
-            return value
-        return base64.b64decode(value).decode().partition(":")[2]
-
-    def _read(self) -> bytes:
-        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        parts = []
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(parts)
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)

@@ -97,29 +97,64 @@ class GitServer:
         return self.tokens.get(token, "read" if self.public and not token else "none")
 
 
+class QuietHandler(BaseHTTPRequestHandler):
+    """Reads requests as git and API clients send them, and logs nothing."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        """Keep quiet."""
+
+    def serve(self) -> None:
+        """Answer one request, whatever its method."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        self.serve()
+
+    def do_POST(self) -> None:
+        self.serve()
+
+    def do_PATCH(self) -> None:
+        self.serve()
+
+    def do_PUT(self) -> None:
+        self.serve()
+
+    def do_DELETE(self) -> None:
+        self.serve()
+
+    def token(self) -> str:
+        """The password or bearer of the login, empty without one."""
+        kind, _, value = self.headers.get("Authorization", "").partition(" ")
+        if kind.lower() != "basic":
+            return value if kind else ""
+        return base64.b64decode(value).decode().partition(":")[2]
+
+    def body(self) -> bytes:
+        """What came with the request, in one piece or in chunks."""
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     owner: GitServer
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
-        """Keep quiet."""
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def _serve(self) -> None:
+class _Handler(QuietHandler):
+    def serve(self) -> None:
         owner = cast("_Http", self.server).owner
         address = urlsplit(self.path)
-        body = self._body()
-        token = self._token()
+        body = self.body()
+        token = self.token()
         status = self._refusal(owner, address.path, address.query, token)
         if owner.knobs.hang:
             owner.closed.wait(60)
@@ -143,22 +178,6 @@ class _Handler(BaseHTTPRequestHandler):
             return 403
         inside = (owner.root / unquote(path).lstrip("/")).resolve()
         return 0 if inside.is_relative_to(owner.root.resolve()) and ".git/" in path else 404
-
-    def _token(self) -> str:
-        kind, _, value = self.headers.get("Authorization", "").partition(" ")
-        if kind.lower() != "basic":
-            return value if kind else ""
-        return base64.b64decode(value).decode().partition(":")[2]
-
-    def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        parts = []
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(parts)
 
     def _backend(
         self, owner: GitServer, path: str, query: str, body: bytes
