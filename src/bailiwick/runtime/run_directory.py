@@ -14,6 +14,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.evolve import evolve, rewound
 from bailiwick.engine.graph import Branch, End, Parallel, Set
 from bailiwick.engine.state import Fetch, Graphs, Scope, State
+from bailiwick.engine.visits import Closing, Visit, Visits
 from bailiwick.ids import Json
 from bailiwick.runtime.facts import RunFacts, Tally, run_document
 from bailiwick.runtime.layout import CONTEXT, RUN, RunFiles, segment
@@ -33,19 +34,20 @@ History = Callable[[int], list[ev.Entry]]
 
 
 @dataclass(slots=True)
-class _Visit:
-    """A visit's files that are not written yet; None removes one. `size` counts the bytes of attempts.jsonl."""
+class _Visit(Visit):
+    """A visit and its files that are not written yet; None removes one.
 
-    number: int
+    `lines` come to attempts.jsonl, which has `length` bytes with them.
+    """
+
+    path: str = ""
     texts: dict[str, str | None] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    attempts: str = ""
-    size: int = 0
+    lines: str = ""
+    length: int = 0
     appended: bool = False
     full: bool = False
     made: bool = False
-    started: ev.EffectStarted | None = None
-    started_at: float = 0.0
     turn: dict[str, Json] | None = None
 
     def put(self, name: str, text: str) -> None:
@@ -60,10 +62,10 @@ class _Visit:
         """One more attempt, while the file has room."""
         if self.full:
             return
-        self.full = self.size + byte_count(line) > CAP - len(CUT_LINE)
+        self.full = self.length + byte_count(line) > CAP - len(CUT_LINE)
         line = CUT_LINE if self.full else line
-        self.size += byte_count(line)
-        self.attempts += line
+        self.length += byte_count(line)
+        self.lines += line
 
 
 class RunDirectory:
@@ -78,34 +80,32 @@ class RunDirectory:
         self._contexts = Contexts(self._rendering)
         self._tally = Tally()
         self._prefixes: dict[str, str] = {"": ""}
+        self._visits = Visits(_Visit, keep=1, closed=self._on_closed)
         self._open: dict[str, _Visit] = {}
         self._ended: dict[str, _Visit] = {}
         self._passed: dict[str, dict[str, Callable[[], str] | None]] = {}
+        self._keys: list[str] = []
         self.dirty = False
 
     def apply(self, seq: int, at: float, event: ev.Event) -> None:
         """Fold one event that happened at `at`."""
         self.dirty = True
-        self._follow(event)
+        self._keys = list(self._written(event)) if isinstance(event, ev.StepDone) else []
+        if isinstance(event, ev.Rewound):
+            self._rewind(seq, at, event)
+        else:
+            evolve(self.state, event, at)
+        self._tally.count(event, self.state)
+        visit = self._visits.apply(seq, at, event)
         match event:
             case ev.StepPassed():
-                evolve(self.state, event, at)
                 self._on_passed(event)
-            case ev.EffectStarted():
-                evolve(self.state, event, at)
-                self._on_started(event, at)
-            case ev.EffectFinished() | ev.EffectLost():
-                evolve(self.state, event, at)
-                self._on_attempt_over(event)
-            case ev.StepDone():
-                keys = list(self._written(event))
-                evolve(self.state, event, at)
-                self._on_done(event, keys)
-            case ev.Rewound():
-                self._on_rewound(seq, at, event)
+            case ev.RunCreated() | ev.Forked() if not self.files.muted:
+                self._contexts.layer(self.state.scopes[""])
+            case _ if visit is not None:
+                self._on_work(self._under_way(visit), event)
             case _:
-                evolve(self.state, event, at)
-                self._on_other(event)
+                pass
 
     def write(self, *, everything: bool) -> None:
         """Write visits that are over; with `everything` also those under way, pure nodes, run.json and context.json."""
@@ -130,7 +130,7 @@ class RunDirectory:
         self._passed.clear()
         for visit in self._open.values():
             visit.texts.clear()
-            visit.appended, visit.attempts = visit.appended or bool(visit.attempts), ""
+            visit.appended, visit.lines = visit.appended or bool(visit.lines), ""
         self.dirty = False
 
     def _directory(self, scope: Scope, node: str) -> str:
@@ -146,13 +146,12 @@ class RunDirectory:
             self._prefixes[scope.path] = found
         return found
 
-    def _visit(self, scope: Scope, node: str, number: int) -> _Visit:
-        """The visit under way; the first word of a new one sets the earlier one aside."""
-        path = self._directory(scope, node)
-        visit = self._open.get(path)
-        if visit is None or visit.number != number:
-            self._set_aside(path, number - 1)
-            visit = self._open[path] = _Visit(number)
+    def _under_way(self, visit: _Visit) -> _Visit:
+        """The first word of a visit gives it its directory and sets the earlier one aside."""
+        if not visit.path and not self._is_pure(visit):
+            visit.path = self._directory(self.state.scopes[visit.scope], visit.node)
+            self._set_aside(visit.path, visit.number - 1)
+            self._open[visit.path] = visit
         return visit
 
     def _set_aside(self, path: str, number: int) -> None:
@@ -183,17 +182,18 @@ class RunDirectory:
                         self._contexts.note(scope, name, value)
         self._passed[self._directory(scope, e.node)] = files
 
-    def _on_started(self, e: ev.EffectStarted, at: float) -> None:
-        self._tally.count(e, self.state)
-        visit = self._visit(self.state.scopes[e.scope], e.node, e.visit)
-        visit.started, visit.started_at = e, at
-        if not self.files.muted and (e.request is not None or e.attempt == 1):
-            visit.put("prompt.md", prompt_text(self._rendering, e.request, {}))
+    def _on_work(self, visit: _Visit, event: ev.Event) -> None:
+        self._follow(visit, event)
+        match event:
+            case ev.EffectStarted(request=request, attempt=attempt):
+                if not self.files.muted and (request is not None or attempt == 1):
+                    visit.put("prompt.md", prompt_text(self._rendering, request, {}))
+            case ev.EffectFinished() | ev.EffectLost():
+                self._on_attempt_over(visit, event)
+            case _:
+                pass
 
-    def _on_attempt_over(self, e: ev.EffectFinished | ev.EffectLost) -> None:
-        self._tally.count(e, self.state)
-        scope = self.state.scopes[e.scope]
-        visit = self._visit(scope, scope.cursor, scope.visit)
+    def _on_attempt_over(self, visit: _Visit, e: ev.EffectFinished | ev.EffectLost) -> None:
         seconds: float | None = None
         if isinstance(e, ev.EffectFinished):
             seconds, failure = e.seconds, e.failure or {"kind": "ok"}
@@ -201,49 +201,42 @@ class RunDirectory:
                 self._show_log(visit, e.log)
         else:
             failure = {"kind": "lost", "message": e.why}
-        started = visit.started
+        tried = visit.tries[-1]
         line: dict[str, Json] = {
-            "number": started.ordinal - 1 + started.attempt if started else 1,
-            "entry": started.entry if started else 1,
-            "started_at": iso(visit.started_at),
+            "number": tried.start.ordinal - 1 + tried.start.attempt,
+            "entry": tried.start.entry,
+            "started_at": iso(tried.at),
             "seconds": seconds,
             "result": failure.get("kind"),
             "message": failure.get("message", ""),
         }
-        if started is not None and started.rung:
-            visit.turn = {**line, **_turn_facts(started, e, failure)}
-            if failure.get("kind") == "ok":
-                self._decided(visit, "done", "")
+        if not tried.start.rung:
+            visit.add(self._rendering.line(line))
             return
-        visit.add(self._rendering.line(line))
+        visit.turn = {**line, **_turn_facts(tried.start, e, failure)}
+        if failure.get("kind") == "ok":
+            self._decided(visit, "done", "")
 
     def _decided(self, visit: _Visit, decision: str, why: str) -> None:
         """The line of a turn is complete when it is known what followed it."""
-        if visit.turn is not None:
+        if visit.turn is not None and decision:
             visit.add(self._rendering.line({**visit.turn, "decision": decision, "why": why}))
             visit.turn = None
 
-    def _follow(self, event: ev.Event) -> None:
+    def _follow(self, visit: _Visit, event: ev.Event) -> None:
         """What an event says about the turn before it."""
         match event:
             case ev.EffectStarted():
-                decision, why = f"attempt: {event.rung}" if event.rung else "", ""
+                self._decided(visit, f"attempt: {event.rung}" if event.rung else "", "")
             case ev.WaitOpened():
-                decision, why = (
-                    f"wait: {event.kind}",
-                    str(event.body.get("failure") or event.body.get("question") or ""),
-                )
+                why = str(event.body.get("failure") or event.body.get("question") or "")
+                self._decided(visit, f"wait: {event.kind}", why)
             case ev.StepDone():
-                decision, why = ("default" if event.defaulted else "done"), ""
+                self._decided(visit, "default" if event.defaulted else "done", "")
             case ev.StepFailed():
-                decision, why = "fail", str(event.failure.get("message", ""))
+                self._decided(visit, "fail", str(event.failure.get("message", "")))
             case _:
-                return
-        scope = self.state.scopes.get(event.scope)
-        if decision and scope is not None and event.node:
-            visit = self._open.get(self._directory(scope, event.node))
-            if visit is not None:
-                self._decided(visit, decision, why)
+                pass
 
     def _show_log(self, visit: _Visit, log: dict[str, Json]) -> None:
         rendering = self._rendering
@@ -268,70 +261,34 @@ class RunDirectory:
                 yield from (key for key in node.export if any(key in member.writes for member in members))
         yield from e.writes
 
-    def _on_done(self, e: ev.StepDone, keys: list[str]) -> None:
-        scope = self.state.scopes[e.scope]
-        visit = self._visit(scope, e.node, e.visit)
-        if not self.files.muted:
-            layer = self._contexts.layer(scope)
-            visit.put("output.json", joined(layer[key][1] for key in sorted(set(keys))))
-        self._end(scope, e.node, visit)
+    def _is_pure(self, visit: _Visit) -> bool:
+        return isinstance(self.state.graph.nodes[visit.node], Branch | Set | End)
 
-    def _on_failed(self, e: ev.StepFailed) -> None:
-        scope = self.state.scopes[e.scope]
-        if isinstance(self.state.graph.nodes[e.node], Branch | Set | End):
-            text = "" if self.files.muted else joined([self._rendering.entry("error", e.failure)])
-            self._passed[self._directory(scope, e.node)] = {"output.json": lambda: text, "branch.json": None}
+    def _on_closed(self, visit: _Visit, e: Closing) -> None:
+        """A visit is over; a member that is ended in the middle of a node leaves the reason there."""
+        scope = self.state.scopes[visit.scope]
+        if self._is_pure(visit):
+            text = "" if self.files.muted else joined([self._rendering.entry("error", visit.failure)])
+            self._passed[self._directory(scope, visit.node)] = {"output.json": lambda: text, "branch.json": None}
             if not self.files.muted:
                 self._contexts.layer(scope)
             return
-        visit = self._visit(scope, e.node, e.visit)
-        self._fail(scope, e.node, visit, e.failure)
-
-    def _fail(self, scope: Scope, node: str, visit: _Visit, error: dict[str, Json] | None) -> None:
+        self._open.pop(self._under_way(visit).path, None)
         if not self.files.muted:
-            visit.put("output.json", joined([self._rendering.entry("error", error)]))
-        self._end(scope, node, visit)
-
-    def _end(self, scope: Scope, node: str, visit: _Visit) -> None:
-        path = self._directory(scope, node)
-        self._open.pop(path, None)
-        if not self.files.muted:
+            if isinstance(e, ev.StepDone):
+                layer = self._contexts.layer(scope)
+                shown = [layer[key][1] for key in sorted(set(self._keys))]
+            else:
+                error = e.failure if isinstance(e, ev.StepFailed) else e.error
+                shown = [self._rendering.entry("error", error)]
+            visit.put("output.json", joined(shown))
             visit.put("context_after.json", self._contexts.text(scope))
-            self._ended[path] = visit
+            self._ended[visit.path] = visit
         if len(self._prefixes) > len(self.state.scopes):
             self._prefixes = {p: prefix for p, prefix in self._prefixes.items() if p in self.state.scopes}
             self._contexts.only(self.state.scopes)
 
-    def _on_other(self, event: ev.Event) -> None:
-        self._tally.count(event, self.state)
-        match event:
-            case ev.StepFailed():
-                self._on_failed(event)
-            case ev.WaitOpened() | ev.ScopesForked() | ev.ChildStarted():
-                self._on_entered(event)
-            case ev.ScopeEnded():
-                self._on_scope_ended(event)
-            case ev.RunCreated() | ev.Forked():
-                self._encode_context()
-            case _:
-                pass
-
-    def _encode_context(self) -> None:
-        if not self.files.muted:
-            self._contexts.layer(self.state.scopes[""])
-
-    def _on_entered(self, e: ev.WaitOpened | ev.ScopesForked | ev.ChildStarted) -> None:
-        if e.node:
-            self._visit(self.state.scopes[e.scope], e.node, e.visit)
-
-    def _on_scope_ended(self, e: ev.ScopeEnded) -> None:
-        """A member that is ended in the middle of a node leaves the reason there."""
-        scope = self.state.scopes[e.scope]
-        visit = self._open.get(self._directory(scope, scope.cursor)) if scope.cursor else None
-        if visit is not None:
-            self._fail(scope, scope.cursor, visit, e.error)
-
-    def _on_rewound(self, seq: int, at: float, event: ev.Rewound) -> None:
+    def _rewind(self, seq: int, at: float, event: ev.Rewound) -> None:
         """Directories stay as they are: what is visited again sets them aside."""
         for path, visit in self._open.items():
             self._write_visit(path, visit)
@@ -340,7 +297,6 @@ class RunDirectory:
         self.state = rewound(self.state, prefix, event, at)
         self._contexts.clear()
         self._prefixes = {"": ""}
-        self._tally.count(event, self.state)
 
     def _write_visit(self, path: str, visit: _Visit) -> None:
         if not visit.made:
@@ -353,10 +309,10 @@ class RunDirectory:
                 self.files.write(f"{path}/{name}", text)
             reach("project.visit")
         visit.texts = {}
-        if visit.attempts:
+        if visit.lines:
             put = self.files.append if visit.appended else self.files.write
-            put(f"{path}/attempts.jsonl", visit.attempts)
-            visit.appended, visit.attempts = True, ""
+            put(f"{path}/attempts.jsonl", visit.lines)
+            visit.appended, visit.lines = True, ""
 
     def _write_passed(self, paths: list[str]) -> None:
         for path in paths:
