@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from bailiwick.drawing.layers import DrawingLayout, EdgePath, LayoutBox, Tie, arrange
 from bailiwick.drawing.model import Area, Drawing, DrawnEdge, DrawnNode, Stroke, visible
-from bailiwick.drawing.strokes import curve, number, outline, rounded
 
 PAD = 14.0
 TITLE = 20.0
 LABEL = 32
+RADIUS = 7.0
+Point = tuple[float, float]
 _STYLE = """
 text { font-family: ui-sans-serif, system-ui, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif; fill: #1f2933; }
 .id { font-size: 13px; font-weight: 600; text-anchor: middle; }
@@ -43,7 +45,7 @@ def draw_svg(drawn: Drawing) -> str:
     plans = parts.plans()
     whole = plans[0]
     width, height = whole.width + 2 * PAD, whole.height + 2 * PAD + TITLE
-    size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
+    size = f'width="{_number(width)}" height="{_number(height)}" viewBox="0 0 {_number(width)} {_number(height)}"'
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         f"<title>{escape(visible(drawn.name, 80))}</title>",
@@ -51,7 +53,7 @@ def draw_svg(drawn: Drawing) -> str:
         "<defs>",
         *(_arrow(name, colour) for name, colour in (("flow", "#7b8794"), ("error", "#d0544f"), ("entry", "#3f9a9a"))),
         "</defs>",
-        f'<text class="title" x="{number(PAD)}" y="{number(PAD + 4)}">{escape(visible(drawn.name, 80))}</text>',
+        f'<text class="title" x="{_number(PAD)}" y="{_number(PAD + 4)}">{escape(visible(drawn.name, 80))}</text>',
         *parts.paint(plans, PAD, PAD + TITLE),
         "</svg>",
     ]
@@ -167,8 +169,8 @@ class _Parts:
                     inset = (item.width - plans[int(name)].width) / 2
                     waiting.append((int(name), corner[0] + inset, corner[1] + PAD + TITLE))
                 else:
-                    spot = f'cx="{number(x + item.x)}" cy="{number(y + item.y)}"'
-                    out.append(f'<circle class="dot" {spot} r="{number(item.width / 2)}"/>')
+                    spot = f'cx="{_number(x + item.x)}" cy="{_number(y + item.y)}"'
+                    out.append(f'<circle class="dot" {spot} r="{_number(item.width / 2)}"/>')
         return out
 
 
@@ -199,35 +201,35 @@ def _paint_shape(shape: DrawnNode, item: LayoutBox, left: float, top: float) -> 
     x, y = left + item.x, top + item.y
     name, second = _words(shape)
     about = f"{shape.id}: {shape.kind} {shape.detail}".rstrip()
-    form = outline(shape.kind, x, y=y, width=item.width, height=item.height)
+    form = _outline(shape.kind, x, y=y, width=item.width, height=item.height)
     return [
         f"<g><title>{escape(visible(about, 160))}</title>",
         form.replace("/>", f' class="box {_CLASSES.get(shape.kind, "")}"/>').replace(' "/>', '"/>'),
-        f'<text class="id" x="{number(x)}" y="{number(y - 2)}">{escape(name)}</text>',
-        f'<text class="kind" x="{number(x)}" y="{number(y + 13)}">{escape(second)}</text></g>',
+        f'<text class="id" x="{_number(x)}" y="{_number(y - 2)}">{escape(name)}</text>',
+        f'<text class="kind" x="{_number(x)}" y="{_number(y + 13)}">{escape(second)}</text></g>',
     ]
 
 
 def _paint_area(area: Area, item: LayoutBox, corner: tuple[float, float]) -> list[str]:
     x, y = corner
-    size = f'width="{number(item.width)}" height="{number(item.height)}"'
+    size = f'width="{_number(item.width)}" height="{_number(item.height)}"'
     return [
-        f'<rect class="area" x="{number(x)}" y="{number(y)}" {size} rx="10"/>',
-        f'<text class="title" x="{number(x + PAD)}" y="{number(y + 18)}">{escape(_title(area))}</text>',
+        f'<rect class="area" x="{_number(x)}" y="{_number(y)}" {size} rx="10"/>',
+        f'<text class="title" x="{_number(x + PAD)}" y="{_number(y + 18)}">{escape(_title(area))}</text>',
     ]
 
 
 def _paint_route(route: EdgePath, left: float, top: float) -> list[str]:
     points = [(left + x, top + y) for x, y in route.points]
     style, tip = route.tie.style, f' marker-end="url(#tip-{route.tie.style})"'
-    draw = rounded if route.lane else curve
+    draw = _rounded if route.lane else _curve
     if route.label_at is None:
         return [f'<path class="line {style}" d="{draw(points)}"{tip}/>']
     x, y = left + route.label_at[0], top + route.label_at[1]
     before, after = [points[0], (x, y - 9)], [(x, y + 7), *points[2:]]
     return [
-        f'<path class="line {style}" d="{curve(before)}"/>',
-        f'<text class="label" x="{number(x)}" y="{number(y + 4)}">{escape(route.tie.label)}</text>',
+        f'<path class="line {style}" d="{_curve(before)}"/>',
+        f'<text class="label" x="{_number(x)}" y="{_number(y + 4)}">{escape(route.tie.label)}</text>',
         f'<path class="line {style}" d="{draw(after)}"{tip}/>',
     ]
 
@@ -237,3 +239,69 @@ def _arrow(name: str, colour: str) -> str:
         f'<marker id="tip-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z" fill="{colour}"/></marker>'
     )
+
+
+def _number(value: float) -> str:
+    """A coordinate with at most one decimal."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _outline(kind: str, x: float, y: float, width: float, height: float) -> str:
+    """The outline of a kind of node around its centre, as an element without a class."""
+    w, h = width / 2, height / 2
+    match kind:
+        case "branch":
+            return _polygon([(x, y - h), (x + w, y), (x, y + h), (x - w, y)])
+        case "agent":
+            flat = w - 10
+            return _polygon(
+                [(x - flat, y - h), (x + flat, y - h), (x + w, y), (x + flat, y + h), (x - flat, y + h), (x - w, y)]
+            )
+        case "ask" | "approval":
+            return _polygon([(x - w + 8, y - h), (x + w, y - h), (x + w - 8, y + h), (x - w, y + h)])
+        case "terminal" | "fail":
+            return _box(x, y, width=width, height=height, radius=h)
+        case "wait":
+            return _box(x, y, width=width, height=height, radius=14.0)
+        case _:
+            return _box(x, y, width=width, height=height, radius=4.0)
+
+
+def _curve(points: list[Point]) -> str:
+    """A smooth way through points, upright at each of them."""
+    parts = [f"M{_number(points[0][0])} {_number(points[0][1])}"]
+    for (x, y), (to_x, to_y) in pairwise(points):
+        middle = (y + to_y) / 2
+        if abs(x - to_x) < 0.5:
+            parts.append(f"L{_number(to_x)} {_number(to_y)}")
+        else:
+            parts.append("C" + " ".join(map(_number, (x, middle, to_x, middle, to_x, to_y))))
+    return " ".join(parts)
+
+
+def _rounded(points: list[Point]) -> str:
+    """Straight pieces through points, with rounded corners."""
+    parts = [f"M{_number(points[0][0])} {_number(points[0][1])}"]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        near, far = _towards(corner, before), _towards(corner, after)
+        parts.append(f"L{_number(near[0])} {_number(near[1])}")
+        parts.append(f"Q{_number(corner[0])} {_number(corner[1])} {_number(far[0])} {_number(far[1])}")
+    parts.append(f"L{_number(points[-1][0])} {_number(points[-1][1])}")
+    return " ".join(parts)
+
+
+def _towards(corner: Point, other: Point) -> Point:
+    """The point at the radius from a corner towards another one, but never past the middle."""
+    dx, dy = other[0] - corner[0], other[1] - corner[1]
+    length = (dx * dx + dy * dy) ** 0.5
+    share = min(RADIUS / length, 0.5) if length else 0.0
+    return corner[0] + dx * share, corner[1] + dy * share
+
+
+def _polygon(points: list[Point]) -> str:
+    return '<polygon points="' + " ".join(f"{_number(x)},{_number(y)}" for x, y in points) + '"/>'
+
+
+def _box(x: float, y: float, width: float, height: float, radius: float) -> str:
+    place = f'x="{_number(x - width / 2)}" y="{_number(y - height / 2)}"'
+    return f'<rect {place} width="{_number(width)}" height="{_number(height)}" rx="{_number(radius)}"/>'

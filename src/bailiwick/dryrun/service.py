@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from bailiwick.dryrun.answers import AnswerGenerator
 from bailiwick.dryrun.model import DryRunPass, DryRunReport, Way
-from bailiwick.dryrun.notes import NotingTemplates
 from bailiwick.dryrun.origins import NameSources
 from bailiwick.dryrun.plan import AnswerPlan, Edge, PathFinder
 from bailiwick.dryrun.usage import uses_of
 from bailiwick.dryrun.values import NONE
 from bailiwick.dryrun.walk import DryRunWalk, Trail, with_failing
-from bailiwick.engine.graph import Ask, Branch, Graph, Map, Parallel, Set
+from bailiwick.engine.graph import Ask, Branch, Graph, Map, Node, Parallel, Set, Wait, Work
+from bailiwick.engine.render import Lookup, Rendered, RenderFailed
 from bailiwick.engine.rules import Rules
 from bailiwick.ids import Json
 from bailiwick.lang.params import first_context
@@ -21,11 +21,13 @@ from bailiwick.lang.paths import SHARED
 
 if TYPE_CHECKING:
     from bailiwick.lang.load import Loaded
+    from bailiwick.lang.templates import Templates
 
 MOST_PASSES = 200
 MOST_EVENTS = 50_000
 """The events of one pass; all passes together may have twice as many."""
 _TEXT_LIMIT = 1 << 20
+_AS_WRITTEN = frozenset({"prompt", "script", "args"})
 
 
 def dry_run(loaded: Loaded, params: dict[str, Json]) -> DryRunReport:
@@ -39,7 +41,7 @@ def dry_run(loaded: Loaded, params: dict[str, Json]) -> DryRunReport:
     free = frozenset(name for name in graph.params or {} if name not in params and name not in graph.vars)
     sources = NameSources(graph, free)
     answers = AnswerGenerator(graph, sources, uses_of(graph, texts), children)
-    return _DryRun(graph, params=params, notes=NotingTemplates(templates), answers=answers, sources=sources).report()
+    return _DryRun(graph, params=params, notes=_NotingTemplates(templates), answers=answers, sources=sources).report()
 
 
 def _is_text(name: str, size: int) -> bool:
@@ -69,7 +71,7 @@ class _DryRun:
         self,
         graph: Graph,
         params: dict[str, Json],
-        notes: NotingTemplates,
+        notes: _NotingTemplates,
         answers: AnswerGenerator,
         sources: NameSources,
     ) -> None:
@@ -207,3 +209,45 @@ class _DryRun:
         if not any(self.answers.possible(node, way, origin) for origin in origins if origin.kind != "fixed"):
             return "no answer that the choices or the schema allow takes this way"
         return ""
+
+
+@dataclass(slots=True)
+class _NotingTemplates:
+    """The workflow's own templates; what they miss is kept by node, for the report."""
+
+    templates: Templates
+    missed: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def text(self, template: str, lookup: Lookup) -> Rendered:
+        return self._noted(self.templates.text(template, lookup), lookup)
+
+    def file(self, name: str, lookup: Lookup) -> Rendered:
+        return self._noted(self.templates.file(name, lookup), lookup)
+
+    def value(self, template: Json, lookup: Lookup) -> Rendered:
+        return self._noted(self.templates.value(template, lookup), lookup)
+
+    def prepare(self, node: Node, lookup: Lookup) -> Rendered:
+        """Render everything an attempt of the node would: arguments first, then the prompt, which sees them by name."""
+        if isinstance(node, Wait):
+            return self.value(list(node.poll.args) if node.poll else [], lookup)
+        if not isinstance(node, Work):
+            raise RenderFailed(f"'{node.id}' has nothing to prepare")
+        args = self.value(node.spec.get("args") or [], lookup).value
+        given: dict[str, Json] = args if isinstance(args, dict) else {}
+
+        def inner(name: str) -> Json:
+            return given[name] if name in given else lookup(name)
+
+        rest = {key: value for key, value in node.spec.items() if key not in _AS_WRITTEN}
+        self.value(rest, inner)
+        prompt = node.spec.get("prompt")
+        if isinstance(prompt, str) and node.type == "agent":
+            self.file(prompt, inner)
+        return Rendered(None)
+
+    def _noted(self, made: Rendered, lookup: Lookup) -> Rendered:
+        if made.missing:
+            here = str(lookup("node")["id"])
+            self.missed.update({(here, name): None for name in made.missing})
+        return made

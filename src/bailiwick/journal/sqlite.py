@@ -10,7 +10,7 @@ import apsw
 from bailiwick.clock import SystemClock
 from bailiwick.errors import JournalCorrupt, StoreUnavailable
 from bailiwick.ids import Json
-from bailiwick.journal import appends, buckets, calls, inbox, runs
+from bailiwick.journal import appends, calls, inbox, runs
 from bailiwick.journal.blobs import checked, missing, read_file
 from bailiwick.journal.columns import checked_event, decode, encode, inbox_row, run_row, spend_row, wait_row
 from bailiwick.journal.connection import ReadConnection, translate
@@ -33,6 +33,7 @@ from bailiwick.journal.rows import (
     StoredEvent,
     WaitRow,
 )
+from bailiwick.journal.transaction import Transaction
 from bailiwick.journal.writer import Operation, T, Writer
 
 PATIENCE = 60.0
@@ -172,7 +173,7 @@ class SqliteStore(Store):
     async def bucket_take(self, name: str, now: float, patience: float) -> float:
         if not self._reader.rows(query("bucket.read"), (name,)):
             return 0.0
-        return await self._writer.do(lambda tx: buckets.take(tx, name, now, patience))
+        return await self._writer.do(lambda tx: _take_bucket(tx, name, now, patience))
 
     async def bucket_until(self, name: str) -> float:
         return max(
@@ -182,7 +183,7 @@ class SqliteStore(Store):
     async def bucket_report(self, name: str, blocked_until: float | None) -> None:
         if blocked_until is None and not self._reader.rows(query("bucket.read"), (name,)):
             return
-        await self._writer.do(lambda tx: buckets.report(tx, name, blocked_until))
+        await self._writer.do(lambda tx: _report_bucket(tx, name, blocked_until))
 
     async def begin_call(self, row: CallRow, reserve: Sequence[Reservation] = ()) -> None:
         await self._writer.do(lambda tx: calls.begin(tx, row, reserve))
@@ -251,3 +252,25 @@ async def patiently(writer: Writer, operation: Operation[T]) -> T:
 
 def _beginning(since: float | None) -> float:
     return 0.0 if since is None else since
+
+
+def _take_bucket(tx: Transaction, name: str, now: float, patience: float) -> float:
+    """0 to go ahead, else the seconds to wait. After a window the first that asks probes for `patience` seconds."""
+    row = tx.one("bucket.read", (name,))
+    if row is None:
+        return 0.0
+    blocked, probed = row
+    if blocked > now:
+        return float(blocked - now)
+    if probed > now:
+        return float(probed - now)
+    tx.do("bucket.probe", (now + patience, name))
+    return 0.0
+
+
+def _report_bucket(tx: Transaction, name: str, blocked_until: float | None) -> None:
+    """A limit closes the bucket until then; None opens it."""
+    if blocked_until is None:
+        tx.do("bucket.clear", (name,))
+    else:
+        tx.do("bucket.block", (name, blocked_until))

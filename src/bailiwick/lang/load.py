@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.engine.graph import Call, Graph
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.lang import codes
-from bailiwick.lang.checks import check
 from bailiwick.lang.compile import Compiled, compile_file
+from bailiwick.lang.dataflow import DataFlow
 from bailiwick.lang.fields import Findings
 from bailiwick.lang.files import MAX_PINNED, WorkflowFiles, pinned_size
+from bailiwick.lang.flow import check_flow
 from bailiwick.lang.paths import PathRefused, confine
 from bailiwick.lang.source import read_workflow
 
@@ -140,7 +141,7 @@ class _Loader:
         items = [item for item in self.items.values() if item is not None]
         for item in items:
             returns = {name: self._returns(root) for name, root in item.calls.items()}
-            check(item.compiled, item.files, returns, self.found)
+            _check(item.compiled, item.files, returns, self.found)
         size = pinned_size({path for item in items for path in item.files.pinned.values()})
         if size > MAX_PINNED and items:
             what = f"the workflow's files take {size:,} bytes, the most is {MAX_PINNED:,}"
@@ -188,3 +189,12 @@ def _ordered(problems: list[Problem]) -> list[Problem]:
         what = f"{len(problems) - len(kept):,} more problems are not shown"
         kept.append(Problem(codes.TOO_MANY, what, kept[0].place, "correct these first", warning=True))
     return kept
+
+
+def _check(compiled: Compiled, files: WorkflowFiles, returns: Mapping[str, tuple[str, ...]], found: Findings) -> None:
+    """Note every problem of a compiled workflow; `returns` holds what each called workflow gives back, by reference."""
+    owners = check_flow(compiled, found)
+    files.scan()
+    flow = DataFlow(compiled, files, returns, found)
+    flow.check(owners)
+    compiled.reads = None if flow.dynamic else frozenset(flow.reads)
