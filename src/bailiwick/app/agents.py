@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from bailiwick.agents.brokerage import BrokerAccess
     from bailiwick.agents.fencing import TurnSandbox
     from bailiwick.agents.settings import AgentSettings
+    from bailiwick.app.context import AppContext
     from bailiwick.app.routing import RoutingServices
-    from bailiwick.app.service import App
 
 
 @dataclass(slots=True)
 class AgentServices:
     """The agent kind of a command, made when the first agent node needs it."""
 
-    app: App
+    app: AppContext
     zone: str | None
     simulate: Path | bool | None = None
     _settings: AgentSettings | None = None

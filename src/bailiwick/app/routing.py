@@ -11,7 +11,7 @@ from bailiwick.config.variables import Environment
 
 if TYPE_CHECKING:
     from bailiwick.agents.asking import TurnRunner
-    from bailiwick.app.service import App
+    from bailiwick.app.context import AppContext
     from bailiwick.gate.port import Judge
     from bailiwick.routing.cooldown import Cooldowns
     from bailiwick.routing.endpoints import Endpoints
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class RoutingServices:
     """The ways to models that the calls and nodes of a process share, so that they wait for each other in one queue."""
 
-    app: App
+    app: AppContext
     desk: Callable[[], TurnRunner]
     purse: Callable[[str], tuple[str, Mapping[str, float | None]]]
     models_file: Path | None = None

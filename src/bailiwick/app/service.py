@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,26 +13,22 @@ import click
 
 from bailiwick import crashpoints
 from bailiwick.app.agents import AgentServices
-from bailiwick.app.node_kinds import makers
-from bailiwick.clock import Clock, SystemClock
+from bailiwick.app.context import AppContext
+from bailiwick.clock import SystemClock
 from bailiwick.config.paths import find_paths
 from bailiwick.config.person import person
 from bailiwick.config.room import require_room
-from bailiwick.config.service import Config, load_config
+from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
 from bailiwick.journal.opening import open_store
-from bailiwick.journal.port import Store
 from bailiwick.runtime.assemble import KINDS, Runtime, Watch
 from bailiwick.runtime.effects import KindTable
 from bailiwick.runtime.kinds import NodeKind
 
 if TYPE_CHECKING:
-    from bailiwick.brain.service import Brain
     from bailiwick.gate.port import Judge
     from bailiwick.journal.marks import Loss
-    from bailiwick.sandbox.service import Sandboxes
-    from bailiwick.secrets.service import KnownSecrets
     from bailiwick.skills.service import Skills
 
 LOST = "BW305"
@@ -39,38 +36,20 @@ TOLD = 5
 """How many runs a warning names."""
 
 
-@dataclass(slots=True)
-class App:
-    """What a command, the service and the node kinds share. What few need is opened by the first that does, once."""
+TABLE: dict[str, str] = {
+    "worktree": "bailiwick.pipelines.nodes",
+    "gate": "bailiwick.gate.nodes",
+    "propose": "bailiwick.proposals.nodes",
+}
+"""Which module brings a kind of node; none is imported before a workflow uses it."""
 
-    config: Config
-    store: Store
-    clock: Clock
-    by: str
-    attended: bool = False
+
+@dataclass(slots=True)
+class App(AppContext):
+    """One opened state directory, as a command, the service and the kinds of nodes use it."""
+
     agents: AgentServices = field(init=False)
     runtime: Runtime = field(init=False)
-    _fence: Sandboxes | None = field(default=None)
-    _coverage: KnownSecrets | None = field(default=None)
-
-    @property
-    def coverage(self) -> KnownSecrets:
-        """The secrets that this process knows, looked up when the first effect ends."""
-        if self._coverage is None:
-            from bailiwick.secrets.service import KnownSecrets
-
-            self._coverage = KnownSecrets.of(self.config)
-        return self._coverage
-
-    def clean(self, value: Json) -> Json:
-        """A value without any secret that is known."""
-        return self.coverage.redactor.json(value)
-
-    def script(self) -> NodeKind:
-        """The script kind, with a way to its secrets."""
-        from bailiwick.runtime.script import ScriptKind
-
-        return ScriptKind(lambda text: self.coverage.filled(text))  # noqa: PLW0108  secrets are looked up when one is asked for
 
     def subscribed(self, backend: str) -> bool:
         """Whether what a backend costs is paid for already: its dollars are estimates."""
@@ -84,21 +63,18 @@ class App:
         """Who asks models for their opinion of a change."""
         return self.agents.routed().judge()
 
-    def brain(self) -> Brain:
-        """The person's notes. Raises `NotReady` where they are switched off."""
-        from bailiwick.brain.service import Brain
 
-        found = Brain.open(self.config, self.clock)
-        found.redact = self.coverage.text
-        return found
+def makers(app: App) -> dict[str, Callable[[], NodeKind]]:
+    """The kinds of features, each made when a node needs it by its module's `make_kind`."""
 
-    async def fence(self) -> Sandboxes:
-        """The sandbox around what is not trusted. Raises `NotReady` where it can't be had."""
-        if self._fence is None:
-            from bailiwick.sandbox.service import open_fence
+    def maker(module: str) -> Callable[[], NodeKind]:
+        def make() -> NodeKind:
+            made: NodeKind = import_module(module).make_kind(app)
+            return made
 
-            self._fence = await open_fence(self.config, attended=self.attended)
-        return self._fence
+        return make
+
+    return {name: maker(module) for name, module in TABLE.items()}
 
 
 @asynccontextmanager
