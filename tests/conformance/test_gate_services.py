@@ -294,10 +294,10 @@ def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
             pid = (await yard.state(container)).pid
             network = yard.network(container, pid)
             assert network is not None
-            reader, writer = await dial(Address(PORT, network))
-            writer.write(b"GET /answer HTTP/1.0\r\n\r\n")
-            assert (await reader.read()).endswith(b"\r\n\r\n" + text.encode())
-            writer.close()
+            made = await dial(Address(PORT, network))
+            await made.send(b"GET /answer HTTP/1.0\r\n\r\n")
+            assert (await made.reader.read()).endswith(b"\r\n\r\n" + text.encode())
+            await made.close()
             with pytest.raises(ConnectionRefusedError):
                 await dial(Address(PORT + 1, network))
         threads = [Path(f"/proc/self/task/{thread.native_id}/ns/net") for thread in threading.enumerate()]

@@ -220,7 +220,8 @@ class _Doorman:
             self.fencing.begin(self.brokerage.listen(listening))
         elif name == "egress":
             from bailiwick.egress.hosts import AllowList
-            from bailiwick.egress.proxy import EgressProxy, UpstreamProxy
+            from bailiwick.egress.proxy import EgressProxy
+            from bailiwick.egress.upstream_proxy import UpstreamProxy
 
             fencing = self.fencing
             allowed = AllowList.of(fencing.allow, [host for host in self.hosts if host not in fencing.allow])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.egress.proxy import UpstreamProxy
+from bailiwick.egress.upstream_proxy import UpstreamProxy
 from bailiwick.environments.registries import Registries
 from bailiwick.sandbox.spec import INNER, Bind
 

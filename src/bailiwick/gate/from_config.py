@@ -8,7 +8,7 @@ from pathlib import Path
 from bailiwick.config.policy import policy_digest
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
-from bailiwick.egress.proxy import UpstreamProxy
+from bailiwick.egress.upstream_proxy import UpstreamProxy
 from bailiwick.environments.registries import configured_registries
 from bailiwick.gate.service import GatePlaces
 from bailiwick.gate.spec import GateSpec

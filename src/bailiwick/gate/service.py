@@ -13,7 +13,7 @@ from typing import NotRequired, TypedDict, Unpack
 
 from bailiwick import crashpoints
 from bailiwick.clock import Clock
-from bailiwick.egress.proxy import UpstreamProxy
+from bailiwick.egress.upstream_proxy import UpstreamProxy
 from bailiwick.environments.prepared import (
     EnvironmentBuilder,
     EnvironmentFailed,

@@ -228,15 +228,13 @@ class _Waiting:
 async def _answers(address: Address) -> bool:
     """Whether a connection can be made."""
     try:
-        _, writer = await dial(address, 1.0)
+        made = await dial(address, 1.0)
     except PermissionError as error:
         what = f"the loopback of a container can't be reached, though we are root: {error.strerror}"
         raise EnvironmentFailed(what, hint=_BY_HAND, code=FAILED) from error
     except (OSError, TimeoutError):
         return False
-    writer.close()
-    with suppress(OSError):
-        await writer.wait_closed()
+    await made.close()
     return True
 
 

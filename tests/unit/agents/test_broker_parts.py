@@ -7,8 +7,8 @@ import pytest
 from bailiwick.agents.broker.events import Events, data_of
 from bailiwick.agents.broker.grants import Upstream
 from bailiwick.agents.broker.limits import limits_of
-from bailiwick.agents.broker.wire import HeaderFields
 from bailiwick.agents.port import LimitSeen
+from bailiwick.egress.http1 import HeaderFields
 from bailiwick.errors import UsageError
 
 

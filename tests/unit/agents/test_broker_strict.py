@@ -17,6 +17,7 @@ from bailiwick.agents.port import Trouble, Used
 from bailiwick.errors import InternalBug
 from tests.memory import peak_memory
 from tests.unit.agents.broker_stage import BODY, BrokerSetup, Vendor, answer, per_million, said, send, settled, staged
+from tests.unit.egress.odd_requests import ODD
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -47,7 +48,8 @@ def refused(raw: str, patience: Patience | None = None) -> int:
     return statuses[0]
 
 
-HEAD = "POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n"
+FIELDS = "Host: HOST\r\nx-api-key: TOKEN\r\n"
+HEAD = f"POST /v1/messages HTTP/1.1\r\n{FIELDS}"
 
 
 @pytest.mark.parametrize(
@@ -69,23 +71,11 @@ HEAD = "POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nx-api-key: TOKEN\r\n"
         ("POST /v1/messages HTTP/1.1\r\nHost: HOST\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 400),
         ("POST /v1/messages HTTP/1.1\r\nx-api-key: TOKEN\r\n\r\n", 400),
         ("POST /v1/messages HTTP/1.0\r\nHost: HOST\r\nx-api-key: TOKEN\r\n\r\n", 505),
-        ("POST  /v1/messages HTTP/1.1\r\nHost: HOST\r\n\r\n", 400),
-        ("\r\nPOST /v1/messages HTTP/1.1\r\nHost: HOST\r\n\r\n", 400),
-        (HEAD + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-        (HEAD + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400),
-        (HEAD + "Content-Length: +2\r\n\r\n{}", 400),
-        (HEAD + "Content-Length: 2, 2\r\n\r\n{}", 400),
-        (HEAD + "Content-Length: 999999999999\r\n\r\n", 413),
         (HEAD + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
         (HEAD + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
-        (HEAD + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
-        (HEAD + "X: a\r\n b\r\n\r\n", 400),
-        (HEAD + "X: a\x00b\r\n\r\n", 400),
-        (HEAD + "X: a\nY: b\r\n\r\n", 400),
-        (HEAD + "nocolon\r\n\r\n", 400),
+        (HEAD + "x-api-key: TOKEN\r\n\r\n", 400),
         (HEAD + "Expect: a-miracle\r\n\r\n", 417),
-        (HEAD + "x: y\r\n" * 200 + "\r\n", 431),
-        (HEAD + "x: " + "y" * 100_000 + "\r\n\r\n", 431),
+        *((raw.format(post="POST /v1/messages", fields=FIELDS), status) for raw, status in ODD),
     ],
 )
 def test_what_is_not_plainly_right_is_refused(raw: str, status: int) -> None:

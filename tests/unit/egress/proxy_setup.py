@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bailiwick.egress.proxy import EgressProxy, ProxyTimeouts, UpstreamProxy, allow_list
+from bailiwick.egress.proxy import EgressProxy, ProxyTimeouts, allow_list
+from bailiwick.egress.upstream_proxy import UpstreamProxy
 
 
 def listener() -> socket.socket:

@@ -119,8 +119,7 @@ def test_a_network_that_can_not_be_entered_is_not_taken_for_our_own(tmp_path: Pa
         try:
             async with server:
                 port = server.sockets[0].getsockname()[1]
-                _, writer = await dial(Address(port, None))
-                writer.close()
+                await (await dial(Address(port, None))).close()
                 with pytest.raises(OSError, match=r"Invalid argument|not permitted"):
                     await dial(Address(port, opened))
         finally:

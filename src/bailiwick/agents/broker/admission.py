@@ -10,9 +10,9 @@ from bailiwick.agents.broker.asked import ModelRequest, read_asked, worst
 from bailiwick.agents.broker.grants import ANSWERS, AdmittedRequest, Grant
 from bailiwick.agents.broker.meter import UsageMeter
 from bailiwick.agents.broker.purse import BudgetHeld, Hold
-from bailiwick.agents.broker.wire import RequestRefused
 from bailiwick.agents.port import Trouble
 from bailiwick.agents.prices import TokenCount, context_window
+from bailiwick.egress.http1 import RequestRefused
 from bailiwick.engine.failures import FailureKind
 
 QUICK = 256 << 10

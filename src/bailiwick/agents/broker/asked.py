@@ -21,8 +21,8 @@ from bailiwick.agents.broker.content import (
     look_at,
     own_tools,
 )
-from bailiwick.agents.broker.wire import bad_request
 from bailiwick.agents.prices import Price, TokenCount
+from bailiwick.egress.http1 import bad_request
 from bailiwick.ids import Json
 from bailiwick.strict_json import finite_number, is_deep, refuse_constant, unique_keys
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bailiwick.agents.broker.wire import bad_request
+from bailiwick.egress.http1 import bad_request
 from bailiwick.ids import Json
 
 IMAGE_TOKENS: Mapping[str, int] = {"/v1/messages": 5_000, "/v1/messages/count_tokens": 5_000}

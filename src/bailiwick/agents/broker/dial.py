@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from bailiwick.agents.broker.grants import Upstream
-from bailiwick.agents.broker.wire import MAX_HEAD, PeerBroken, RequestRefused, head_of, parse_response, read_head
+from bailiwick.egress.carry import Connection
+from bailiwick.egress.hosts import HostPort
+from bailiwick.egress.upstream_proxy import UpstreamProxy
 
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """Both directions of a connection."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    async def send(self, data: bytes) -> None:
-        """Write, and wait until the other side keeps up."""
-        self.writer.write(data)
-        await self.writer.drain()
-
-    def drop(self) -> None:
-        """Let go of it at once."""
-        self.writer.transport.abort()
+MAX_HEAD = 32 << 10
+"""Bytes of a request line with its fields, and of an answer's."""
 
 
 @dataclass(slots=True)
@@ -58,25 +44,9 @@ class Dialer:
 
 
 async def _through_proxy(upstream: Upstream, proxy: str, trusted: ssl.SSLContext) -> Connection:
-    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    if not parts.hostname:
-        raise PeerBroken("the address of the proxy can't be read")
-    line = Connection(*await asyncio.open_connection(parts.hostname, parts.port or 3128, limit=MAX_HEAD))
-    host = f"[{upstream.host}]" if ":" in upstream.host else upstream.host
-    target = f"{host}:{upstream.port}"
-    fields = [("host", target)]
-    if parts.username is not None:
-        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-        fields.append(("proxy-authorization", "Basic " + base64.b64encode(login).decode()))
+    line = await UpstreamProxy(proxy).tunnel(HostPort(upstream.host, upstream.port), MAX_HEAD)
     try:
-        await line.send(head_of(f"CONNECT {target} HTTP/1.1", fields))
-        head = await read_head(line.reader)
-        if head is None or parse_response(head).status != 200:
-            raise PeerBroken("the proxy does not let us through")
         await line.writer.start_tls(trusted, server_hostname=upstream.host)
-    except RequestRefused:
-        line.drop()
-        raise PeerBroken("the proxy's answer is no HTTP") from None
     except BaseException:
         line.drop()
         raise

@@ -12,15 +12,18 @@ from dataclasses import dataclass, field, replace
 
 from bailiwick.agents.broker import admission, refusals
 from bailiwick.agents.broker.asked import ModelRequest
-from bailiwick.agents.broker.dial import Connection, Dialer
+from bailiwick.agents.broker.dial import Dialer
 from bailiwick.agents.broker.events import Events, data_of
 from bailiwick.agents.broker.grants import ANSWERS, AdmittedRequest, Charge, Grant
-from bailiwick.agents.broker.intake import Intake, Left
+from bailiwick.agents.broker.intake import Intake, Left, beside
 from bailiwick.agents.broker.limits import limits_of
 from bailiwick.agents.broker.meter import UsageMeter
-from bailiwick.agents.broker.wire import (
+from bailiwick.agents.http import MAX_ERROR, UNREACHABLE, object_of, trouble_of
+from bailiwick.agents.port import Trouble
+from bailiwick.clock import Clock
+from bailiwick.egress.carry import PIECE, Connection
+from bailiwick.egress.http1 import (
     LAST_CHUNK,
-    PIECE,
     PeerBroken,
     RequestHead,
     RequestRefused,
@@ -32,9 +35,6 @@ from bailiwick.agents.broker.wire import (
     read_head,
     status_line,
 )
-from bailiwick.agents.http import MAX_ERROR, UNREACHABLE, object_of, trouble_of
-from bailiwick.agents.port import Trouble
-from bailiwick.clock import Clock
 
 MAX_WHOLE = 2 << 20
 """Bytes of an answer in one piece that are read for the vendor's count; a larger one counts by its size."""
@@ -109,7 +109,7 @@ class Exchange:
                 await self._intake.while_there(self._admit(asked))
         await self._intake.while_there(self._open(dialer))
         if self._upstream is not None:
-            await self._both_ways(self._upstream)
+            await beside(self._answer(self._upstream), self._ask(self._upstream))
 
     async def _admit(self, asked: ModelRequest) -> None:
         """Set aside what a request can cost."""
@@ -135,20 +135,6 @@ class Exchange:
         words = f"{self.grant.upstream.authority} can't be reached: {why}"[:500]
         self.grant.note(Trouble(words, type=UNREACHABLE, final=False))
         return RequestRefused(502, UNREACHABLE, words)
-
-    async def _both_ways(self, upstream: Connection) -> None:
-        asking = asyncio.create_task(self._ask(upstream))
-        answering = asyncio.create_task(self._answer(upstream))
-        both = {asking, answering}
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                asking.result()
-            await answering
-        finally:
-            for task in both:
-                task.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
 
     async def _ask(self, upstream: Connection) -> None:
         """Send the request; then watch whether the client still wants the answer."""

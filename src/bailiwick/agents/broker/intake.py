@@ -8,10 +8,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bailiwick.agents.broker.dial import Connection
 from bailiwick.agents.broker.grants import Grant
-from bailiwick.agents.broker.wire import (
-    MAX_BODY,
+from bailiwick.egress.carry import Connection
+from bailiwick.egress.http1 import (
     PeerBroken,
     RequestHead,
     RequestRefused,
@@ -20,6 +19,8 @@ from bailiwick.agents.broker.wire import (
     too_large,
 )
 
+MAX_BODY = 32 << 20
+"""Bytes of a request: it is held whole, and vendors take no more."""
 MAX_HELD = 2 * MAX_BODY
 """Bytes of all the requests of a turn that are held at once."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -71,7 +72,7 @@ class Intake:
         self._held += size
         self.grant.bodies += size
         if self._held > MAX_BODY:
-            raise too_large()
+            raise too_large(MAX_BODY)
         if self.grant.bodies > MAX_HELD:
             raise RequestRefused(
                 429, "rate_limit_error", f"more than {MAX_HELD >> 20} MiB are asked at once: ask one by one"
@@ -100,14 +101,18 @@ class Intake:
 
     async def while_there(self, work: Awaitable[Result]) -> Result:
         """Do something for as long as the client waits for it; raises `Left`."""
-        working = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self.gone())
-        try:
-            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                leaving.result()
-            return await working
-        finally:
-            for task in (working, leaving):
-                task.cancel()
-            await asyncio.gather(working, leaving, return_exceptions=True)
+        return await beside(work, self.gone())
+
+
+async def beside(work: Awaitable[Result], other: Awaitable[None]) -> Result:
+    """Do two things at once: what comes of the first, unless the other fails before that. Neither goes on after it."""
+    working, others = asyncio.ensure_future(work), asyncio.ensure_future(other)
+    try:
+        await asyncio.wait({working, others}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            others.result()
+        return await working
+    finally:
+        for task in (working, others):
+            task.cancel()
+        await asyncio.gather(working, others, return_exceptions=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bailiwick.agents.broker.wire import HeaderFields
 from bailiwick.agents.port import LimitSeen
 from bailiwick.agents.resets import parse_retry_after
+from bailiwick.egress.http1 import HeaderFields
 
 _UNIFIED = re.compile(r"anthropic-ratelimit-unified-(\d+[a-z](?:_[a-z0-9_]+)?)-(?:utilization|reset|status)")
 _RATE = re.compile(r"anthropic-ratelimit-((?:input-|output-)?tokens|requests)-(?:remaining|reset)")

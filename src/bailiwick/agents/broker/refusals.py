@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bailiwick.agents.broker.wire import head_of, status_line
+from bailiwick.egress.http1 import head_of, status_line
 from bailiwick.ids import Json
 
 BUDGET = "budget_exhausted"

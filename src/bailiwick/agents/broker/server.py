@@ -7,29 +7,33 @@ import secrets
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from typing import cast
 
 from bailiwick.agents.broker import refusals
-from bailiwick.agents.broker.dial import Connection, Dialer
+from bailiwick.agents.broker.dial import MAX_HEAD, Dialer
 from bailiwick.agents.broker.forward import Exchange, Patience
 from bailiwick.agents.broker.grants import ANSWERS, MODEL_PATHS, Grant, GrantRules, Upstream
+from bailiwick.agents.broker.intake import MAX_BODY
 from bailiwick.agents.broker.purse import Purse
-from bailiwick.agents.broker.wire import (
-    MAX_HEAD,
+from bailiwick.agents.prices import Price
+from bailiwick.agents.prices import price as table_price
+from bailiwick.clock import Clock, SystemClock
+from bailiwick.egress.carry import Connection, ConnectionServer
+from bailiwick.egress.http1 import (
     PeerBroken,
     RequestHead,
     RequestRefused,
+    RequestRules,
     bad_request,
     parse_request,
     read_head,
 )
-from bailiwick.agents.prices import Price
-from bailiwick.agents.prices import price as table_price
-from bailiwick.clock import Clock, SystemClock
 from bailiwick.errors import InternalBug
 from bailiwick.ids import digest
 
 MAX_OPEN = 1000
 """Connections at once; more is somebody who knocks without a token."""
+RULES = RequestRules(targets=frozenset({"origin"}), max_body=MAX_BODY)
 LINGER = 1.0
 _LINGER_BYTES = 1 << 20
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -46,8 +50,7 @@ class Broker:
         self._patience = patience or Patience()
         self._dialer = Dialer()
         self._grants: dict[str, Grant] = {}
-        self._servers: list[asyncio.Server] = []
-        self._open: set[asyncio.Task[None]] = set()
+        self._connections = ConnectionServer(MAX_OPEN, limit=MAX_HEAD)
         self._base_url = ""
 
     async def start(self) -> None:
@@ -58,15 +61,12 @@ class Broker:
 
     async def listen(self, listening: socket.socket) -> str:
         """Serve on a listening socket too, for example one made inside a sandbox; gives the address it has there."""
-        server = await asyncio.start_server(self._serve, sock=listening, limit=MAX_HEAD)
-        self._servers.append(server)
+        await self._connections.serve(listening, self._serve)
         return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
     def hang_up(self, listening: socket.socket) -> None:
         """Stop serving on a socket that was given to `listen`, as at the end of a turn."""
-        for server in [s for s in self._servers if listening.fileno() in {sock.fileno() for sock in s.sockets}]:
-            server.close()
-            self._servers.remove(server)
+        self._connections.hang_up(listening)
 
     def grant(
         self,
@@ -104,35 +104,22 @@ class Broker:
 
     async def close(self) -> None:
         """Stop serving and let go of everything."""
-        for server in self._servers:
-            server.close()
         for grant in list(self._grants.values()):
             self.revoke(grant)
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-        for server in self._servers:
-            await server.wait_closed()
-        self._servers.clear()
+        await self._connections.close()
+        self._connections = ConnectionServer(MAX_OPEN, limit=MAX_HEAD)
         self._base_url = ""
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        client = Connection(reader, writer)
-        if task is None or len(self._open) >= MAX_OPEN:
-            client.drop()
-            return
-        self._open.add(task)
+    async def _serve(self, client: Connection) -> None:
         try:
-            await self._answer(client, task)
+            await self._answer(client)
             await _part(client, self._patience.body)
         except (asyncio.CancelledError, ConnectionError, PeerBroken):
             pass  # revoked, closed, or nobody is there any more
         finally:
-            self._open.discard(task)
             client.drop()
 
-    async def _answer(self, client: Connection, task: asyncio.Task[None]) -> None:
+    async def _answer(self, client: Connection) -> None:
         path = ""
         try:
             request = await self._read(client)
@@ -145,6 +132,7 @@ class Broker:
         except RequestRefused as refused:
             await client.send(refusals.refusal(path, refused.status, refused.kind, str(refused)))
             return
+        task = cast("asyncio.Task[None]", asyncio.current_task())
         grant.tasks.add(task)
         exchange = Exchange(request, path=path, client=client, grant=grant, patience=self._patience, clock=self._clock)
         try:
@@ -160,7 +148,7 @@ class Broker:
                 head = await read_head(client.reader)
         except TimeoutError:
             raise RequestRefused(408, "timeout", "the request did not come in time") from None
-        return None if head is None else parse_request(head)
+        return None if head is None else parse_request(head, RULES)
 
     def _find(self, request: RequestHead) -> Grant:
         scheme, _, bearer = request.fields.get("authorization").partition(" ")

@@ -17,7 +17,8 @@ from bailiwick.clock import SystemClock
 from bailiwick.config.paths import make_private
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
-from bailiwick.egress.proxy import EgressProxy, UpstreamProxy, allow_list
+from bailiwick.egress.proxy import EgressProxy, allow_list
+from bailiwick.egress.upstream_proxy import UpstreamProxy
 from bailiwick.environments.prepared import prepare_environment
 from bailiwick.environments.preparing import remove
 from bailiwick.environments.recipes import Recipe, bin_folders, tool_variables
