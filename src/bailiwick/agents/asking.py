@@ -30,7 +30,7 @@ PATIENCE = 120.0
 GRACE = 12.0
 """Seconds a program gets to end after a turn is cancelled: TERM, 5 s, KILL, and what it leaves behind."""
 SHORT_WAIT = 30.0
-"""How long a credential is held back after a limit that names no time."""
+"""Seconds of rate-limit wait for everybody who uses a credential, after a limit that names no time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class Index:
         self._one = threading.Lock()
 
     def search(self, wanted: NoteQuery) -> list[FoundNote]:
-        """Notes as they are now, the best first; of a text without words the newest."""
+        """Notes as they are now, by the note ranking of `_RANKED`; of a text without words the newest first."""
         return self._do(lambda db: self._search(db, wanted))
 
     def named(self, name: str) -> list[FoundNote]:

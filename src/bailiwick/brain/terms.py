@@ -47,7 +47,7 @@ def words(text: str, *, broad: bool) -> list[str]:
 
 
 def chosen(candidates: Iterable[str], count: Callable[[str], int]) -> list[str]:
-    """The words that tell notes apart best: the rarest first, as many as can be ranked quickly, and at least one."""
+    """The words that the note ranking goes by: the rarest first, as many as are quick, and at least one."""
     counted = sorted((number, word) for word in candidates if (number := count(word)))
     kept: list[str] = []
     rows = 0

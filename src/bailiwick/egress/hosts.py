@@ -155,7 +155,7 @@ def parse_pattern(text: str) -> Pattern:
 
 @dataclass(frozen=True, slots=True)
 class AllowList:
-    """Who may be reached: what the operator lists, and what is reached at public addresses only."""
+    """The egress allow list: hosts that the operator lists, and hosts that are reached at public addresses only."""
 
     listed: tuple[Pattern, ...] = ()
     public: tuple[Pattern, ...] = ()

@@ -166,6 +166,7 @@ def _same(last: FailedAttempt) -> AttemptPlan:
 
 
 def _cap(tries: Sequence[FailedAttempt], policy: RetryPolicy) -> AttemptPlan | RetryPause | RetriesExhausted:
+    """The rate-limit wait: until the time the vendor names, else for the configured default."""
     last = tries[-1]
     if sum(t.kind is FailureKind.CAP for t in tries) > policy.max_cap_waits:
         return RetriesExhausted(f"{policy.max_cap_waits} caps were waited for")
@@ -180,8 +181,8 @@ def _cap(tries: Sequence[FailedAttempt], policy: RetryPolicy) -> AttemptPlan | R
 def _transient(
     tries: Sequence[FailedAttempt], policy: RetryPolicy, key: str
 ) -> AttemptPlan | RetryPause | RetriesExhausted:
-    last = tries[-1]
-    streak = _streak(tries)
+    """The rate-limit wait and every other short one: at least what the server asks for; longer ones are an outage."""
+    last, streak = tries[-1], _streak(tries)
     asked = min(last.detail.retry_after or 0.0, policy.cap_max_wait)
     if len(streak) <= policy.max_invoke_retries:
         pause = min(backoff(policy.backoff_base, len(streak), f"{key}:{last.attempt}"), policy.backoff_cap)

@@ -87,7 +87,7 @@ def check_allowed(patterns: Iterable[str]) -> None:
 
 
 async def sift(vault: GitStore, base: str, asked: str, policy: TreePolicy) -> ProposedTree:
-    """Take the changes to protected paths out of a tree; those that a person allowed stay, and are listed first."""
+    """Changes to protected paths are reverted; those that a person allowed stay, and are listed first."""
     check_allowed(policy.allow)
     changes = await vault.changes(base, asked)
     ground = replace(

@@ -38,7 +38,7 @@ def as_path(value: str, home: Path) -> Path:
 
 
 async def signing(git: Git, environment: Environment, repository: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Settings and variables with which git signs as the operator would: their key, their program, their agent."""
+    """Settings and variables for commit signing as the operator does it: their key, their program, their agent."""
     found = await read_settings(git, environment, r"^(gpg\..*|user\.signingkey)$", repository)
     config = {"gpg.program": "gpg"} | {key: values[-1] for key, values in found.items()}
     names = ("HOME", "GNUPGHOME", "SSH_AUTH_SOCK", "GPG_TTY", "XDG_RUNTIME_DIR")

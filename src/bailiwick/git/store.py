@@ -248,7 +248,7 @@ class GitStore:
         committer: str | None = None,
         **dated: Unpack[CommitOptions],
     ) -> str:
-        """Make a commit; people are written `Name <address>`, `when` is in seconds since the epoch."""
+        """Make a commit, with commit signing where asked; people are `Name <address>`, `when` is in seconds."""
         env = _person("AUTHOR", author, dated["when"]) | _person("COMMITTER", committer or author, dated["when"])
         given = [word for parent in parents for word in ("-p", parent)]
         config: dict[str, str] = {}

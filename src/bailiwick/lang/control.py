@@ -81,7 +81,7 @@ WAIT = Table(
         ON_ERROR,
         OUTPUTS,
         Field("for", OneOf((Duration(), Text(empty=False))), "how long: a duration, or a template that gives one"),
-        Field("until", Text(empty=False), "a time (RFC 3339) or a cron line, or a template that gives one"),
+        Field("until", Text(empty=False), "a time (RFC 3339) or a cron expression, or a template that gives one"),
         Field("poll", POLL, "a script that says when"),
     ),
 )
@@ -193,7 +193,7 @@ def _seconds(draft: Draft, given: Json) -> str:
 
 
 def _check_time(draft: Draft, text: str) -> None:
-    """A literal has to be a time with a zone or a cron line; a template is looked at when it is rendered."""
+    """A literal has to be a time with a zone or a cron expression; a template is looked at when it is rendered."""
     from datetime import UTC, datetime
 
     if not is_plain(text):
@@ -206,8 +206,8 @@ def _check_time(draft: Draft, text: str) -> None:
         try:
             CronSim(text, datetime(2000, 1, 1, tzinfo=UTC))
         except CronSimError:
-            hint = "give a time such as 2030-01-31T08:00:00Z, or a cron line such as `0 8 * * 1-5`"
-            draft.wrong(f"{text!r} is neither a time nor a cron line", hint, "until")
+            hint = "give a time such as 2030-01-31T08:00:00Z, or a cron expression such as `0 8 * * 1-5`"
+            draft.wrong(f"{text!r} is neither a time nor a cron expression", hint, "until")
 
 
 def compile_ask(draft: Draft) -> Node | None:

@@ -249,7 +249,7 @@ class _Running:
             await self._within(self.drained, PIPE_GRACE)
 
     async def end(self) -> None:
-        """End the process and its children: TERM, 5 s, KILL."""
+        """Kill on timeout, cancel or alarm: TERM to the process and its children, after 5 s KILL."""
         await self.process.end(children.GRACE)
         await self._within(self.drained, PIPE_GRACE)
 

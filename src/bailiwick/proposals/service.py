@@ -281,7 +281,7 @@ async def _sent(proposal: Proposal, desk: RepositoryProposals) -> ProposalOutcom
 
 
 async def _published(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -> Proposal:
-    """Push a proposal if the branch is ours, then open or update its one pull request; nothing is merged or forced.
+    """Pushes a proposal if the branch is ours, then opens the pull request or updates it; never merges or forces.
 
     The caller holds its lock and has somebody's consent. Each step may be done again after a crash: a commit that is
     there is not pushed, a pull request that is there is updated.

@@ -1,4 +1,4 @@
-"""Covers known secrets in what leaves us: logs, transcripts, journals, proposals. For accidents; it is no boundary.
+"""Known secrets are kept out of the journal, logs, transcripts and proposals. For accidents; it is not a boundary.
 
 Every secret is looked for in the forms in which programs print it: as it is, in base64 (at each of the three places
 where it can begin in what was encoded), in hex, quoted for a URL, escaped for JSON. All forms are found in one pass:

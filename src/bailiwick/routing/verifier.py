@@ -104,7 +104,7 @@ def shown_output(result: Result) -> str:
 
 
 def read_verdict(answer: Answered, tier: TierName) -> Judged | Unjudged:
-    """The verdict that an answer is: one object with exactly `accept`, true or false, and `feedback`, a text.
+    """Parse the verifier's verdict: one object with exactly `accept`, true or false, and `feedback`, a text.
 
     What an agent's program has checked against the schema is taken before its words.
     """

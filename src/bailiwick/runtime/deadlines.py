@@ -1,7 +1,7 @@
 """How long spans really last: a wait for 40 s is over after 40 s, even when the wall clock was set back meanwhile.
 
 The due time in the journal is wall time. Beside it the process that opened a wait knows by its monotonic clock when the
-span is over, and the earlier of the two counts. A date or a cron line means the wall clock alone and is not kept here.
+span is over, and the earlier of the two counts. A date or a schedule means the wall clock alone and is not kept here.
 """
 
 from __future__ import annotations

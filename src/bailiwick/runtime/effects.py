@@ -138,7 +138,7 @@ class Effects:
             self.wake.set()
 
     def _cleaned(self, result: Done | Failed) -> Done | Failed:
-        """A result as it may be kept: what a person would not want to find in a journal is covered."""
+        """A result whose secrets are kept out of the journal."""
         if isinstance(result, Done):
             return Done(self.clean(result.outputs), self.clean(result.log))
         failure = result.failure

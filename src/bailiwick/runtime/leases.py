@@ -102,7 +102,7 @@ class Leases:
             self.renew()
 
     def renew(self) -> None:
-        """Renew everything that is held, expired or not: only an epoch that has moved on is a loss."""
+        """Renew the lease of every run that is held, expired or not: only an epoch that has moved on is a loss."""
         leases = list(self._held.values())
         if not leases:
             return

@@ -1,4 +1,4 @@
-"""When a `wait` is over: a span from now, a date and time, or the next firing of a cron line."""
+"""When a `wait` is over: a span from now, a date and time, or the next firing of a cron expression."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _moment(text: str, zone: str | None) -> float | None:
 
 
 def _firing(text: str, now: float, zone: str | None) -> float:
-    """The first firing of a cron line strictly after now."""
+    """The next firing of a cron expression, strictly after now."""
     from cronsim import CronSim, CronSimError
 
     if len(text.split()) != 5 or len(text) > 200:
@@ -75,7 +75,7 @@ def _firing(text: str, now: float, zone: str | None) -> float:
             if moment.timestamp() > now:  # in an hour that comes twice, the first pass may already be over
                 return moment.timestamp()
     except (CronSimError, OverflowError) as error:
-        raise ValueError(f"{_quoted(text)} is no cron line ({error}); {_EXAMPLES}") from None
+        raise ValueError(f"{_quoted(text)} is no cron expression ({error}); {_EXAMPLES}") from None
     raise ValueError(f"{_quoted(text)} never fires; {_EXAMPLES}")
 
 

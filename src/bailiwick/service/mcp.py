@@ -119,7 +119,7 @@ class Handlers:
         return _listed("tools", [document_of(tool, skills.get(tool.skill)) for tool in tools])
 
     async def call_tool(self, ctx: ServerRequestContext[Any, Any], params: Any) -> dict[str, Json]:
-        """What a tool gives; what is wrong with a call is told as its result, for the model to correct."""
+        """An MCP call to a tool; what is wrong with it is told as its result, for the model to correct."""
         tool = await self._offer.tool(params.name)
         if tool is None:
             raise _invalid(unknown(params.name, self._offer.tools))

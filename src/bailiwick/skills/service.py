@@ -1,4 +1,4 @@
-"""Calls tools: finds the skill, checks where it may work, makes its task, and has it routed."""
+"""From an MCP call to a model: finds the skill, checks where it may work, makes its task, and has it routed."""
 
 from __future__ import annotations
 
