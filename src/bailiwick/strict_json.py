@@ -23,7 +23,7 @@ def unique_keys(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
 
 def refuse_constant(name: str) -> NoReturn:
     """NaN and the infinities are no numbers; for `parse_constant`."""
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def finite_number(text: str) -> float:

@@ -182,7 +182,7 @@ def _has_begun(person: Person) -> bool:
     ("name", "raw", "words"),
     [
         ("empty.md", b" \n", "empty"),
-        ("binary.md", b"\x00\x01", "no text"),
+        ("binary.md", b"\x00\x01", "not text"),
         ("latin.md", b"caf\xe9", "UTF-8"),
         ("huge.md", b"x" * (10 << 20), "more than 1,024 KiB"),
         ("missing.md", None, "there is no file"),

@@ -66,7 +66,7 @@ class Cloud:
                 )
         for name in self.regions:
             if env.get(name) and not _REGION.fullmatch(env[name]):
-                raise NotReady(f"{name} is no region: '{env[name][:60]}'", hint="write it as eu-west-1", code="BW255")
+                raise NotReady(f"{name} is not a region: '{env[name][:60]}'", hint="such as eu-west-1", code="BW255")
 
     def shown(self, env: Mapping[str, str]) -> Iterator[Path]:
         """The files and folders of the operator's that its program reads."""

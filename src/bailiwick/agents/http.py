@@ -237,7 +237,7 @@ def _check(call: ApiRequest) -> None:
 
 
 def _no_address(url: str) -> Trouble:
-    what = f"{_short(url)!r} is no address that can be called: http://HOST:PORT or https://HOST is expected"
+    what = f"{_short(url)!r} is not an address that can be called: http://HOST:PORT or https://HOST is expected"
     return Trouble(what, type=NOT_THERE)
 
 
@@ -302,7 +302,7 @@ def _is_refused(error: BaseException | None) -> bool:
 
 
 def _too_large() -> Trouble:
-    return Trouble("the answer is larger than is ever read: the model loops, or this is no model API", type=TOO_MUCH)
+    return Trouble("the answer is larger than is ever read: the model loops, or this is not a model API", type=TOO_MUCH)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -174,7 +174,7 @@ class AgentKind:
             "unknown_cost": request.prepared.get("unknown_cost") or self.desk.settings.unknown_cost,
         }
         if told.answer is None:
-            return Failed(told.failure or Failure("unknown", "the turn came to nothing"), log)
+            return Failed(told.failure or Failure("unknown", "the turn gave neither an answer nor an error"), log)
         got = extract(told.answer.text, outputs, told.answer.structured)
         plain = _without_json(node, backend)
         if isinstance(got, Bad) and plain is not None and not answers_in_json(told.answer.text, outputs):

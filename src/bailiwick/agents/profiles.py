@@ -90,7 +90,7 @@ class Profiles:
         if "config.toml" in self.broken:
             raise UsageError(
                 f"{self.home}/config.toml can't be read: {self.broken['config.toml']}",
-                hint="mend it: without it nobody knows where prompts may go",
+                hint="fix it: without it, it is not known where prompts may go",
                 code=NO_PROVIDER,
             )
         own = self.named.get(profile, {})

@@ -40,7 +40,7 @@ def find(name: str, settings: AgentSettings) -> Backend:
     if settings.allowed is not None and name not in settings.allowed:
         raise UsageError(
             f"backend '{name}' is not among the allowed ones: {', '.join(settings.allowed) or 'none'}",
-            hint="ask whoever wrote the policy, or choose one of these",
+            hint="ask the author of the policy, or choose one of these",
             code="BW251",
         )
     return _maker(name)(settings)

@@ -27,5 +27,5 @@ async def night_is_over(app: App, sleep: Sleep = asyncio.sleep) -> bool:
     due = night_end(str(until), clock.now(), app.runtime.zone)
     while clock.now() < due:
         await sleep(min(due - clock.now(), MINUTE))
-    app.runtime.on_trouble("", f"the night is over ({until}, night.until): nothing new is started")
+    app.runtime.on_trouble("", f"past {until} (night.until): nothing new is started")
     return True

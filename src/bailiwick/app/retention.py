@@ -224,7 +224,7 @@ def _environments(config: Config, now: float) -> list[Going]:
 
     there = [path for path in sorted((cache / ENVIRONMENTS).glob("*")) if path.is_dir()]
     unused = [path for path in there if now - last_used(path) > limit]
-    why = "nobody used it (retention.environments)"
+    why = "unused for too long (retention.environments)"
     return [Going("environments", name=path.name, size=size_of(path), why=why, remove=remove) for path in unused]
 
 
@@ -249,7 +249,7 @@ async def keep_to_retention(app: App) -> None:
         usage = await look(app)
         freed = await apply(usage.going)
     except (BailiwickError, OSError) as error:
-        app.runtime.on_trouble("", f"what is kept no longer could not be removed: {error}")
+        app.runtime.on_trouble("", f"what retention no longer keeps could not be removed: {error}")
         return
     if usage.going:
-        app.runtime.on_trouble("", f"{len(usage.going)} things were kept no longer: {freed // 10**6:,} MB removed")
+        app.runtime.on_trouble("", f"retention removed {counted(len(usage.going), 'item')}, {freed // 10**6:,} MB")

@@ -65,7 +65,7 @@ def locked(state: Path, *, write: bool) -> Iterator[int | None]:
         raise AuditUnavailable(error.what, place=error.place, hint=error.hint) from error
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise AuditUnavailable("the audit is no plain file", place=Place(str(path)), hint="put it out of the way")
+            raise AuditUnavailable("the audit is not a regular file", place=Place(str(path)), hint="move it away")
         fcntl.flock(handle, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
         yield handle
     except OSError as error:
@@ -104,7 +104,7 @@ def read_key(state: Path) -> bytes | None:
         raise AuditUnavailable("the audit's key is open to others", place=Place(str(path)), hint=hint, code=BAD_KEY)
     if len(key) != KEY_BYTES:
         hint = "restore it from a backup; a new key can't vouch for old entries"
-        raise AuditUnavailable("this is no key of the audit", place=Place(str(path)), hint=hint, code=BAD_KEY)
+        raise AuditUnavailable("this is not a key of the audit", place=Place(str(path)), hint=hint, code=BAD_KEY)
     return key
 
 

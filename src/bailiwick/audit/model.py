@@ -183,7 +183,7 @@ class Inspection:
             self._note("wrong_key", what)
             return
         for line in self._foreign:
-            self._note("edited", "this line was changed, or written by somebody without the key", line)
+            self._note("edited", "this line was changed, or written without the key", line)
         for seq in self._gone:
             self._note("deleted", f"entry {seq} is gone")
         for anchor in self.anchors:
@@ -209,7 +209,7 @@ class Inspection:
     def _gone_or_again(self, entry: AuditEntry) -> None:
         """An entry whose place is already taken: it was moved here from a gap, or stands here a second time."""
         for line in self._foreign:
-            self._note("inserted", "this line was put in by somebody without the key", line)
+            self._note("inserted", "this line was inserted without the key", line)
         self._foreign.clear()
         moved = entry.seq in self._gone
         self._gone.pop(entry.seq, None)
@@ -222,7 +222,7 @@ class Inspection:
             if place < missing:
                 self._note("edited", f"entry {self.head.count + 1 + place} was changed", line)
             else:
-                self._note("inserted", "this line was put in by somebody without the key", line)
+                self._note("inserted", "this line was inserted without the key", line)
         lost = range(self.head.count + 1 + min(missing, len(self._foreign)), self.head.count + 1 + missing)
         self._gone.update(dict.fromkeys(lost))
         self._foreign.clear()

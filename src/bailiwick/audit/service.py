@@ -156,7 +156,7 @@ def anchor_of(text: str) -> ChainHead:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - (64 << 10)))
             found = read_head(stream.read().decode("utf-8", "replace"))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no path"
+        reason = error.strerror if isinstance(error, OSError) else "it is not a path"
         raise UsageError(
             f"this is neither a head nor a file that can be read: {reason}",
             place=Place(text),

@@ -175,9 +175,9 @@ def checked(note: Note) -> Note:
             f"the note has {size:,} bytes, {MAX_BYTES:,} are allowed", hint="write several notes", code=BAD_NOTE
         )
     if not NAME.fullmatch(note.type):
-        raise UsageError(f"{note.type!r} is no type of a note", hint="a word such as lesson", code=BAD_NOTE)
+        raise UsageError(f"{note.type!r} is not a type of note", hint="a word such as lesson", code=BAD_NOTE)
     if not SCOPE.fullmatch(note.scope):
-        raise UsageError(f"{note.scope!r} is no scope", hint="`global`, or one that `brain list` shows", code=BAD_SCOPE)
+        raise UsageError(f"{note.scope!r} is not a scope", hint="`global`, or one of `brain list`", code=BAD_SCOPE)
     if note.status == "approved" and in_conflict(text):
         raise conflict(note.id or "the note")
     title = one_line(note.title) or title_of(text)
@@ -188,7 +188,7 @@ def checked(note: Note) -> Note:
 def conflict(name: str) -> UsageError:
     """Says of a note that it can't be approved as it is."""
     return UsageError(
-        f"{name} holds a conflict that nobody resolved (lines that begin with <<<<<<< and >>>>>>>)",
+        f"{name} holds an unresolved merge conflict (lines that begin with <<<<<<< and >>>>>>>)",
         hint="edit its file and keep what holds; indent such lines where they are only quoted",
         code=BAD_NOTE,
     )

@@ -222,7 +222,7 @@ class NoteWriter:
             here /= part
             here.mkdir(mode=0o700, exist_ok=True)
             if here.is_symlink():
-                raise NotReady("a link stands in the way", place=Place(str(here)), hint="remove it", code=UNREADABLE)
+                raise NotReady("a link is in the way", place=Place(str(here)), hint="remove it", code=UNREADABLE)
         _put(self.folder.root / path, data)
 
     async def _commit(self, paths: Iterable[str], message: str, at: float) -> str:

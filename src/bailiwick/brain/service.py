@@ -201,7 +201,7 @@ class Brain:
     async def set_status(self, ids: Iterable[str], status: Status, by: str) -> Saved:
         """Give notes a status, all or none, in one commit; what has it already stays as it is."""
         if status == "superseded":
-            raise UsageError("which note stands in its place?", hint="brain supersede OLD NEW", code=NOT_SO)
+            raise UsageError("which note replaces it?", hint="brain supersede OLD NEW", code=NOT_SO)
         async with self.keeper.hold():
             found = [(await self.get(name)).note for name in ids]
             notes = {note.path: note for note in found if note.status != status}

@@ -12,6 +12,7 @@ from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import doubt_line, line_of
 from bailiwick.gate.spec import GateSpec
 from bailiwick.processes.proc import plain_line
+from bailiwick.terminal.output import duration
 
 UNBORN = "the work tree itself, as there is no commit yet"
 _MARKS = {"passed": "✓", "failed": "✗", "environment": "!", "red_on_base": "✗"}
@@ -72,7 +73,7 @@ def _describe(report: GateReport) -> Iterator[str]:
     yield from _evidence(report)
     for line in report.unprotected:
         yield f"not protected  {line}"
-    yield f"gate: {headline(report)}   (report {report.digest[:12]}, {report.seconds:.1f} s)"
+    yield f"gate: {headline(report)}   (report {report.digest[:12]}, {duration(report.seconds)})"
     for line in advice(report):
         yield f"  {line}"
 
@@ -101,7 +102,7 @@ def _evidence(report: GateReport) -> Iterator[str]:
 
 def _about(check: CheckResult) -> Iterator[str]:
     counts = ", ".join(f"{number} {name}" for name, number in check.counts)
-    facts = ", ".join(part for part in (check.level, counts, f"{check.seconds:.1f} s") if part)
+    facts = ", ".join(part for part in (check.level, counts, duration(check.seconds)) if part)
     yield f"{_MARKS[check.outcome]} {check.name}: {check.outcome.replace('_', ' ')} ({facts})"
     for finding in check.findings[:_SHOWN]:
         yield f"    {line_of(finding)}"

@@ -26,7 +26,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "stop": CommandEntry("bailiwick.cli.commands.control", "stop", "Stop a run at the next node, or now."),
     "resume": CommandEntry("bailiwick.cli.commands.run", "resume", "Go on with a run that stopped or failed."),
     "logs": CommandEntry("bailiwick.cli.commands.query", "logs", "What a run did, line by line."),
-    "worker": CommandEntry("bailiwick.cli.commands.run", "worker", "Take ready runs and walk them."),
+    "worker": CommandEntry("bailiwick.cli.commands.run", "worker", "Run every run that is ready."),
     "validate": CommandEntry(
         "bailiwick.cli.commands.workflows", "validate", "Check a workflow and list every problem with its place."
     ),
@@ -81,7 +81,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "config": CommandEntry(
         "bailiwick.cli.commands.config", "config", "Show, set and check the configuration, with origins."
     ),
-    "du": CommandEntry("bailiwick.cli.commands.du", "du", "What takes space, and what of it is kept no longer."),
+    "du": CommandEntry("bailiwick.cli.commands.du", "du", "What takes disk space, and what retention would remove."),
     "help": CommandEntry("bailiwick.cli.help", "help_", "What a command does and which options it takes."),
     "completion": CommandEntry(
         "bailiwick.cli.commands.completion", "completion", "Print the completion script for your shell."

@@ -95,7 +95,7 @@ _MONEY = (
     Key("budget.day.usd", _USD, "dollars per day", 40.0, _LEAST),
     Key("budget.day.tokens", _COUNT, "tokens per day", None, _LEAST),
     Key("budget.day.agent_calls", _COUNT, "agent calls per day", None, _LEAST),
-    Key("budget.call.usd", Number(low=0), "dollars set aside for a call whose node says nothing", 1.0, _LEAST),
+    Key("budget.call.usd", Number(low=0), "dollars reserved for a call whose node says nothing", 1.0, _LEAST),
     Key(
         "budget.unknown_cost",
         Choice(("allow", "estimate", "refuse")),
@@ -212,7 +212,7 @@ _OUTSIDE = tuple(
         (
             "endpoints.*.cloud",
             Flag(),
-            "whether what it is asked leaves the house; else its address tells",
+            "whether prompts leave this network; else its address decides",
             None,
             (),
         ),

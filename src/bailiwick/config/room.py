@@ -19,6 +19,6 @@ def require_room(config: Config) -> None:
         raise NotReady(
             f"{free // 10**6:,} MB are free, and {least // 10**6:,} MB have to be (retention.min_free)",
             place=Place(str(config.paths.state)),
-            hint="see what takes space: bailiwick du; remove what is kept no longer: bailiwick du --remove",
+            hint="see what takes space: bailiwick du; remove what retention no longer keeps: bailiwick du --remove",
             code=NO_ROOM,
         )

@@ -140,7 +140,7 @@ def checked_token(value: str, source: str) -> str:
     if token and token.isascii() and token.isprintable() and " " not in token:
         return token
     raise NotReady(
-        f"what {source} holds is no token: it is empty, or has a blank or another character that no token has",
+        f"what {source} holds is not a token: it is empty, or has a blank or another character that no token has",
         hint="write the token alone, on one line",
         code=NO_SECRET,
     )
@@ -195,7 +195,7 @@ def _text(data: bytes, path: Path) -> str:
     if text.strip() and "\0" not in text:
         return text
     raise NotReady(
-        "the secret's file is empty, or holds bytes that are no text",
+        "the secret's file is empty, or holds bytes that are not text",
         place=Place(str(path)),
         hint="write the secret alone",
         code=NO_SECRET,
@@ -211,7 +211,7 @@ def _picked(path: Path, steps: list[str]) -> str:
         here: Json = parse_yaml(data, str(path)).data
     except InputInvalid as error:
         raise NotReady(
-            "the file of secrets is no YAML or JSON mapping",
+            "the file of secrets is not a YAML or JSON mapping",
             place=error.place,
             hint="write `name: {key: 'secret'}`",
             code=BAD_SECRETS_FILE,
@@ -225,7 +225,7 @@ def _picked(path: Path, steps: list[str]) -> str:
         here = here[step]
     if not isinstance(here, str) or not here.strip() or "\0" in here:
         raise NotReady(
-            f"'{shown}' in the file of secrets is no text",
+            f"'{shown}' in the file of secrets is not a text",
             place=Place(str(path)),
             hint="put a number or a word such as true in quotes; name a key of a mapping behind `#`",
             code=BAD_SECRETS_FILE,

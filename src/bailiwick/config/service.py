@@ -36,7 +36,7 @@ class Resolved:
 
 
 def resolve(layers: Sequence[Layer]) -> tuple[dict[str, Resolved], list[Problem]]:
-    """The precedence of layers: every key that one sets, decided; and a notice for each flag that was cut to a ceiling."""
+    """The precedence of layers: every key decided; and a notice for each flag that was cut to a ceiling."""
     ordered = sorted(layers, key=lambda layer: ORDER[layer.kind])
     names = dict.fromkeys(name for layer in ordered for name in layer.settings)
     decided: dict[str, Resolved] = {}

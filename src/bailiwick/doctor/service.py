@@ -17,6 +17,7 @@ from bailiwick.config.variables import Environment
 from bailiwick.doctor.finding import DoctorFinding
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.opening import database_of, open_store
+from bailiwick.terminal.output import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ async def _sandbox(config: Config) -> tuple[tuple[DoctorFinding, ...], tuple[str
         return (first,), standing.unprotected
     probes = await self_test(fence)
     leaks = [probe for probe in probes if not probe.protected]
-    words = f"{len(probes)} attempts from inside, {len(probes) - len(leaks)} failed as they should"
+    words = f"{len(probes)} escape attempts from inside, {len(probes) - len(leaks)} failed as they should"
     tried = DoctorFinding("self-test", not leaks, words, "; ".join(f"{p.name}: {p.found}" for p in leaks))
     return (first, tried), standing.unprotected
 
@@ -83,7 +84,7 @@ def _environments(config: Config) -> DoctorFinding:
     from bailiwick.environments.prepared import sweep_environments
 
     gone = sweep_environments(config.paths.cache, float(config.get("retention.environments")), SystemClock().now())
-    return DoctorFinding("prepared", ok=True, found=f"{len(gone)} environments were unused for too long, removed")
+    return DoctorFinding("prepared", ok=True, found=f"{counted(len(gone), 'unused environment')} removed")
 
 
 async def _unfinished(config: Config) -> frozenset[str]:
@@ -196,7 +197,7 @@ def _journal(config: Config) -> DoctorFinding:
             "journal", ok=False, found=f"it lost what was written last: {'; '.join(lost)}", fix=fix, needed=False
         )
     return DoctorFinding(
-        "journal", ok=True, found=f"{path.stat().st_size / 1e6:.1f} MB, every event and value as written"
+        "journal", ok=True, found=f"{path.stat().st_size / 1e6:.1f} MB, every event and value verified"
     )
 
 
@@ -259,7 +260,7 @@ def _processes(_: Config) -> DoctorFinding:
         return DoctorFinding("processes", ok=False, found=found, fix=fix, needed=False)
     if asyncio.run(is_guarding(Environment().child_environment({}))):
         return DoctorFinding(
-            "processes", ok=True, found="children of a dead worker are found and ended, however they hide"
+            "processes", ok=True, found="children of a dead worker are found and ended, even detached ones"
         )
     found = "children of a dead worker are found by their environment only: one that clears it may outlive the worker"
     fix = "use Linux 5.3 or newer, where prctl(PR_SET_CHILD_SUBREAPER), pidfd_open and Unix sockets are allowed"

@@ -195,7 +195,7 @@ class _DryRun:
         if fails and isinstance(node, Set):
             return "taken only when a template fails"
         if fails and isinstance(node, Ask) and node.declared:
-            return "never taken: where nobody answers, the default does"
+            return "never taken: without an answer the default counts"
         if fails and isinstance(node, Parallel | Map) and not node.fail_fast:
             return "taken only when it cannot start: without fail_fast a failed member is data"
         return ""

@@ -47,7 +47,7 @@ class RequestRefused(Exception):
 
 
 class PeerBroken(Exception):
-    """The other side left, or what it sends is no HTTP."""
+    """The other side left, or what it sends is not HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _request_length(fields: HeaderFields, rules: RequestRules) -> int | None:
     if not fields.all("content-length"):
         return 0
     if not _LENGTH.fullmatch(length):
-        raise bad_request("the length is no number")
+        raise bad_request("the length is not a number")
     if int(length) > rules.max_body:
         raise too_large(rules.max_body)
     return int(length)
@@ -201,7 +201,7 @@ def parse_response(head: bytes) -> ResponseHead:
     first, *lines = head.decode("latin-1")[:-4].split("\r\n")
     found, fields = _STATUS.fullmatch(first), _fields(lines, _ANSWER_FIELD)
     if found is None or fields is None:
-        raise PeerBroken("what it sends is no HTTP")
+        raise PeerBroken("what it sends is not HTTP")
     status = int(found[1])
     if status < 200 or status in (204, 304):
         return ResponseHead(status, fields, 0)
@@ -264,7 +264,7 @@ async def _chunks(reader: asyncio.StreamReader, *, lenient: bool) -> AsyncGenera
 async def _chunk_size(reader: asyncio.StreamReader, pattern: re.Pattern[bytes]) -> int:
     found = pattern.fullmatch(await _line(reader))
     if found is None:
-        raise PeerBroken("a chunk's size is no number")
+        raise PeerBroken("a chunk's size is not a number")
     return int(found[1], 16)
 
 

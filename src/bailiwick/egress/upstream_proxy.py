@@ -54,7 +54,7 @@ class UpstreamProxy:
                 raise PeerBroken(f"the proxy does not let us through (network.proxy): it answers {status or 'nothing'}")
         except RequestRefused:
             line.drop()
-            raise PeerBroken("the answer of the proxy (network.proxy) is no HTTP") from None
+            raise PeerBroken("the answer of the proxy (network.proxy) is not HTTP") from None
         except BaseException:
             line.drop()
             raise

@@ -294,7 +294,7 @@ def _answered(scope: Scope, node: Node, wait: Opened) -> ev.Event:
             accepted=node.accept_defaulted,
         )
     return fail(
-        scope, node, visit=scope.visit, kind="timeout", message="nobody answered in time and there is no default"
+        scope, node, visit=scope.visit, kind="timeout", message="no answer came in time and there is no default"
     )
 
 

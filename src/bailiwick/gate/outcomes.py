@@ -150,7 +150,7 @@ class Records:
             while self._take():
                 pass
         if self._size > MOST_BYTES:
-            self._fail("the run sends more than any honest one")
+            self._fail("the run sends more data than any real test run")
 
     def close(self) -> None:
         """There is no more: a record that began and did not end was cut."""
@@ -185,7 +185,7 @@ class Records:
         return True
 
     def _fail(self, what: str) -> None:
-        self.fault = self.fault or Fault("forged-record", f"somebody else wrote into the pipe of outcomes: {what}")
+        self.fault = self.fault or Fault("forged-record", f"something else wrote into the pipe of test results: {what}")
         self._rest.clear()
 
 
@@ -195,7 +195,7 @@ def read_records(records: Records, code: int | None, *, collect_only: bool = Fal
         return _read(records, code, collect_only=collect_only)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         fault = Fault(
-            "forged-record", f"somebody else wrote into the pipe of outcomes: {type(error).__name__}: {error}"
+            "forged-record", f"something else wrote into the pipe of test results: {type(error).__name__}: {error}"
         )
         return PytestSession(faults=(fault,), exit=code)
 

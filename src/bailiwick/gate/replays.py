@@ -69,7 +69,7 @@ def only_under_test(calls: Iterable[Replayed], paths: Mapping[str, str]) -> list
             )
             found.setdefault(call.name, Finding("only-under-test", what, paths.get(call.name, "")))
         elif call.gets_lost:
-            told = call.here.get("missing") or "now this, now that"
+            told = call.here.get("missing") or "varying results"
             what = (
                 f"{call.name}({_shown(call.call['args'])}) gives {_shown([call.call['result']])} under test each time"
             )

@@ -63,7 +63,7 @@ def judge(here: CommandResult, there: CommandResult | None) -> tuple[Outcome, st
     if there is None or there.good:
         return "failed", f"the check {how} here and succeeds on the base"
     if here.is_infrastructure and there.is_infrastructure:
-        return "environment", f"the check {how}, on the base too: this is not about the change"
+        return "environment", f"the check {how}, on the base too: your change is not the cause"
     if here.timed_out == there.timed_out and here.code == there.code and not new_lines(here, there):
         return "red_on_base", "the check fails on the base too, in the same way"
     return "failed", "the check fails on the base too, but not in the same way"

@@ -29,7 +29,7 @@ _JS = _rules(
         r"""(?:from|require\(|import\(|import)\s*['"](?:node:test|test|vitest(?:/[^'"]*)?|jest[^'"]*|@jest/[^'"]*|@vitest/[^'"]*|mocha|chai|expect)['"]""",
         True,
     ),
-    ("exchanges an assertion", r"\b(?:assert|expect|chai|should)(?:\.\w+|\[[^\]\n]{1,80}\])+\s*=(?![=>])", True),
+    ("replaces an assertion", r"\b(?:assert|expect|chai|should)(?:\.\w+|\[[^\]\n]{1,80}\])+\s*=(?![=>])", True),
     (
         "reaches for the globals of a test run",
         (
@@ -53,7 +53,7 @@ _JS = _rules(
         True,
     ),
     (
-        "exchanges a part of the language",
+        "replaces a part of the language",
         (
             r"\b(?:Object|Array|String|Number|Function|Promise|RegExp|Map|Set|Error|JSON|Reflect)(?:\.prototype)?\.\w+\s*=(?![=>])"
             r"|\bObject\.defineProperty\(\s*(?:Object|Array|String|Number|Function|Promise|global|globalThis|assert|process)\b"
@@ -73,8 +73,8 @@ _GO = _rules(
 )
 _RUST = _rules(
     ("is different under test", r"cfg!?\(\s*(?:not\(\s*test|test\s*\)\s*\{)|cfg!\(\s*test", True),
-    ("exchanges an assertion", r"macro_rules!\s+(?:assert|debug_assert|panic|matches)\w*", True),
-    ("exchanges what a panic does", r"\bpanic::set_hook\b", True),
+    ("replaces an assertion", r"macro_rules!\s+(?:assert|debug_assert|panic|matches)\w*", True),
+    ("replaces what a panic does", r"\bpanic::set_hook\b", True),
     ("catches a panic", r"\bcatch_unwind\b|\bresume_unwind\b", False),
     ("prints what a test run prints", r"test result: ", True),
     ("reaches below the language", r"\.init_array|link_section|no_mangle|/proc/(?:self|\d)|--logfile", True),

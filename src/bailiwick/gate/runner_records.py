@@ -39,7 +39,7 @@ class RecordLines:
             if not self._failed():
                 self._take(line.decode("utf-8", "replace"))
         if self._size > MOST_BYTES or len(self._rest) > LONGEST_LINE:
-            self._fail("the run sends more than any honest one")
+            self._fail("the run sends more data than any real test run")
 
     def close(self) -> None:
         """There is no more."""
@@ -53,7 +53,7 @@ class RecordLines:
         return self.fault is not None
 
     def _fail(self, what: str) -> None:
-        self.fault = self.fault or Fault("forged-record", f"somebody else wrote into the pipe of outcomes: {what}")
+        self.fault = self.fault or Fault("forged-record", f"something else wrote into the pipe of test results: {what}")
         self._rest.clear()
 
 

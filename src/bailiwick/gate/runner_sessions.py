@@ -59,7 +59,7 @@ def read_node(
     try:
         return _read_node(records, fault, code, own_process=own_process)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"somebody else wrote into the pipe of outcomes: {type(error).__name__}: {error}"
+        what = f"something else wrote into the pipe of test results: {type(error).__name__}: {error}"
         return PytestSession(faults=(Fault("forged-record", what),), exit=code)
 
 

@@ -59,6 +59,7 @@ from bailiwick.gate.tree import ProposedTree, TreePolicy, sift
 from bailiwick.git.store import GitStore
 from bailiwick.ids import canonical, digest
 from bailiwick.sandbox.service import Sandboxes
+from bailiwick.terminal.output import duration
 
 INTERRUPTED = 130
 PYTEST = "pytest"
@@ -339,7 +340,7 @@ class _Gate:
             return "needs_person", asked_for
         if verdict == "red" and about_wanted_tests(checks, out):
             wanted = wanted_paths(checks, out)
-            self.shop.show("red only in tests that the agent wanted to change; once more with its changes to them")
+            self.shop.show("red only in tests that the agent wanted to change; re-running with its changes to them")
             tree = await self.shop.vault.replace(self.sifted.tree, dict.fromkeys(wanted, self.ask.tree))
             if verdict_of(await self._checks(tree, allowed=wanted), self.ask.known_red) == "green":
                 return "needs_person", wanted
@@ -365,7 +366,7 @@ class _Gate:
                 result = excuse(spec, settled(await find_check(spec.kind).run(spec, bench)))
             except (OSError, BailiwickError) as error:
                 result = trouble(spec.name, error, kind=spec.kind)
-        self.shop.show(f"{spec.name}: {result.outcome.replace('_', ' ')}, {result.seconds:.1f} s")
+        self.shop.show(f"{spec.name}: {result.outcome.replace('_', ' ')}, {duration(result.seconds)}")
         return result
 
     async def _weakening(self) -> tuple[Finding, ...]:

@@ -212,7 +212,7 @@ class _Waiting:
         if all(answers) or (any(answers) and not service.ports):
             return ""
         silent = [str(port) for port, answer in zip(self.started.ports, answers, strict=True) if not answer]
-        return f"nobody answers at its 127.0.0.1, port {', '.join(silent)}"
+        return f"nothing listens on its 127.0.0.1, port {', '.join(silent)}"
 
     async def _failed(self, how: str) -> EnvironmentFailed:
         service = self.started.service

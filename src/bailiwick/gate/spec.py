@@ -280,7 +280,7 @@ def _check_paths(root: Value, found: Findings) -> None:
     copied = root.entries.get("copy")
     for item in copied.items if copied is not None else ():
         if isinstance(item.data, str) and not is_plain_path(item.data):
-            what = f"{item.data!r} is no path of a file below the repository"
+            what = f"{item.data!r} is not a path of a file below the repository"
             found.error(codes.OUTSIDE, what, item.place, "give a relative path without `..` or `*`")
 
 

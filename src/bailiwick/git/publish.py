@@ -101,7 +101,7 @@ async def _check_free(objects: Objects, source: Source, name: str, current: str 
         wanted = f"at {expect[:12]}" if expect else "not there"
         raise GitFailed(
             "rejected",
-            f"branch '{name}' {stands}, expected {wanted}: somebody else changed it",
+            f"branch '{name}' {stands}, expected {wanted}: it was changed by someone else",
             f"look at it: git log {name}",
             place=place,
         )
@@ -121,7 +121,7 @@ async def _update(objects: Objects, source: Source, args: tuple[str, ...], name:
     if b"but expected" in done.stderr or b"already exists" in done.stderr or b"cannot lock ref" in done.stderr:
         raise GitFailed(
             "rejected",
-            f"branch '{name}' was changed by somebody else just now",
+            f"branch '{name}' was changed by someone else just now",
             f"look at it: git log {name}",
             place=Place(str(source.root)),
         )

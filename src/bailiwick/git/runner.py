@@ -259,7 +259,7 @@ _CAUSES: tuple[tuple[Kind, str, str, str], ...] = (
         "rejected",
         r"stale info|non-fast-forward|fetch first|\[(?:remote )?rejected\]",
         "the branch there is not where we left it",
-        "look at it: somebody else pushed there",
+        "look at it: someone else pushed there",
     ),
     (
         "auth",

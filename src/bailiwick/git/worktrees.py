@@ -218,7 +218,7 @@ class Worktrees:
     def _put_away(self, path: Path) -> None:
         """Delete a directory of ours: out of sight at once, then gone."""
         if path.parent != self.folder:
-            raise NotReady("this is no worktree of ours", place=Place(str(path)), code=CANT_REMOVE)
+            raise NotReady("this is not a worktree of ours", place=Place(str(path)), code=CANT_REMOVE)
         gone = path
         if not path.name.startswith("."):
             gone = self.folder / f".gone-{os.getpid()}-{path.name}"

@@ -118,7 +118,7 @@ class _Builder:
         context = getattr(error, "context", None)
         hint = "check the indentation, quotes and brackets just before this place"
         if mark is not None and self._is_tab(mark):
-            what, context = "a tab stands where YAML takes only spaces", None
+            what, context = "there is a tab where YAML takes only spaces", None
             hint = "replace the tab by spaces; most editors can show tabs"
         self._note(codes.SYNTAX, f"YAML: {what}" + (f" ({context})" if context else ""), place, hint)
 
@@ -216,7 +216,7 @@ class _Builder:
             )
         found = self.anchors[name]
         if found is None:
-            self._stop(codes.TOO_DEEP, f"the alias *{name} stands inside its own value", event, "write the value out")
+            self._stop(codes.TOO_DEEP, f"the alias *{name} is inside its own value", event, "write the value out")
         value, weight = found
         self.expanded += weight
         if self.expanded > MAX_EXPANSION:

@@ -63,7 +63,7 @@ MEANING = {
     TOO_MANY: "more nodes or more problems than are looked at",
     MISSING_FILE: "a prompt or a script that is not there",
     OUTSIDE: "a path that leaves the workflow directory",
-    SPECIAL_FILE: "a pipe, a device or another thing that is no regular file",
+    SPECIAL_FILE: "a pipe, a device or something else that is not a regular file",
     PIN_TOO_LARGE: "more bytes than a run can be pinned to",
     UNKNOWN_WORKFLOW: "a called workflow that can't be found",
     TEMPLATE: "a template that can't be parsed",

@@ -95,7 +95,7 @@ ASK = Table(
         Field("question", Text(empty=False), "what to ask, a template", required=True),
         Field("choices", ListOf(Scalar(), least=1), "the possible answers; free text if not given"),
         Field("timeout", Duration(low=0.001), "how long to wait for an answer"),
-        Field("default", Anything(), "the answer where nobody gave one in time"),
+        Field("default", Anything(), "the answer where none was given in time"),
     ),
 )
 PARALLEL = Table(
@@ -188,7 +188,7 @@ def _seconds(draft: Draft, given: Json) -> str:
     if seconds is not None:
         return str(int(seconds)) if seconds.is_integer() else str(seconds)
     if is_plain(str(given)):
-        draft.wrong(f"{given!r} is no duration", "give a duration such as 90s, 1h30m or 2d", "for")
+        draft.wrong(f"{given!r} is not a duration", "give a duration such as 90s, 1h30m or 2d", "for")
     return str(given)
 
 

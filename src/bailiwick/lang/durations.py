@@ -41,7 +41,7 @@ def beginning(since: str | None, now: float) -> float | None:
         return max(0.0, now - span if span is not None else read_local(since))
     except (ValueError, OverflowError):
         raise UsageError(
-            f"--since {since} is no time",
+            f"--since {since} is not a time",
             hint="write a span such as 7d or 12h, or a date such as 2026-11-01 or 2026-11-01T09:00",
             code="BW202",
         ) from None

@@ -172,5 +172,5 @@ def _json(value: Any) -> Json:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _json(item) for key, item in value.items()}
     raise RenderFailed(
-        f"the expression gives a {type(value).__name__}, which is no JSON value; add `| list` or call it"
+        f"the expression gives a {type(value).__name__}, which is not a JSON value; add `| list` or call it"
     )

@@ -73,7 +73,7 @@ def parse_reference(text: str, cwd: Path) -> Reference:
         return Reference("forge", given, found)
     if "://" in given:
         raise UsageError(
-            f"{clean(given)!r} is no address of an issue",
+            f"{clean(given)!r} is not the address of an issue",
             hint="an issue's address looks like https://example.org/owner/repo/issues/123",
             code=NO_SUCH,
         )
@@ -156,7 +156,7 @@ def _text(raw: bytes, name: str) -> str:
     if len(raw) > LIMIT:
         raise _too_big(name)
     if b"\0" in raw:
-        raise UsageError("the issue is no text", hint="give a Markdown file", place=Place(name), code=NOT_TEXT)
+        raise UsageError("the issue is not text", hint="give a Markdown file", place=Place(name), code=NOT_TEXT)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

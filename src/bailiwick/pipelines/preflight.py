@@ -17,7 +17,7 @@ from bailiwick.errors import BailiwickError, NotReady, Place, Problem, UsageErro
 from bailiwick.ids import Json
 from bailiwick.pipelines.model import PipelineRequest, PreflightLine
 from bailiwick.runtime.assemble import Runtime
-from bailiwick.terminal.output import duration
+from bailiwick.terminal.output import counted, duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,7 +111,7 @@ class Preflight:
         most = config.get("night.max_open")
         live = [one for one in ProposalStore(config.paths.state).all() if one.live]
         if most is not None and len(live) >= int(most):
-            what = f"{len(live)} proposals wait for a person, and night.max_open is {most}"
+            what = f"{counted(len(live), 'proposal')} waiting for a person, and night.max_open is {most}"
             hint = "look at them: bailiwick proposals list; then start again, or raise night.max_open"
             self.found.append(Problem(TOO_MANY, what, Place(str(config.origin("night.max_open"))), hint))
 

@@ -109,7 +109,7 @@ async def open_desk(
     """The desk of a repository; raises `NotReady` where git can't use it, or proposals are switched off."""
     if not config.get("features.proposals"):
         what = f"proposals are switched off ({config.origin('features.proposals')})"
-        raise NotReady(what, hint="whoever set it can change it: features.proposals: true", code=SWITCHED_OFF)
+        raise NotReady(what, hint="the person who set it can change it: features.proposals: true", code=SWITCHED_OFF)
     state = config.paths.make_state()
     vault = await GitStore.open(state, repository, environment=environment)
     settings = read_settings(config, vault.repository, clock, environment)

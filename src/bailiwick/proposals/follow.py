@@ -71,7 +71,7 @@ def _weighed(proposal: Proposal, head: str, red: Sequence[FailedCheck], heard: S
     """The round that red checks and people's remarks ask for, unless it was started or there were enough."""
     lines = []
     if proposal.people and head == proposal.people[-1]:
-        lines.append(f"somebody pushed {head[:12]}; a further round builds upon it")
+        lines.append(f"someone pushed {head[:12]}; the next round builds on it")
     asking = [one for one in heard if not one.own and not one.bot]
     if passed_over := len(heard) - len(asking):
         lines.append(f"{passed_over} of our own or of bots' remarks passed over")

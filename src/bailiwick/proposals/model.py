@@ -130,7 +130,7 @@ def read_proposal(data: Json) -> Proposal:
     Names that this version does not know are passed over.
     """
     if not isinstance(data, dict) or data.get("version") != 1:
-        raise ValueError("it is no proposal of version 1")
+        raise ValueError("it is not a proposal of version 1")
     known = {one.name for one in fields(Proposal)}
     body = {name: value for name, value in data.items() if name in known}
     body |= {name: tuple(body.get(name) or ()) for name in _TUPLES}

@@ -266,7 +266,7 @@ async def _offered(proposal: Proposal, desk: RepositoryProposals) -> ProposalOut
     if decision == "keep":
         return _stays(proposal, decision, "publish.mode is never")
     if decision == "ask":
-        what = f"nobody said yet that {scope_of(draft=settings.draft)} may be opened at {settings.site.full_name}"
+        what = f"nobody has approved yet that {scope_of(draft=settings.draft)} are opened at {settings.site.full_name}"
         return _stays(proposal, decision, what)
     return await _sent(proposal, desk)
 

@@ -69,7 +69,7 @@ class ProposalStore:
 
     def _file(self, proposal: str) -> Path:
         if not _ID.fullmatch(proposal):
-            raise NotFound(f"'{proposal}' is no id of a proposal", hint="`bailiwick proposals list`", code=NO_PROPOSAL)
+            raise NotFound(f"'{proposal}' is not a proposal's id", hint="`bailiwick proposals list`", code=NO_PROPOSAL)
         return self.folder / f"{proposal}.json"
 
 

@@ -116,7 +116,7 @@ def _locked(path: Path, *, write: bool) -> Iterator[int]:
     handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("it is no plain file")
+            raise OSError("it is not a regular file")
         fcntl.flock(handle, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
         yield handle
     finally:

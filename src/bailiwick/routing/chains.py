@@ -174,7 +174,7 @@ class _Rules:
         return UsageError(
             f"{what} may not be used: agents.allowed_backends or agents.allowed_models leaves it out, or its price is "
             "unknown and budget.unknown_cost is refuse",
-            hint="name an allowed model, or ask whoever wrote the policy; `bailiwick config show agents --origin`",
+            hint="name an allowed model, or ask the author of the policy; `bailiwick config show agents --origin`",
             code=NOT_ALLOWED,
             place=self._place(),
         )

@@ -174,7 +174,7 @@ class Course:
             return await self._skip(candidate, f"its endpoint kept failing: backing off for {blocked:.0f} s", blocked)
         self._now = now = Trying(candidate, self._clock.now(), self.job.task)
         if self.allowance is not None and self.allowance < LEAST and candidate.cloud:
-            return self._failed(str(FailureKind.BUDGET), "the money set aside for this call is used up", Detail())
+            return self._failed(str(FailureKind.BUDGET), "the money reserved for this call is used up", Detail())
         if place is not None:
             now.warm = asyncio.ensure_future(self.probe(place, candidate.model))
         await self._prepare(now, step)
@@ -296,7 +296,7 @@ class Course:
         if missed:
             spoilt = replace(last.attempt, verdict="error", verified=None, feedback=one_line(missed, SHOWN))
             self.made[-1] = replace(last, attempt=spoilt)
-            return self._without(f"accepted, but not brought into the project: {missed}", "error")
+            return self._without(f"accepted, but not written into the project: {missed}", "error")
         result = self._best or self._empty("")
         return replace(result, verified=last.attempt.verified, attempts=self._attempts()), ""
 

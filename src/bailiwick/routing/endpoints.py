@@ -245,7 +245,7 @@ def _parsed(url: str, name: str) -> SplitResult:
     except ValueError:
         pass
     raise UsageError(
-        f"endpoints.{name}.url is no address that can be called",
+        f"endpoints.{name}.url is not an address that can be called",
         hint=f"set it to http://HOST:PORT or https://HOST: bailiwick config set endpoints.{name}.url URL",
         code=BAD_ADDRESS,
     )

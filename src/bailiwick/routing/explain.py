@@ -20,7 +20,7 @@ LAST = 10
 _SHOWN = 300
 _VERDICTS = {
     "accept": "accepted",
-    "accept_unverified": "accepted, nobody verified it",
+    "accept_unverified": "accepted, not verified",
     "escalate": "rejected",
     "error": "failed",
 }
@@ -126,7 +126,7 @@ def _ending(row: CallRow, attempts: Sequence[AttemptRow], status: str) -> str:
     if status == "open":
         return "it is being worked on"
     if status == INTERRUPTED:
-        return "it was interrupted: its process ended before it did; what was set aside for it counts as spent"
+        return "it was interrupted: its process ended before it did; what was reserved for it counts as spent"
     used = f" with {row.model_used}" if row.model_used else ""
     words = {"pass": f"it passed{used}", "fail": f"it failed{used}", "error": "it ended with an error"}[row.status]
     count = sum(map(_was_asked, attempts))

@@ -97,7 +97,7 @@ def read_object(text: str) -> dict[str, Json] | Misread:
     except (ValueError, RecursionError) as error:
         return Misread(f"the answer can't be used: {one_line(str(error), MESSAGE)}")
     if not isinstance(value, dict) or is_deep(value, DEEPEST - 1):
-        return Misread("the answer is no JSON object" if not isinstance(value, dict) else "the answer nests too deep")
+        return Misread("the answer is not a JSON object" if not isinstance(value, dict) else "it nests too deep")
     return value
 
 

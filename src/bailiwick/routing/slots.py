@@ -142,5 +142,5 @@ async def _first_free(files: list[Path]) -> int:
             code=NO_LOCK,
         ) from error
     if taken is None:
-        raise InternalBug("a lock was given up that nobody gives up")
+        raise InternalBug("a lock was released that is never released")
     return taken

@@ -124,7 +124,7 @@ def _read(base: Path, name: str, left: int) -> Shown:
         with os.fdopen(handle, "rb") as file:
             facts = os.fstat(handle)
             if not stat.S_ISREG(facts.st_mode):
-                return Shown(plain, note="it is no regular file", left_out=True)
+                return Shown(plain, note="it is not a regular file", left_out=True)
             room = max(0, min(FILE_BYTES, left))
             data = file.read(min(FILE_BYTES, ALL_BYTES)) if room else b""
     except (OSError, ValueError, RuntimeError) as error:
@@ -135,7 +135,7 @@ def _read(base: Path, name: str, left: int) -> Shown:
 
 def _shown(name: str, data: bytes, size: int, room: int) -> Shown:
     if not room and size:
-        return Shown(name, note="no room is left in the task", left_out=True)
+        return Shown(name, note="no space is left in the task", left_out=True)
     if b"\0" in data:
         return Shown(name, note=f"binary, {size:,} bytes", left_out=True)
     kept = data[:room]

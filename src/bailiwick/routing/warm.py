@@ -77,7 +77,7 @@ async def look(endpoint: Endpoint, url: str, seconds: float) -> dict[str, Json]:
             raise ValueError(f"the server answered with status {reply.status}")
         found = object_of(await reply.body(MOST))
     if found is None:
-        raise ValueError("the answer is no JSON object")
+        raise ValueError("the answer is not a JSON object")
     return found
 
 

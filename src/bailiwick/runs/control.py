@@ -183,6 +183,6 @@ def refuse_if_held(row: RunRow, owner: Owner, now: float) -> None:
     """Raise `HeldByAnother` when a live process walks the run."""
     if row.owner is not None and row.lease_until > now and not is_dead(row.owner, owner):
         raise HeldByAnother(
-            f"run '{name_of(row)}' is being walked by {shown(row.owner)}",
+            f"run '{name_of(row)}' is being run by {shown(row.owner)}",
             hint=f"bailiwick runs logs -f {name_of(row)}, or bailiwick runs stop {name_of(row)}",
         )

@@ -35,7 +35,7 @@ async def find_run(store: Store, text: str) -> RunRow:
             return found[0]
         if found:
             names = ", ".join(name_of(r) for r in found[:6])
-            raise UsageError(f"'{text}' fits several runs: {names}", hint="name one of them", code="BW208")
+            raise UsageError(f"'{text}' matches several runs: {names}", hint="name one of them", code="BW208")
     near = difflib.get_close_matches(text, [name_of(r) for r in rows], 3)
     hint = f"did you mean {', '.join(near)}?" if near else "bailiwick runs list shows the runs there are"
     raise NotFound(f"no run '{text}'", hint=hint)

@@ -11,6 +11,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.state import Deferred, Fetch
 from bailiwick.engine.visits import Visit, Visits
 from bailiwick.ids import Json
+from bailiwick.terminal.output import budget_limit, duration
 
 OK, BAD, WAIT, STEP = "ok", "bad", "wait", ""
 LONGEST = 200
@@ -95,7 +96,7 @@ def _forked(e: ev.Forked, at: float) -> Told:
 
 
 def _owner(e: ev.OwnerChanged, at: float) -> Told:
-    return STEP, f"walked by {e.owner}"
+    return STEP, f"held by {e.owner}"
 
 
 def _passed(e: ev.StepPassed, at: float) -> Told:
@@ -115,10 +116,10 @@ def _started(e: ev.EffectStarted, at: float) -> Told:
 
 def _finished(e: ev.EffectFinished, at: float) -> Told:
     if e.failure is None:
-        return OK, f"succeeded in {e.seconds:.3g} s"
+        return OK, f"succeeded in {duration(e.seconds)}"
     if e.failure.get("kind") == "not_yet":
         return WAIT, "not yet"
-    return BAD, f"failed after {e.seconds:.3g} s: {e.failure.get('message', '')}"
+    return BAD, f"failed after {duration(e.seconds)}: {e.failure.get('message', '')}"
 
 
 def _lost(e: ev.EffectLost, at: float) -> Told:
@@ -170,7 +171,7 @@ def _child(e: ev.ChildStarted, at: float) -> Told:
 
 
 def _stop(e: ev.StopRequested, at: float) -> Told:
-    return STEP, f"{e.by or 'somebody'} asks to stop{' now' if e.now else ''}"
+    return STEP, f"{e.by or 'someone'} asks to stop{' now' if e.now else ''}"
 
 
 def _stopped(e: ev.RunStopped, at: float) -> Told:
@@ -194,11 +195,11 @@ def _rejected(e: ev.SignalRejected, at: float) -> Told:
 
 
 def _reached(e: ev.BudgetReached, at: float) -> Told:
-    return WAIT, f"the budget for {e.unit} ({e.limit:g}) is used up"
+    return WAIT, f"the budget for {e.unit} ({budget_limit(e.unit, e.limit)}) is used up"
 
 
 def _raised(e: ev.BudgetRaised, at: float) -> Told:
-    return STEP, f"{e.by or 'somebody'} sets the budget for {e.unit} to {e.limit:g}"
+    return STEP, f"{e.by or 'someone'} sets the budget for {e.unit} to {budget_limit(e.unit, e.limit)}"
 
 
 def _adopted(e: ev.DefinitionAdopted, at: float) -> Told:
@@ -206,7 +207,7 @@ def _adopted(e: ev.DefinitionAdopted, at: float) -> Told:
 
 
 def _rewound(e: ev.Rewound, at: float) -> Told:
-    return STEP, f"{e.by or 'somebody'} goes back to {e.node}, visit {e.visit}"
+    return STEP, f"{e.by or 'someone'} goes back to {e.node}, visit {e.visit}"
 
 
 _TELLERS: dict[type[ev.Event], Callable[[Any, float], Told]] = {

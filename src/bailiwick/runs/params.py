@@ -68,7 +68,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
-            raise ValueError(f"key '{key}' stands twice")
+            raise ValueError(f"key '{key}' is there twice")
         out[key] = value
     return out
 

@@ -15,6 +15,7 @@ from bailiwick.engine.retry_script import FINAL
 from bailiwick.engine.state import Scope, State, WaitState
 from bailiwick.engine.visits import NodeStatement, Visit, VisitStatus, ended_attempts, visits
 from bailiwick.ids import Json, place
+from bailiwick.terminal.output import budget_limit, duration
 
 E = TypeVar("E", bound=ev.Event)
 LAST = 5
@@ -197,7 +198,7 @@ def branch_sentence(node: Branch, visit: Visit) -> str:
     for condition in node.conditions:
         if condition.next == visit.next and holds(condition.op, texts, condition.value):
             return f"{head}: {node.path} is {shown}, and {shown} {condition.op} {condition.value}, so {to}"
-    none = ", which fits no case and no condition" if node.cases or node.conditions else ""
+    none = ", which matches no case and no condition" if node.cases or node.conditions else ""
     return f"{head}: {node.path} is {shown}{none}, so by default {to}"
 
 
@@ -229,12 +230,12 @@ def _attempts(story: RunHistory, visit: Visit) -> list[str]:
     for tried in visit.tries:
         match tried.end:
             case ev.EffectFinished(failure=failure, seconds=seconds):
-                how = f"{story.state.resolve((failure or {}).get('message')) or 'ok'} ({seconds:g} s)"
+                how = f"{story.state.resolve((failure or {}).get('message')) or 'ok'} ({duration(seconds)})"
             case ev.EffectLost(why=why):
                 how = f"cut off, {_cause(why)}"
             case None:
                 continue
-        pause = f" after {tried.pause:.3g} s" if tried.pause is not None else ""
+        pause = f" after {duration(tried.pause)}" if tried.pause is not None else ""
         lines.append(f"attempt {tried.start.attempt}: {how}" + (f" → tried again{pause}" if tried.retried else ""))
     return lines
 
@@ -277,7 +278,7 @@ def _wait(state: State, scope: Scope, wait: WaitState) -> Explanation:
     lines = tuple(line for line in (f"choices: {choices}" if choices else "", f"wait id: {wait.id}") if line)
     match wait.kind:
         case "ask" | "unknown" | "approval" | "exhausted":
-            limit = f"; nobody answering by {due} decides it" if due else ""
+            limit = f"; without an answer by {due} the node fails or takes its default" if due else ""
             return Explanation("waits", f"'{where}' waits for a person {since}: {asked}{limit}", lines, wait.opened_at)
         case "budget":
             return Explanation("waits", f"the run waits for a person {since}: {asked}", lines, wait.opened_at)
@@ -309,7 +310,7 @@ def _running(story: RunHistory) -> list[Explanation]:
         )
     if not out and story.state.status == "running" and not story.state.waits():
         where = story.state.scopes[""].cursor
-        out.append(Explanation("running", f"it is at '{where}' and can go on as soon as somebody walks it"))
+        out.append(Explanation("running", f"it is at '{where}' and goes on as soon as a worker runs it"))
     return out
 
 
@@ -372,11 +373,11 @@ def _budget(story: RunHistory) -> list[Explanation]:
     out = []
     for _, at, event in story.entries:
         if isinstance(event, ev.BudgetReached):
-            out.append(Explanation("budget", f"the budget for {event.unit} ({event.limit:g}) was used up", at=at))
+            limit = budget_limit(event.unit, event.limit)
+            out.append(Explanation("budget", f"the budget for {event.unit} ({limit}) was used up", at=at))
         elif isinstance(event, ev.BudgetRaised):
-            out.append(
-                Explanation("budget", f"{_by(event.by)} set the budget for {event.unit} to {event.limit:g}", at=at)
-            )
+            limit = budget_limit(event.unit, event.limit)
+            out.append(Explanation("budget", f"{_by(event.by)} set the budget for {event.unit} to {limit}", at=at))
     return out[-LAST:]
 
 

@@ -111,7 +111,7 @@ class RunTree:
         return min((most for most in (own, left) if most is not None), default=None)
 
     def limits(self, unit: str, node: Node, state: State, today: str) -> list[tuple[str, float | None]]:
-        """Each scope with its ceiling: the root's, this run's own as a further one, the daily budget, the credential's."""
+        """Each scope with its ceiling: the root's, this run's own besides, the daily budget, the credential's."""
         own = ceilings.limit(state, unit)
         ranks = {f"run:{self.row.root_id}": self.roots.get(unit), f"run:{self.row.id}": own}
         ranks[f"day:{today}"] = state.limits.get(f"day.{unit}", self.daily.get(unit))

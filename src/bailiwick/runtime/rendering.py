@@ -124,7 +124,7 @@ class Rendering:
     def _resolve(self, value: Any) -> Json:
         if type(value) is Deferred:
             return self._fetch(value.digest)
-        raise TypeError(f"{type(value).__name__} is no JSON value")
+        raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 CUT_LINE = '{"cut": "the file is full; the rest is in the journal"}\n'

@@ -53,7 +53,7 @@ class ScriptKind:
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         if not isinstance(node, Work):
-            raise TypeError(f"'{node.id}' is no script node")
+            raise TypeError(f"'{node.id}' is not a script node")
         spec = node.spec
         return _prepare(
             {"script": spec["script"], "args": spec.get("args"), "env": spec.get("env"), "cwd": spec.get("cwd")},
@@ -64,7 +64,7 @@ class ScriptKind:
     async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         node = request.node
         if not isinstance(node, Work):
-            raise TypeError(f"'{node.id}' is no script node")
+            raise TypeError(f"'{node.id}' is not a script node")
         return await _attempt(request, io, outputs=node.outputs, seconds=node.timeout, fill=self._fill)
 
 

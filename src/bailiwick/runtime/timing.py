@@ -46,7 +46,7 @@ def _span(text: str, now: float) -> float | None:
     seconds = seconds_of(text.removeprefix("+"))
     if seconds is None and explicit:
         raise ValueError(
-            f'{_quoted(text)} is no span of time; write one like "+90", "+10s", "+1h30m", "+2d" or "+500ms"'
+            f'{_quoted(text)} is not a duration; write one like "+90", "+10s", "+1h30m", "+2d" or "+500ms"'
         )
     return None if seconds is None else now + seconds
 
@@ -61,7 +61,7 @@ def _moment(text: str, zone: str | None) -> float | None:
         aware = moment if moment.tzinfo else moment.replace(tzinfo=here)
         return (aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{_quoted(text)} is no date and time that exists ({error}); {_EXAMPLES}") from None
+        raise ValueError(f"{_quoted(text)} is not a date and time that exists ({error}); {_EXAMPLES}") from None
 
 
 def _firing(text: str, now: float, zone: str | None) -> float:
@@ -69,13 +69,13 @@ def _firing(text: str, now: float, zone: str | None) -> float:
     from cronsim import CronSim, CronSimError
 
     if len(text.split()) != 5 or len(text) > 200:
-        raise ValueError(f"{_quoted(text)} is no time; {_EXAMPLES}")
+        raise ValueError(f"{_quoted(text)} is not a time; {_EXAMPLES}")
     try:
         for moment in CronSim(text, datetime.fromtimestamp(math.floor(now), _zone(zone))):
             if moment.timestamp() > now:  # in an hour that comes twice, the first pass may already be over
                 return moment.timestamp()
     except (CronSimError, OverflowError) as error:
-        raise ValueError(f"{_quoted(text)} is no cron expression ({error}); {_EXAMPLES}") from None
+        raise ValueError(f"{_quoted(text)} is not a cron expression ({error}); {_EXAMPLES}") from None
     raise ValueError(f"{_quoted(text)} never fires; {_EXAMPLES}")
 
 

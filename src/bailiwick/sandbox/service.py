@@ -363,7 +363,7 @@ async def _choose(config: Config, scratch: Path, *, attended: bool) -> tuple[San
 def _unfenced(config: Config, scratch: Path, *, attended: bool) -> SandboxBackend:
     if not attended and not config.get("sandbox.unattended_none"):
         raise NotReady(
-            "sandbox.profile is none, and nobody watches",
+            "sandbox.profile is none, and no person is watching",
             hint="install bubblewrap and leave sandbox.profile at auto; or: "
             "bailiwick config set sandbox.unattended_none true",
             code=UNWATCHED,

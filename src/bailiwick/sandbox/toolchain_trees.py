@@ -48,7 +48,7 @@ class HiddenPaths:
     def refusal(self, tree: Path) -> str:
         """Why a tree must not be shown, empty where it may; `tree` is a real path."""
         if tree in _NEVER or tree.parent in (Path("/home"), Path("/Users")):
-            return "it is no tree of one tool"
+            return "it is not a tree of one tool"
         if self.home is not None and (why := self._refused_by_home(tree, _real(self.home))):
             return why
         for hidden in map(_real, self.hidden):

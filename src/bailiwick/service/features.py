@@ -12,4 +12,4 @@ def require_feature(config: Config, name: str) -> None:
     """Raise `NotReady` where a part is switched off."""
     if not config.get(f"features.{name}"):
         what = f"features.{name} is off ({config.origin(f'features.{name}')})"
-        raise NotReady(what, hint=f"whoever set it can change it: features.{name}: true", code=OFF)
+        raise NotReady(what, hint=f"the person who set it can change it: features.{name}: true", code=OFF)

@@ -65,7 +65,7 @@ def read_message(raw: bytes) -> RpcMessage | Refused:
     except (ValueError, RecursionError):
         return Refused(refusal(PARSE_ERROR, "Parse error: each line has to be one JSON-RPC message"))
     if isinstance(data, list):
-        return Refused(refusal(INVALID_REQUEST, "batches are not taken: send each message by itself"))
+        return Refused(refusal(INVALID_REQUEST, "batches are not supported: send each message by itself"))
     if not isinstance(data, dict):
         return Refused(refusal(INVALID_REQUEST, "a message has to be a JSON object"))
     name = id_of(data.get("id"))

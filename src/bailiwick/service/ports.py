@@ -23,7 +23,7 @@ def listen(host: str, port: int) -> socket.socket:
             0
         ]
     except (OSError, UnicodeError) as error:
-        what = f"there is no address '{host}' here: {getattr(error, 'strerror', None) or 'it is no name'}"
+        what = f"there is no address '{host}' here: {getattr(error, 'strerror', None) or 'unknown name'}"
         raise UsageError(what, hint="--host 127.0.0.1, or an address of this machine", code=NO_ADDRESS) from error
     found = socket.socket(family, kind, socket.IPPROTO_TCP)  # named, or asyncio leaves small answers waiting for ACKs
     try:

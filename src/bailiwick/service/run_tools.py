@@ -147,7 +147,7 @@ class RunTools:
             outcome = await Control(assembly, asked.by).stop(row, now=True)
         finally:
             await beside.close()
-        note = outcome.refused or ("" if outcome.taken else "its holder has not answered yet; it is told")
+        note = outcome.refused or ("" if outcome.taken else "its worker has not answered yet; the request is recorded")
         return {
             **self._head(outcome.row, state, "stopping" if outcome.row.status == "ready" else outcome.row.status),
             "note": note,
@@ -172,7 +172,7 @@ class RunTools:
         if name not in allowed or not NAME.fullmatch(name):
             listed = ", ".join(allowed) or "none"
             hint = f"listed are: {listed}; the operator can add one: bailiwick config set mcp.workflows"
-            raise NotFound(f"'{name[:64]}' is no workflow that clients may start", hint=hint, code=NOT_LISTED)
+            raise NotFound(f"'{name[:64]}' is not a workflow that clients may start", hint=hint, code=NOT_LISTED)
         shelves = [
             WorkflowFolder("person", self.app.config.paths.config / "workflows"),
             WorkflowFolder("bundled", BUNDLED),

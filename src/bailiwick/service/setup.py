@@ -89,7 +89,7 @@ def mcp_change(root: Path, entry: dict[str, Json]) -> FileEdit:
     data = _parsed(text, path)
     servers = data.setdefault(SERVERS, {})
     if not isinstance(servers, dict):
-        what = f"'{SERVERS}' is no object"
+        what = f"'{SERVERS}' is not an object"
         raise InputInvalid([Problem(NOT_SERVERS, what, Place(str(path)), 'write "mcpServers": {}')])
     if servers.get(NAME) == entry:
         return FileEdit(path, text, text)
@@ -121,7 +121,7 @@ def _parsed(text: str, path: Path) -> dict[str, Json]:
         raise InputInvalid([Problem(NOT_JSON, f"can't be used: {error}", Place(str(path)), "repair it")]) from error
     if not isinstance(data, dict):
         raise InputInvalid(
-            [Problem(NOT_JSON, "is no JSON object", Place(str(path), 1, 1), 'such as {"mcpServers": {}}')]
+            [Problem(NOT_JSON, "is not a JSON object", Place(str(path), 1, 1), 'such as {"mcpServers": {}}')]
         )
     return data
 
@@ -130,7 +130,7 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     out: dict[str, Json] = {}
     for key, value in pairs:
         if key in out:
-            raise ValueError(f"key '{key}' stands twice, and one would be lost")
+            raise ValueError(f"key '{key}' is there twice, and one would be lost")
         out[key] = value
     return out
 

@@ -243,7 +243,7 @@ def _no_message(requests: OpenRequests, line: bytes) -> bytes:
     found = read_message(line)
     name = found.id if isinstance(found, RpcMessage) else None
     requests.end(name)
-    return refusal(INVALID_REQUEST, "this is no request, notification or answer of JSON-RPC", name)
+    return refusal(INVALID_REQUEST, "this is not a request, notification or answer of JSON-RPC", name)
 
 
 async def _pass_out(wire: StdioTransport, leaving: MemoryObjectReceiveStream[SessionMessage]) -> None:

@@ -81,7 +81,7 @@ class ApiTokens:
     def add(self, name: str, scope: Scope) -> str:
         """Make a token; it is shown now and never again."""
         if not NAME.fullmatch(name):
-            raise UsageError(f"'{name}' is no name for a token", hint="letters, digits, '_', '.', '-'; at most 64")
+            raise UsageError(f"'{name}' is not a name for a token", hint="letters, digits, '_', '.', '-'; at most 64")
         make_private(self.state)
         make_private(self.folder)
         text = _fresh()
@@ -141,7 +141,7 @@ def _scope(text: object) -> Scope:
         case "read" | "run" | "admin":
             return text
         case _:
-            raise ValueError(f"{text!r} is no scope")
+            raise ValueError(f"{text!r} is not a scope")
 
 
 def _fresh() -> str:

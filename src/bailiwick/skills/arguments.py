@@ -99,7 +99,7 @@ def _text_fault(value: Json, word: str, limit: int) -> str:
     if len(value) > limit:
         return f"give at most {limit:,} characters, found {len(value):,}"
     if "\0" in value or _SURROGATE.search(value):
-        return "remove the characters that are no text (NUL or half of a pair)"
+        return "remove the characters that are not text (NUL or half of a pair)"
     if word == "a path" and ("\n" in value or "\r" in value):
         return "a path has no line breaks"
     return ""

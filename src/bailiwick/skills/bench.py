@@ -232,7 +232,7 @@ class ProjectFiles:
         if left is None or not left.changes:
             return ""
         if not self.writes or change_fault(left.changes):
-            return "nothing was brought: this skill may not change these files"
+            return "nothing was written: this skill may not change these files"
         parcels = [await self._parcel(left, change) for change in left.changes]
         lock = make_private(make_private(self.setting.paths.state) / LOCKS) / f"{digest(str(self.project))[:24]}.lock"
         async with held(lock):
@@ -257,5 +257,5 @@ class ProjectFiles:
 
     def _opened(self) -> Copies:
         if self._copies is None:
-            raise InternalBug("the bench is not open")
+            raise InternalBug("the copy of the project is not open")
         return self._copies

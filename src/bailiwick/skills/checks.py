@@ -64,7 +64,7 @@ async def _evidence_fault(piece: Json, lines: _Lines, material: str) -> str:
     quote = _text(piece, "quote") if isinstance(piece, dict) else ""
     if quote:
         said = _flat(quote) in _flat(material)
-        return "" if said else f"the quote stands nowhere in the task: {shown(quote[:200])}"
+        return "" if said else f"the quote is nowhere in the task: {shown(quote[:200])}"
     text = piece if isinstance(piece, str) else ""
     found = [(match["file"], int(match["line"])) for match in _REFERENCE.finditer(text)]
     if not found:

@@ -93,7 +93,7 @@ def deliver(root: Path, parcels: Sequence[FileDelivery]) -> str:
                 written.append((parcel, _prepare(root, parcel, parcel.new)))  # noqa: PERF401 - known if the next fails
     except OSError as error:
         _clear(root, written)
-        return f"nothing was brought: {error.strerror or error}"
+        return f"nothing was written: {error.strerror or error}"
     if changed := next((one.path for one in parcels if not _is_free(root, one)), None):
         _clear(root, written)
         return _changed(changed)
@@ -101,7 +101,7 @@ def deliver(root: Path, parcels: Sequence[FileDelivery]) -> str:
 
 
 def _changed(path: str) -> str:
-    return f"nothing was brought: {shown(path)} was changed in the project while the call was at work"
+    return f"nothing was written: {shown(path)} was changed in the project while the call was at work"
 
 
 def _finish(root: Path, written: list[tuple[FileDelivery, str]], gone: list[FileDelivery]) -> str:
@@ -119,7 +119,7 @@ def _finish(root: Path, written: list[tuple[FileDelivery, str]], gone: list[File
     except OSError as error:
         missing = ", ".join(parcel.path for parcel, _ in left) or "what was to be deleted"
         _clear(root, left)
-        return f"not everything was brought ({missing} is missing): {error.strerror or error}"
+        return f"not everything was written ({missing} is missing): {error.strerror or error}"
     return ""
 
 

@@ -78,7 +78,7 @@ class LessonCheck:
 
     async def put(self, files: Iterable[FileOut]) -> str:
         """Nothing is written."""
-        return "lessons are no files" if tuple(files) else ""
+        return "lessons are not files" if tuple(files) else ""
 
     async def check(self, result: Result) -> CheckOutcome:
         """Look up the entries of each lesson."""

@@ -182,7 +182,7 @@ def _check_output(output: Json, value: Value, found: Findings) -> None:
     if not isinstance(output, dict):
         found.wrong(value.entries["output"], "a JSON Schema, which is a mapping")
     elif fault := schema_fault(output):
-        found.error(codes.BAD_SCHEMA, f"this is no valid JSON Schema: {fault}", value.at("output"), "correct it")
+        found.error(codes.BAD_SCHEMA, f"this is not a valid JSON Schema: {fault}", value.at("output"), "correct it")
 
 
 def _made(

@@ -30,7 +30,7 @@ def check_root(given: str, roots: Iterable[Path], private: Iterable[Path] = ()) 
     if real is None or not any(real.is_relative_to(root) for root in allowed):
         raise _outside(given, allowed)
     if not real.is_dir():
-        what = "is not there" if not real.exists() else "is no directory"
+        what = "is not there" if not real.exists() else "is not a directory"
         raise UsageError(f"project_root {real} {what}", hint="name the project's directory", code=NO_PROJECT)
     for place in (found for one in private if (found := _real(one)) is not None):
         if place.is_relative_to(real) or real.is_relative_to(place):

@@ -189,7 +189,7 @@ async def _brain_answer(call: SkillCall) -> Outcome:
     notes = [one.note for one in found]
     if not notes:
         details: Arguments = {"answer": "", "cites": [], "not_told": [call.text("question")]}
-        nothing = Result("fail", call.tool.phase, call.tool.skill, "no note tells about this", details=details)
+        nothing = Result("fail", call.tool.phase, call.tool.skill, "no note is about this", details=details)
         return Outcome("", nothing, "no note was found, so no model was asked")
     task = task_text(call.tool, call.given, {"notes": told_notes(notes)})
     return await call.route(call.job(await call.with_past(task)), CitationCheck({note.id for note in notes}))

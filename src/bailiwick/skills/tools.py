@@ -146,7 +146,7 @@ _LOOKING = (
 _RUNS = (
     Tool(
         "run_start", "Start a workflow",
-        "Starts a workflow that the operator listed, unattended and in the sandbox, and gives its run id at once.",
+        "Starts a workflow that the operator listed, unattended and in the sandbox, and returns its run id at once.",
         (
             Argument("workflow", "text", "A name from the operator's list; never a path.", required=True),
             Argument("params", "object", "The workflow's parameters."),
@@ -158,7 +158,7 @@ _RUNS = (
         (_RUN,), "", "", _READS, takes_session=False, scope="read",
     ),
     Tool(
-        "run_result", "Read a run's result", "What a run came to, once it is over.",
+        "run_result", "Read a run's result", "The result of a run, once it is over.",
         (_RUN,), "", "", _READS, takes_session=False, scope="read",
     ),
     Tool(

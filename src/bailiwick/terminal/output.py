@@ -115,22 +115,27 @@ def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A span as people say it: `40 ms`, `3.2 s`, `41 s`, `6 m 48`, `2 h 03`, `3 d 04 h`."""
+    """A span as people write it, in at most two units: `40 ms`, `3.2 s`, `41 s`, `6m48s`, `12h`, `3d4h`."""
     seconds = max(0.0, seconds)
     if seconds < 0.0995:
         return f"{round(seconds * 1000)} ms" if seconds >= 0.0005 else "0 s"
     if seconds < 9.95:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
-    whole = round(seconds)
-    if whole < MINUTE:
+    if (whole := round(seconds)) < MINUTE:
         return f"{whole} s"
     if whole < HOUR:
-        return f"{whole // MINUTE} m {whole % MINUTE:02}"
+        return _two_units(whole, MINUTE, "ms")
     minutes = round(seconds / MINUTE)
-    if minutes < DAY // MINUTE:
-        return f"{minutes // 60} h {minutes % 60:02}"
-    hours = round(seconds / HOUR)
-    return f"{hours // 24} d {hours % 24:02} h"
+    return _two_units(minutes, 60, "hm") if minutes < DAY // MINUTE else _two_units(round(seconds / HOUR), 24, "dh")
+
+
+def _two_units(count: int, factor: int, names: str) -> str:
+    return f"{count // factor}{names[0]}" + (f"{count % factor}{names[1]}" if count % factor else "")
+
+
+def budget_limit(unit: str, limit: float) -> str:
+    """The limit of a budget in its unit: `12h` of time, `$10.00` of money, a plain number of anything else."""
+    return duration(limit) if unit == "wall" else dollars(limit) if unit.endswith("usd") else f"{limit:g}"
 
 
 def dollars(amount: float) -> str:
@@ -281,7 +286,7 @@ class Printer:
         return there.strftime("%H:%M:%S %z" if short else "%Y-%m-%d %H:%M:%S %z")
 
     def relative(self, at: float, now: float) -> str:
-        """How far away a time is: `in 5 m 03`, `41 s ago`, `now`."""
+        """How far away a time is: `in 5m3s`, `41 s ago`, `now`."""
         if abs(at - now) < 0.5:
             return "now"
         return f"in {duration(at - now)}" if at > now else f"{duration(now - at)} ago"

@@ -196,7 +196,7 @@ def test_requests_are_held_within_bounds() -> None:
     ("raw", "words"),
     [
         (b"", "without an answer"),
-        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "no HTTP"),
+        (b"SSH-2.0-OpenSSH_9\r\n\r\n", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nx", "no clear length"),
         (b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://elsewhere/\r\ncontent-length: 0\r\n\r\n", "redirect"),
         (b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n", "protocol"),

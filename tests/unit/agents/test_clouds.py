@@ -104,7 +104,7 @@ def test_keys_of_a_cloud_are_carried_only_for_that_cloud(fencing: TurnSandbox, t
     ("env", "missing"),
     [
         ({"CLAUDE_CODE_USE_BEDROCK": "1"}, "AWS_REGION"),
-        ({"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "eu/../west"}, "AWS_REGION is no region"),
+        ({"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "eu/../west"}, "AWS_REGION is not a region"),
         ({"CLAUDE_CODE_USE_VERTEX": "true", "CLOUD_ML_REGION": "x"}, "ANTHROPIC_VERTEX_PROJECT_ID"),
     ],
 )

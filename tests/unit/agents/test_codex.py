@@ -88,7 +88,7 @@ def test_a_thread_is_resumed_with_the_flags_before(tmp_path: Path) -> None:
 
 def test_a_session_that_is_no_thread_is_refused(tmp_path: Path) -> None:
     """Codex would take it for a name and silently begin a new thread."""
-    assert _refused(tmp_path, session="yesterday").message.startswith("'yesterday' is no id of a codex thread")
+    assert _refused(tmp_path, session="yesterday").message.startswith("'yesterday' is not an id of a codex thread")
 
 
 @pytest.mark.parametrize("place", ["CODEX_HOME", "HOME"])
@@ -116,7 +116,7 @@ def test_a_profile_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     trouble = _refused(tmp_path, model="nosuch")
     assert trouble.type == "spawn"
     assert str(tmp_path / ".codex" / "nosuch.config.toml") in trouble.message
-    assert "is no name of a codex profile" in _refused(tmp_path, model="../etc/x@y").message
+    assert "is not the name of a codex profile" in _refused(tmp_path, model="../etc/x@y").message
 
 
 def test_a_provider_of_ours_is_told_on_the_command_line(tmp_path: Path) -> None:

@@ -202,9 +202,9 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
     [
         (b'{"choices": []}', "application/json", "its stream is empty"),
         (b'data: {"choices": []}\n\ndata: [DONE]\n\n', "text/event-stream", "no choices"),
-        (b"data: {broken\n\n", "text/event-stream", "no JSON object"),
+        (b"data: {broken\n\n", "text/event-stream", "not a JSON object"),
         (b'data: {"choices": [{"delta": {"content": "hal"}}]}\n\n', "text/event-stream", "broke off"),
-        (b"[]", "application/json", "no JSON object"),
+        (b"[]", "application/json", "not a JSON object"),
         (
             b'data: {"choices": [3, {"delta": 4}, {"delta": {"content": 5}}], "usage": 6}\n\n',
             "text/event-stream",

@@ -32,9 +32,9 @@ def test_a_printable_text_has_no_character_that_acts(text: str) -> None:
         (Note("", "", "é" * 40_000), "80,000 bytes"),
         (Note("", "", "x", tags=tuple(str(number) for number in range(33))), "33 tags"),
         (Note("", "", "x", tags=("t" * 65,)), "longer than 64"),
-        (Note("", "", "x", type="a b"), "'a b' is no type"),
-        (Note("", "", "x", scope="../up"), "'../up' is no scope"),
-        (Note("", "", "x", scope=""), "'' is no scope"),
+        (Note("", "", "x", type="a b"), "'a b' is not a type"),
+        (Note("", "", "x", scope="../up"), "'../up' is not a scope"),
+        (Note("", "", "x", scope=""), "'' is not a scope"),
     ],
 )
 def test_what_may_not_be_written_is_refused_with_the_reason(draft: Note, words: str) -> None:

@@ -78,7 +78,7 @@ def test_times_count_up_without_any_event() -> None:
     screen.view.begin(stage.row)
     stage.happen(screen.view, stage.started("build"))
     stage.clock.advance(61)
-    assert screen.picture() == ["hello-default  running  1 m 01, 0 steps", "▸ build         1 m 01"]
+    assert screen.picture() == ["hello-default  running  1m1s, 0 steps", "▸ build           1m1s"]
 
 
 def test_time_stands_still_while_a_person_is_waited_for() -> None:
@@ -91,7 +91,7 @@ def test_time_stands_still_while_a_person_is_waited_for() -> None:
     stage.clock.advance(3600)
     assert screen.picture() == [
         "hello-default  waiting  2 s, 0 steps, 1 waiting for you",
-        "‖ ask           1 h 00  waiting for you: Deploy it?",
+        "‖ ask               1h  waiting for you: Deploy it?",
     ]
 
 

@@ -84,7 +84,7 @@ def test_a_question_comes_with_the_command_that_answers_it() -> None:
     stage.happen(view, ev.StepDone("", "ask", 1, "end", {"ask": "yes"}))
     assert lines(out) == [
         "12:00:00  ‖ ask           waiting for you: Deploy it?  (bailiwick runs answer hello-default yes | 'not yet')",
-        '12:01:01  ✓ ask           answered "yes" by anna  1 m 01',
+        '12:01:01  ✓ ask           answered "yes" by anna  1m1s',
     ]
 
 
@@ -192,7 +192,7 @@ def test_a_run_that_wakes_in_the_same_process_is_not_called_resumed() -> None:
     stage.happen(view, ev.OwnerChanged(2, "us"), ev.WaitClosed("", "w", "due"), after=3600)
     stage.happen(view, ev.StepDone("", "nap", 1, "end"))
     assert [line for line in lines(out) if "resumed:" in line] == []
-    assert lines(out)[-1] == "13:00:01  ✓ nap           1 h 00"
+    assert lines(out)[-1] == "13:00:01  ✓ nap           1h"
 
 
 def test_a_called_run_is_named_by_the_node_that_called_it() -> None:
@@ -242,9 +242,9 @@ def test_what_is_done_to_a_run_is_told_with_who_did_it() -> None:
         "✗ a             cut off (stopped); it is entered again",
         "‖ stopped",
         "· goes on (ben)",
-        "· the budget for wall is now 60 (ben)",
+        "· the budget for wall is now 1m (ben)",
         "! refused: answer: too late",
-        "‖ the budget for wall (60) is used up",
+        "‖ the budget for wall (1m) is used up",
         "! the disk is full",
     ]
 
@@ -267,12 +267,12 @@ def finished(stage: ViewSetup, event: ev.RunFinished) -> None:
 @pytest.mark.parametrize(
     ("event", "code", "said"),
     [
-        (ev.RunFinished("done", "end"), 0, ["✓ Done in 1 m 00, 1 step.", "files   runs/hello-default"]),
+        (ev.RunFinished("done", "end"), 0, ["✓ Done in 1m, 1 step.", "files   runs/hello-default"]),
         (
             ev.RunFinished("done", "end", degraded=["a", "b"]),
             4,
             [
-                "! Done in 1 m 00, 1 step, but degraded: 'a', 'b' used a default.",
+                "! Done in 1m, 1 step, but degraded: 'a', 'b' used a default.",
                 "why     bailiwick why hello-default",
                 "files   runs/hello-default",
             ],

@@ -217,7 +217,7 @@ def test_the_header_compiles_and_the_whole_survives_storage(flow: Flow) -> None:
         ("{id: a, type: branch, path: x, conditions: [{op: '=', value: 1, next: done}]}", "BW110", "one of =="),
         ("{id: a, type: wait, next: done}", "BW111", "`for` or `until` or `poll` is missing"),
         ("{id: a, type: wait, for: 1s, until: x, next: done}", "BW110", "only one of `for`"),
-        ("{id: a, type: wait, for: soon, next: done}", "BW110", "'soon' is no duration"),
+        ("{id: a, type: wait, for: soon, next: done}", "BW110", "'soon' is not a duration"),
         ("{id: a, type: wait, until: tomorrow, next: done}", "BW110", "neither a time nor a cron expression"),
         ("{id: a, type: wait, for: 1s, outputs: [{key: k}], next: done}", "BW110", "only a `poll` gives outputs"),
         ("{id: a, type: ask, question: q, choices: [a], default: b, next: done}", "BW110", "'b' is not a choice"),

@@ -92,8 +92,8 @@ def test_the_title_is_the_first_heading(tmp_path: Path) -> None:
     [
         (b"", "empty"),
         (b" \n\t\n", "empty"),
-        (b"\x1b[2J\x00", "no text"),
-        (b"PNG\x00\x01", "no text"),
+        (b"\x1b[2J\x00", "not text"),
+        (b"PNG\x00\x01", "not text"),
         (b"caf\xe9", "not UTF-8 at byte 3"),
         (b"x" * (LIMIT + 1), "more than 1,024 KiB"),
     ],

@@ -67,9 +67,9 @@ def test_the_table_of_models_says_what_is_unknown(tmp_path: Path) -> None:
         ["workflow fix", "claude-sonnet", "1", "100 %", "0 %", "0", "2.5 s", "2.5 s", "0", "10/5", "$0.50", "unknown"],
     ]
     assert lines[4:] == [
-        "accepted counts outputs that nobody verified, too (see --json)",
-        "+? and more, that nobody counted or priced",
-        "1 call was interrupted: the process ended first; what was set aside counts as spent",
+        "accepted includes outputs that were not verified (see --json)",
+        "+? more, of unknown count or price",
+        "1 call was interrupted: the process ended first; what was reserved counts as spent",
     ]
 
 

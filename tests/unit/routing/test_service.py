@@ -118,7 +118,7 @@ def test_a_project_that_changed_meanwhile_gets_nothing(tmp_path: Path) -> None:
     """Somebody else's work is not overwritten; the attempt is not called accepted."""
     bench = PaperBench(misses="a.py was changed meanwhile")
     outcome, _ = play(tmp_path, {CLAUDE: [passes()]}, lambda stage: stage.call(job(), bench), models(CLAUDE))
-    assert outcome.error == "accepted, but not brought into the project: a.py was changed meanwhile"
+    assert outcome.error == "accepted, but not written into the project: a.py was changed meanwhile"
     assert (outcome.result.status, verdicts(outcome)) == ("error", ["error"])
 
 
@@ -206,7 +206,7 @@ def test_a_call_costs_no_more_than_was_set_aside(tmp_path: Path) -> None:
     script = {CLAUDE: [dear], "claude-opus-4-6": [dear], "claude-haiku-4-5": [passes()]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), said, PAID)
     assert [turn.max_usd for turn in stage.desk.turns] == [1.0, pytest.approx(0.4)]
-    assert outcome.error.endswith("the money set aside for this call is used up")
+    assert outcome.error.endswith("the money reserved for this call is used up")
 
 
 def test_a_node_of_a_run_brings_its_own_money_and_chain(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_all_files_together_have_a_bound(tmp_path: Path) -> None:
         one(tmp_path, name, "x" * FILE_BYTES)
     found = read_files(str(tmp_path), None, names)
     assert sum(len(shown.text) for shown in found) == ALL_BYTES
-    assert found[-1] == Shown("f4", note="no room is left in the task", left_out=True)
+    assert found[-1] == Shown("f4", note="no space is left in the task", left_out=True)
 
 
 def test_too_many_names_are_counted(tmp_path: Path) -> None:

@@ -129,4 +129,4 @@ def test_hints_say_what_to_write(house: Machine) -> None:
     assert "write `{max: 3}`; its fields are max, backoff" in answer.err
     house.write(PLAIN.replace("  - {id: done", "\t- {id: done"), "tab")
     answer = house.say("validate", str(house.root / "work" / "tab"))
-    assert (answer.code, "a tab stands where" in answer.err) == (2, True), answer.err
+    assert (answer.code, "there is a tab where" in answer.err) == (2, True), answer.err

@@ -36,7 +36,7 @@ def test_a_branch_names_the_condition_that_held() -> None:
 
 def test_a_branch_says_that_nothing_fitted() -> None:
     """A default is taken for want of anything else, and that is said."""
-    assert "fits no case and no condition, so by default" in _sentence(_passed(3, "done"))
+    assert "matches no case and no condition, so by default" in _sentence(_passed(3, "done"))
 
 
 def test_a_branch_says_that_its_path_is_not_there() -> None:
@@ -123,8 +123,8 @@ def test_budgets_refusals_and_defaults_are_told() -> None:
         _passed(12, "ask"), ev.StepDone("", "ask", 1, "done", {"ask": "no"}, defaulted=True)
     )
     texts = [reason.text for reason in explain(tale.story())]
-    assert "the budget for wall (60) was used up" in texts
-    assert "ann set the budget for wall to 120" in texts
+    assert "the budget for wall (1m) was used up" in texts
+    assert "ann set the budget for wall to 2m" in texts
     assert "a message 'answer' was refused: no question of that name is open" in texts
     assert "'ask' went on with a default or with a degraded child, so the result is degraded" in texts
 

@@ -288,8 +288,8 @@ def test_a_script_that_can_not_be_started_says_what_to_do(flow: Path) -> None:
         ("null", "is a JSON null"),
         ('{"key": 1, "key": 2}', "the key 'key' is there twice"),
         ('{"key": {"a": 1, "a": 1}}', "the key 'a' is there twice"),
-        ('{"key": NaN}', "NaN is no JSON number"),
-        ('{"key": -Infinity}', "-Infinity is no JSON number"),
+        ('{"key": NaN}', "NaN is not a JSON number"),
+        ('{"key": -Infinity}', "-Infinity is not a JSON number"),
         ('{"key": 1e999}', "1e999 is too large"),
         ('{"key": "\\ud800"}', "can't be used"),
         ('{"key": ' + "[" * 300 + "]" * 300 + "}", "nested deeper than 200"),
@@ -397,5 +397,5 @@ def test_a_poll_is_ready_not_yet_or_broken(flow: Path) -> None:
 def test_a_kind_refuses_a_node_of_another_kind() -> None:
     """A wrong entry in the table of kinds is a bug that has to show at once."""
     for kind, node in ((ScriptKind(), _poll("s.sh")), (PollKind(), _node("s.sh"))):
-        with pytest.raises(TypeError, match="no script"):
+        with pytest.raises(TypeError, match="script"):
             kind.prepare(node, NOTHING.__getitem__, Braces())

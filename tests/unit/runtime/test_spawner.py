@@ -278,7 +278,7 @@ def test_whether_processes_are_guarded_is_tried_and_doctor_tells(
         (finding,) = (one for one in examine(config) if one.name == "processes")
         return finding.ok, finding.found
 
-    assert told() == (True, "children of a dead worker are found and ended, however they hide")
+    assert told() == (True, "children of a dead worker are found and ended, even detached ones")
     monkeypatch.setattr(spawning, "PROGRAM", tmp_path / "no spawner here.py")
     monkeypatch.setattr(spawning, "spawner", spawning.Spawner())
     good, found = told()

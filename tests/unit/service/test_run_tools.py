@@ -144,7 +144,7 @@ def test_what_is_not_listed_is_not_started(place: Place, name: str) -> None:
     """A path would let a client run whatever it can write."""
 
     async def use(counter: Counter) -> None:
-        with pytest.raises(NotFound, match="no workflow that clients may start"):
+        with pytest.raises(NotFound, match="not a workflow that clients may start"):
             await counter.call("run_start", workflow=name)
         assert await counter.app.runtime.store.runs() == []
 

@@ -191,7 +191,7 @@ def test_a_service_starts_no_work_after_the_night_and_keeps_to_retention(monkeyp
         return await serves, worker.drained
 
     assert asyncio.run(go()) == ("SIGTERM", [(NIGHT, False), ("SIGTERM", True)])
-    assert told == ["retention", "the night is over (07:00, night.until): nothing new is started"]
+    assert told == ["retention", "past 07:00 (night.until): nothing new is started"]
 
 
 @pytest.mark.parametrize(("host", "start"), [("127.0.0.1", "http://127.0.0.1:"), ("0.0.0.0", "http://127.0.0.1:")])

@@ -66,9 +66,9 @@ def test_an_entry_that_somebody_changed_is_shown_before_it_is_replaced(tmp_path:
     ("text", "place", "words"),
     [
         ('{"mcpServers": {\n  oops\n}}', ":2:3", "not valid JSON"),
-        ("[1]", ":1:1", "no JSON object"),
-        ('{"mcpServers": []}', ".mcp.json", "is no object"),
-        ('{"a": 1, "a": 2}', ".mcp.json", "stands twice"),
+        ("[1]", ":1:1", "not a JSON object"),
+        ('{"mcpServers": []}', ".mcp.json", "is not an object"),
+        ('{"a": 1, "a": 2}', ".mcp.json", "is there twice"),
     ],
 )
 def test_a_file_that_is_not_understood_is_left_alone(tmp_path: Path, text: str, place: str, words: str) -> None:

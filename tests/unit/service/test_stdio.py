@@ -89,13 +89,13 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_read(tmp_path: P
 @pytest.mark.parametrize(
     ("line", "name", "said"),
     [
-        (json.dumps([HELLO, HELLO]), None, "batches are not taken"),
-        ("[]", None, "batches are not taken"),
+        (json.dumps([HELLO, HELLO]), None, "batches are not supported"),
+        ("[]", None, "batches are not supported"),
         ("7", None, "JSON object"),
         ('{"id": 7, "method": "ping"}', 7, "jsonrpc"),
         ('{"jsonrpc": "2.0", "id": 8, "method": 3}', 8, "'method'"),
         ('{"jsonrpc": "2.0", "id": [1], "method": "ping"}', None, "'id'"),
-        ('{"jsonrpc": "2.0", "id": 9}', 9, "no request"),
+        ('{"jsonrpc": "2.0", "id": 9}', 9, "not a request"),
     ],
 )
 def test_what_is_no_single_message_gets_an_error_of_the_protocol(

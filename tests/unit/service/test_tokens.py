@@ -68,7 +68,7 @@ def test_a_name_is_used_once_and_stays_in_its_folder(tmp_path: Path) -> None:
     tokens.add("ci", "read")
     with pytest.raises(UsageError, match="already"):
         tokens.add("ci", "admin")
-    with pytest.raises(UsageError, match="no name"):
+    with pytest.raises(UsageError, match="not a name"):
         tokens.add("../token", "admin")
     with pytest.raises(NotFound):
         tokens.remove("../token")
@@ -79,7 +79,7 @@ def test_a_broken_token_file_is_told_with_its_place(tmp_path: Path) -> None:
     tokens = ApiTokens(tmp_path)
     tokens.add("ci", "read")
     (tmp_path / "tokens" / "ci.json").write_text('{"name": "ci", "scope": "god", "digest": "x"}')
-    with pytest.raises(NotReady, match="no scope") as caught:
+    with pytest.raises(NotReady, match="not a scope") as caught:
         tokens.all()
     assert str(caught.value.place).endswith("ci.json")
 

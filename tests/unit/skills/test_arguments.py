@@ -30,10 +30,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({**GOOD, "files": ["a\nb"]}, "'files': item 1: a path has no line breaks"),
     ({**GOOD, "files": ["a"] * 501}, "'files': give at most 500 items, found 501"),
     ({**GOOD, "project_root": "  "}, "'project_root' is empty"),
-    ({**GOOD, "project_root": "/p\0"}, "'project_root': remove the characters that are no text"),
+    ({**GOOD, "project_root": "/p\0"}, "'project_root': remove the characters that are not text"),
     ({**GOOD, "context": "x" * 1_000_001}, "'context': give at most 1,000,000 characters, found 1,000,001"),
     ({**GOOD, "context": {"a": 1}}, "'context': give a text, found a mapping"),
-    ({**GOOD, "context": "\ud800"}, "'context': remove the characters that are no text"),
+    ({**GOOD, "context": "\ud800"}, "'context': remove the characters that are not text"),
     ({**GOOD, "session_id": "../x"}, "'session_id': use letters, digits"),
     ({**GOOD, "model": True}, "'model': give a text, found the boolean true"),
 ]

@@ -98,7 +98,7 @@ def test_a_root_cause_with_evidence_that_can_be_looked_up_is_taken() -> None:
         ({"evidence": "shop/cart.py:2"}, "evidence"),
         ({"evidence": [{"file": "shop/cart.py", "line": 99}]}, "no line 99"),
         ({"evidence": [{"file": "shop/cart.py"}]}, "a number"),
-        ({"evidence": [{"quote": "a text that nobody said"}]}, "stands nowhere"),
+        ({"evidence": [{"quote": "a text that nobody said"}]}, "is nowhere"),
         ({"evidence": ["somewhere in the cart"]}, "names no place"),
         ({"evidence": ["see shop/cart.py:77"]}, "no line 77"),
         ({"evidence": [{"shows": "it"}]}, "names no place"),

@@ -127,5 +127,5 @@ def test_what_can_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     """The second file's folder is a file: the first is not brought either."""
     (tmp_path / "a").write_text("1")
     why = deliver(tmp_path, [FileDelivery("new", None, b"x"), FileDelivery("a/b", None, b"y")])
-    assert why.startswith("nothing was brought")
+    assert why.startswith("nothing was written")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -93,7 +93,7 @@ BAD = [
     (ours("  chain: []\n"), "BW110", "5:10", "not empty"),
     (ours("  writes: yes\n"), "BW110", "5:11", "true or false"),
     (ours("  output: 3\n"), "BW110", "5:11", "a JSON Schema"),
-    (ours("  output: {type: nonsense}\n"), "BW143", "5:11", "no valid JSON Schema"),
+    (ours("  output: {type: nonsense}\n"), "BW143", "5:11", "not a valid JSON Schema"),
     (ours("  arguments:\n    - {name: model, doc: x}\n"), "BW163", "6:7", "'model' already"),
     (ours("  arguments:\n    - {name: a, doc: x}\n    - {name: a, doc: x}\n"), "BW163", "7:7", "named twice"),
     (ours("  arguments:\n    - {name: A-b, doc: x}\n"), "BW110", "6:14", "a name such as"),

@@ -91,11 +91,11 @@ def _default_profile(turn: Turn) -> str:
 def _unusable(turn: Turn, choice: CodexProfile) -> str:
     """What codex would silently do otherwise than asked."""
     if turn.session and not _ID.fullmatch(turn.session):
-        return f"'{turn.session}' is no id of a codex thread: codex would begin a new one"
+        return f"'{turn.session}' is not an id of a codex thread: codex would begin a new one"
     if not choice.profile:
         return ""
     if not _PROFILE.fullmatch(choice.profile):
-        return f"'{choice.profile}' is no name of a codex profile; models are written <profile>@<slug>, or @<slug>"
+        return f"'{choice.profile}' is not the name of a codex profile; models are written <profile>@<slug>, or @<slug>"
     file = _home(turn.env) / f"{choice.profile}.config.toml"
     return "" if file.is_file() else f"there is no codex profile '{choice.profile}': {file} does not exist"
 

@@ -174,7 +174,7 @@ class _Answer:
         """Add a line; one that is no object or carries an error raises `CallFailed`."""
         chunk = object_of(line)
         if chunk is None:
-            raise CallFailed(malformed("a line of its stream is no JSON object"))
+            raise CallFailed(malformed("a line of its stream is not a JSON object"))
         if chunk.get("error"):
             raise CallFailed(_as_overflow(trouble_of(line, None, {}, now)))
         said = chunk.get("message")

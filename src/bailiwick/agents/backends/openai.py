@@ -119,7 +119,7 @@ class OpenaiBackend:
         if reply.kind != "text/event-stream":
             whole = object_of(await reply.body())
             if whole is None:
-                raise CallFailed(malformed(f"it is no JSON object but {reply.kind or 'of no known type'}"))
+                raise CallFailed(malformed(f"it is not a JSON object but {reply.kind or 'of no known type'}"))
             answer.take(whole, self._clock.now())
             return
         async with aclosing(reply.lines()) as lines:
@@ -133,7 +133,7 @@ class OpenaiBackend:
                     return
                 chunk = object_of(data)
                 if chunk is None:
-                    raise CallFailed(malformed("an event of its stream is no JSON object"))
+                    raise CallFailed(malformed("an event of its stream is not a JSON object"))
                 answer.take(chunk, self._clock.now())
 
 

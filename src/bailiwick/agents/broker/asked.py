@@ -175,9 +175,9 @@ def _object(body: bytes) -> dict[str, Json]:
     except RecursionError:
         raise bad_request("the request is nested too deeply") from None
     except ValueError as error:
-        raise bad_request(f"the request is no JSON: {error}"[:300]) from None
+        raise bad_request(f"the request is not JSON: {error}"[:300]) from None
     if not isinstance(said, dict):
-        raise bad_request("the request is no JSON object")
+        raise bad_request("the request is not a JSON object")
     if is_deep(said, MAX_DEPTH):
         raise bad_request("the request is nested too deeply")
     return said
@@ -195,7 +195,7 @@ def _whole(said: Mapping[str, Json], name: str, most: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise bad_request(f"the field {name} is no whole number from 1 to {most}")
+        raise bad_request(f"the field {name} is not a whole number from 1 to {most}")
     return value
 
 

@@ -33,7 +33,7 @@ UNCOUNTED: Mapping[str, str] = {
     "previous_response_id": "it stands for input that is not in the request",
     "conversation": "it stands for input that is not in the request",
     "prompt": "it stands for input that is not in the request",
-    "background": "such an answer goes on when nobody waits for it",
+    "background": "such an answer goes on when no client waits for it",
     "mcp_servers": "the vendor would connect to other hosts",
     "web_search_options": "a search by the vendor costs apart from tokens",
     "plugins": "the gateway would run them, and they cost apart from tokens",
@@ -88,7 +88,7 @@ def own_tools(said: Mapping[str, Json]) -> list[Json] | None:
     if tools is None:
         return None
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
-        raise bad_request("the field tools is no list of objects")
+        raise bad_request("the field tools is not a list of objects")
     kept = [tool for tool in tools if _is_own(tool)]
     if len(kept) == len(tools):
         return None

@@ -59,7 +59,7 @@ class Upstream:
             fits = False
         if not fits or any(not 0x20 < ord(letter) < 0x7F for letter in self.base_url):
             raise UsageError(
-                "the address of a model API is no URL",
+                "the address of a model API is not a URL",
                 hint="write http://HOST:PORT or https://HOST",
                 code="BW260",
             )

@@ -17,7 +17,7 @@ from bailiwick.lang.durations import seconds_of
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.query import OpenQuestion, is_question, questions
-from bailiwick.terminal.output import Printer, clean
+from bailiwick.terminal.output import Printer, budget_limit, clean
 
 UNITS = ("wall", "agent_calls", "usd", "tokens")
 WRONG = "BW248"
@@ -65,7 +65,7 @@ def _limit(unit: str, text: str) -> float:
         limit = None
     if limit is None or not math.isfinite(limit) or limit <= 0:
         hint = "a duration such as 4h" if unit == "wall" else "a number above 0"
-        raise UsageError(f"{unit}={text} is no budget", hint=f"{unit}= takes {hint}", code=WRONG)
+        raise UsageError(f"{unit}={text} is not a budget", hint=f"{unit}= takes {hint}", code=WRONG)
     return limit
 
 
@@ -78,7 +78,7 @@ async def _budget(out: Printer, run: str, unit: str, limit: float) -> int:
         outcome = await Control(app.runtime, app.by).raise_budget(row, unit, limit)
         refuse(outcome)
         following = after(app, outcome)
-    return report(out, outcome, f"{name_of(row)} may use {unit} up to {limit:g}", following)
+    return report(out, outcome, f"{name_of(row)} may use {unit} up to {budget_limit(unit, limit)}", following)
 
 
 async def _answer(out: Printer, run: str, value: Json, wait_id: str | None) -> int:

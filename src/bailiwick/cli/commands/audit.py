@@ -23,7 +23,7 @@ def audit() -> None:
 @click.option("--against", metavar="HEAD|FILE", help="A head that was kept elsewhere, or a file with one.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def verify(*, against: str | None, as_json: bool) -> int:
-    """Look at every entry: was one changed, taken out, put in, moved or cut off? Exits 1 if so.
+    """Check every entry: was one changed, removed, inserted, moved or cut off? Exits 1 if so.
 
     \b
     Example:  bailiwick audit verify --against audit-head.txt

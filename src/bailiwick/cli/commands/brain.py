@@ -19,6 +19,7 @@ from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.secrets.service import KnownSecrets
+from bailiwick.terminal.output import counted
 
 NO_SCOPE = "BW577"
 _SHOWN = 8
@@ -109,7 +110,7 @@ def write(text: tuple[str, ...], title: str, kind: str, tags: tuple[str, ...], s
 @click.option("--limit", type=click.IntRange(1), default=50, help="How many at most.")
 @JSON
 def list_(status: tuple[Status, ...], scope: str | None, all_scopes: bool, limit: int, as_json: bool) -> int:
-    """List notes, the newest first: those that hold or wait, unless --status says otherwise.
+    """List notes, the newest first: approved and pending ones, unless --status says otherwise.
 
     \b
     Example:  bailiwick brain list --status pending --all-scopes
@@ -173,7 +174,7 @@ def show(name: str, as_json: bool) -> int:
 @IDS
 @JSON
 def approve(ids: tuple[str, ...], as_json: bool) -> int:
-    """Say that notes hold: from now on they may go into briefs. Read them first: brain show ID.
+    """Approve notes: from now on they may go into briefs. Read them first: brain show ID.
 
     \b
     Example:  bailiwick brain approve n-3f2a9c1d
@@ -185,7 +186,7 @@ def approve(ids: tuple[str, ...], as_json: bool) -> int:
 @IDS
 @JSON
 def reject(ids: tuple[str, ...], as_json: bool) -> int:
-    """Say that notes don't hold; the same as `stale`.
+    """Reject notes; the same as `stale`.
 
     \b
     Example:  bailiwick brain reject n-3f2a9c1d
@@ -197,7 +198,7 @@ def reject(ids: tuple[str, ...], as_json: bool) -> int:
 @IDS
 @JSON
 def stale(ids: tuple[str, ...], as_json: bool) -> int:
-    """Say that notes don't hold any more: no query finds them unless it asks for them.
+    """Mark notes as out of date: no query finds them unless it asks for them.
 
     \b
     Example:  bailiwick brain stale n-3f2a9c1d
@@ -210,7 +211,7 @@ def stale(ids: tuple[str, ...], as_json: bool) -> int:
 @click.argument("new")
 @JSON
 def supersede(old: str, new: str, as_json: bool) -> int:
-    """Let the note NEW stand in the place of the note OLD.
+    """Replace the note OLD by the note NEW.
 
     \b
     Example:  bailiwick brain supersede n-3f2a9c1d n-77e01b2c
@@ -237,7 +238,7 @@ def reindex(as_json: bool) -> int:
         if as_json:
             _emit({"notes": number, "index": str(one.index.file)})
         else:
-            _say(f"{number} note(s) in {one.folder.root}")
+            _say(f"{counted(number, 'note')} in {one.folder.root}")
         return 0
 
     return _with_brain(go)
@@ -245,7 +246,7 @@ def reindex(as_json: bool) -> int:
 
 @brain.command()
 def path() -> int:
-    """Print the folder of the notes: a git repository, yours to edit, push and pull.
+    """Print the folder of the notes: a git repository that you may edit, push and pull.
 
     \b
     Example:  cd "$(bailiwick brain path)"

@@ -55,7 +55,7 @@ def after(app: App, outcome: ControlResult) -> str:
     """What is next for a run that can go on: its holder goes on by itself, else somebody has to walk it."""
     row, name = outcome.row, name_of(outcome.row)
     if not outcome.taken:
-        return f"the holder has not taken it yet; see: bailiwick runs show {name}"
+        return f"its worker has not taken it yet; see: bailiwick runs show {name}"
     if row.owner is not None and is_held(row, current_owner("bailiwick"), app.runtime.clock.now()):
         return f"{shown(row.owner)} goes on with it: bailiwick logs -f {name}"
     if row.status in ("done", "failed"):

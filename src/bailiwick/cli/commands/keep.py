@@ -103,7 +103,7 @@ async def _rebuild_one(app: App, row: RunRow) -> Path:
         raise NotReady(
             f"the run directory can't be written: {error.strerror or error}",
             place=Place(str(root)),
-            hint="make room or make it writable; the journal has everything",
+            hint="free disk space or make it writable; the journal has everything",
             code="BW310",
         ) from error
     return root

@@ -51,7 +51,7 @@ _OPTIONS = (
     click.option("--fresh", is_flag=True, help="Set the old run aside and start again."),
     click.option("--detach", is_flag=True, help="Go on in the background; the command returns at once."),
     click.option("--wait", is_flag=True, help="Stay while the run waits for a person."),
-    click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing."),
+    click.option("--no-wait", is_flag=True, help="Exit with code 7 when the run only waits for time."),
     click.option("--no-input", is_flag=True, help="Never ask on the terminal."),
     click.option("-v", "--verbose", is_flag=True, help="Every step of the workflow, inner ones too."),
     click.option("--json", "as_json", is_flag=True, help="One JSON document at the end."),

@@ -78,7 +78,7 @@ def list_(everything: bool, as_json: bool) -> int:
 @click.option("--diff", "with_diff", is_flag=True, help="Also the change itself.")
 @JSON
 def show(proposal: str | None, with_diff: bool, as_json: bool) -> int:
-    """Show PROPOSAL (the newest one if left out): what was asked, the evidence, what was taken out, how to undo it.
+    """Show PROPOSAL (the newest one if left out): what was asked, the evidence, what was reverted, how to undo it.
 
     \b
     Example:  bailiwick proposals show 3f2a --diff

@@ -91,11 +91,11 @@ def told_apart(workflow: str | None, simulate: object) -> tuple[str | None, Path
 @click.option("--resume-run", metavar="RUN", help="Go on with this run: its directory or its name.")
 @click.option("--resume-latest", is_flag=True, help="Go on with the newest run that is not over.")
 @click.option("--fresh", is_flag=True, help="Set the old run of this name aside and start again.")
-@click.option("--dry-run", is_flag=True, help="Walk the graph with stand-in answers; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Go through the graph with stand-in answers; run nothing.")
 @click.option("--strict", is_flag=True, help="Warnings about unknown keys are errors.")
 @click.option("--detach", is_flag=True, help="Go on in the background; the command returns at once.")
 @click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
-@click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
+@click.option("--no-wait", is_flag=True, help="Exit with code 7 when the run only waits for time.")
 @click.option("--no-input", is_flag=True, help="Never ask on the terminal.")
 @VERBOSE
 @click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
@@ -287,7 +287,7 @@ async def _latest(app: App, request: RunArguments) -> RunRow:
 @click.command()
 @click.argument("reference", metavar="RUN")
 @click.option("--wait", is_flag=True, help="Stay while the run waits for a person.")
-@click.option("--no-wait", is_flag=True, help="Leave with code 7 when only time is missing.")
+@click.option("--no-wait", is_flag=True, help="Exit with code 7 when the run only waits for time.")
 @click.option("--detach", is_flag=True, help="Go on in the background.")
 @VERBOSE
 @click.option("--json", "as_json", is_flag=True, help="One JSON document at the end.")
@@ -314,7 +314,7 @@ def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, **shown: 
 @click.option("--run", "reference", metavar="RUN", help="Only this run and its children.")
 @click.option("--events", is_flag=True, help="Every durable event as a line of JSON.")
 def worker(*, concurrency: int, until_idle: bool, reference: str | None, events: bool) -> int:
-    """Take ready runs and walk them until told to stop (SIGTERM, Ctrl-C).
+    """Run every run that is ready, until told to stop (SIGTERM, Ctrl-C).
 
     \b
     Example:  bailiwick worker --concurrency 2 --until-idle

@@ -80,7 +80,7 @@ async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
             await vault.checkout(await vault.snapshot(repository.root), tree)
             prepared = await _environment(stage, vault)
         else:
-            stage.say("this is no git repository: the sandbox is empty")
+            stage.say("this is not a git repository: the sandbox is empty")
             tree.mkdir(mode=0o755)
         yield tree, prepared
     finally:

@@ -32,12 +32,12 @@ SCOPES = ("read", "run", "admin")
     "--port", type=click.IntRange(0, 65535), metavar="N", help="service.port, 3200 if not set; 0: a free one."
 )
 @click.option("--allow-anonymous-loopback", is_flag=True, help="Let anybody on this machine read without a token.")
-@click.option("--no-worker", is_flag=True, help="Walk no runs here; `bailiwick worker` does.")
+@click.option("--no-worker", is_flag=True, help="Run no workflows here; `bailiwick worker` does.")
 @click.option("--concurrency", default=4, show_default=True, type=click.IntRange(1, 1000), help="Runs at once.")
 @click.option("--db", hidden=True, metavar="URL", help="Not in this version yet: refused by name.")
 @click.pass_context
 def serve(ctx: click.Context, /, **given: Any) -> int:
-    """Serve MCP over HTTP, and walk runs, until told to stop (SIGTERM, Ctrl-C).
+    """Serve MCP over HTTP, and run what is ready, until told to stop (SIGTERM, Ctrl-C).
 
     \b
     Examples:
@@ -87,7 +87,7 @@ def token_list() -> int:
 @token.command("remove")
 @click.argument("name")
 def token_remove(name: str) -> int:
-    """Let the token NAME count no more; a running service notices at once.
+    """Revoke the token NAME; a running service notices at once.
 
     \b
     Example:  bailiwick serve token remove editor

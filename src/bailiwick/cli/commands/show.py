@@ -32,8 +32,8 @@ PAGE = 100
 @click.option("--state", "--status", "state", type=click.Choice(STATES), help="Only runs in this state.")
 @click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
 @click.option("--since", metavar="TIME", help="Only runs started since: 2d ago, or 2026-08-01.")
-@click.option("--limit", metavar="N", type=click.IntRange(1), help="At most so many, the newest.")
-@click.option("--before", metavar="RUN", help="Go on behind this run, the last one of the page before.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="At most this many, the newest.")
+@click.option("--before", metavar="RUN", help="The page after this run, the last one of the page before.")
 @click.option("--all", "every", is_flag=True, help="Called runs and archived ones too.")
 @JSON
 def list_(state: str | None, workflow: str | None, every: bool, as_json: bool, **page: Any) -> int:
@@ -70,7 +70,7 @@ async def _list(out: Printer, state: str | None, asked: RunSelection) -> int:
     if out.json:
         out.emit_json({"runs": [doc.standing_document(one) for one in found], "more": more})
     elif not found:
-        out.line(no_runs() if empty else "No run fits.")
+        out.line(no_runs() if empty else "No run matches.")
     else:
         lines = [_list_line(out, one, now) for one in found]
         out.table(lines, ("run", "state", "node", "steps", "started", ""), right={3})
@@ -165,7 +165,7 @@ def _print_facts(out: Printer, found: RunStatus, state: State, places: dict[str,
         ("ended", out.time(found.ended_at) if found.ended_at else ""),
         ("steps", str(state.steps)),
         ("re-entered", str(state.lost or "")),
-        ("walked by", walker(found).removeprefix("by ")),
+        ("run by", walker(found).removeprefix("by ")),
         ("degraded by", ", ".join(found.degraded)),
         ("called by", found.row.parent or ""),
         *((name, value or "") for name, value in places.items()),

@@ -124,11 +124,11 @@ def describe_models(report: ModelsReport) -> Iterable[str]:
     )
     yield from _table(header, [_model_cells(one) for one in report.models], left=2)
     if any(one.unverified for one in report.models):
-        yield "accepted counts outputs that nobody verified, too (see --json)"
+        yield "accepted includes outputs that were not verified (see --json)"
     yield from _footnote(one.use for one in report.models)
     if cut := report.calls.get("interrupted"):
         calls = "call was" if cut == 1 else "calls were"
-        yield f"{cut} {calls} interrupted: the process ended first; what was set aside counts as spent"
+        yield f"{cut} {calls} interrupted: the process ended first; what was reserved counts as spent"
 
 
 def _model_cells(one: ModelStats) -> Sequence[str]:
@@ -182,13 +182,13 @@ def describe_costs(found: Costs, since: float) -> Iterable[str]:
     yield ""
     yield from _table(("model", "calls", "tokens", "cost"), [_model_cost_cells(one) for one in found.models], left=1)
     if any(one.unknown_usd for one in found.days):
-        yield "unknown: nobody named a price; it counts as much as was set aside"
+        yield "unknown: the price is not known; what was reserved counts as spent"
     yield from _footnote(one.use for one in found.models)
 
 
 def _footnote(uses: Iterable[TokenUsage]) -> Iterable[str]:
     if any(use.cost_unknown or use.tokens_unknown for use in uses):
-        yield "+? and more, that nobody counted or priced"
+        yield "+? more, of unknown count or price"
 
 
 def _cost_cells(one: CostLine) -> Sequence[str]:

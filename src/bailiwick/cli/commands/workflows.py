@@ -105,7 +105,7 @@ def new(*, name: str | None, template: str, listing: bool) -> int:
     target = Path(name)
     if not NAME.fullmatch(target.name):
         raise UsageError(
-            f"'{target.name}' is no valid workflow name", hint="letters, digits, '_', '.', '-'; at most 64"
+            f"'{target.name}' is not a valid workflow name", hint="letters, digits, '_', '.', '-'; at most 64"
         )
     if target.exists():
         raise UsageError(f"{target} exists already", hint="choose another name; nothing was changed")

@@ -38,6 +38,7 @@ from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.start import StartRequest, start
+from bailiwick.terminal.output import counted
 from bailiwick.workflows.service import BUNDLED, WorkflowFolder, named
 
 NO_REPOSITORY = "BW483"
@@ -99,7 +100,7 @@ class PipelineRunner:
         issue = read or fetched_issue(reference, await self._fetched(reference))
         if hidden := hidden_parts(issue):
             self.request.say(
-                f"note: the issue holds {hidden} HTML comment(s): the agent reads them, a browser hides them"
+                f"note: the issue holds {counted(hidden, 'HTML comment')}: agents read them, browsers hide them"
             )
         return await self.begin(self._order(issue), await self._ground(), key)
 

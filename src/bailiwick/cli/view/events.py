@@ -70,5 +70,5 @@ def _short(value: Json) -> Json:
 
 def _reference(value: object) -> dict[str, str]:
     if not isinstance(value, Deferred):
-        raise TypeError(f"{type(value).__name__} is no JSON value")
+        raise TypeError(f"{type(value).__name__} is not a JSON value")
     return {"$ref": value.digest}

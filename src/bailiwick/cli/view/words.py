@@ -11,7 +11,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.graph import Branch, Graph
 from bailiwick.engine.visits import VisitStatus
 from bailiwick.ids import Json
-from bailiwick.terminal.output import Printer, clean, clip, counted, dollars, duration
+from bailiwick.terminal.output import Printer, budget_limit, clean, clip, counted, dollars, duration
 
 LONGEST = 500
 STYLE = {
@@ -145,9 +145,11 @@ def run_words(event: ev.Event) -> RunSentence | None:
         case ev.SignalRejected():
             return RunSentence("warn", f"refused: {short(event.kind, 40)}: {short(event.reason)}")
         case ev.BudgetReached():
-            return RunSentence("waits", f"the budget for {event.unit} ({event.limit:g}) is used up")
+            limit = budget_limit(event.unit, event.limit)
+            return RunSentence("waits", f"the budget for {event.unit} ({limit}) is used up")
         case ev.BudgetRaised():
-            return RunSentence("passed", f"the budget for {event.unit} is now {event.limit:g}" + _by(event.by))
+            limit = budget_limit(event.unit, event.limit)
+            return RunSentence("passed", f"the budget for {event.unit} is now {limit}" + _by(event.by))
         case ev.DefinitionAdopted():
             return RunSentence("passed", "adopted the files as they are now" + _by(event.by))
         case ev.Rewound():

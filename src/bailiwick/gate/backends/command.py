@@ -30,7 +30,7 @@ class CommandCheck:
         here = await try_command(spec, bench, "proposed")
         there = None
         if not here.good and not here.missing and not bench.cancel.is_set():
-            bench.show(f"{spec.name}: red; once more on the base")
+            bench.show(f"{spec.name}: red; running it again on the base")
             there = await try_command(spec, bench, "base")
         outcome, hint = judge(here, there)
         findings: tuple[Finding, ...] = ()

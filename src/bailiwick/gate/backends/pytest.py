@@ -34,6 +34,7 @@ from bailiwick.gate.replays import Replayed, generality, leaning, only_under_tes
 from bailiwick.gate.shown import last_lines
 from bailiwick.ids import Json, digest
 from bailiwick.sandbox.toolchains import install_hint
+from bailiwick.terminal.output import counted
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext
@@ -120,7 +121,7 @@ def _unchanged(study: Study, base: PytestRun) -> CheckResult:
     """The base itself: there is nothing to compare it with."""
     here = base.session
     if "no-records" in {fault.code for fault in here.faults}:
-        hint = "pytest can't even be started: look at its output"
+        hint = "pytest can't be started: look at its output"
         return _result(study.spec, "environment", base, hint=hint)
     faults = [replace(finding, blocks=False) for finding in run_faults(here, here)]
     return _told(study, base, _outcome(here, frozenset(here.red), faults), faults)
@@ -147,7 +148,7 @@ class _Judgement:
         """The result of the check."""
         base, here, bench = self.base, self.ran.session, self.study.bench
         if all("no-records" in {fault.code for fault in session.faults} for session in (here, base)):
-            hint = "pytest can't even be started, on the base neither: this is not about the change"
+            hint = "pytest can't be started, not even on the base: your change is not the cause"
             return _result(self.study.spec, "environment", self.ran, hint=hint)
         copies = foreign_copies(here)
         if copies:
@@ -241,7 +242,8 @@ class _Judgement:
         if not chosen:
             return None
         study = self.study
-        study.bench.show(f"{study.spec.name}: {len(chosen)} tests again, each comparison with a near value too")
+        tests = counted(len(chosen), "test")
+        study.bench.show(f"{study.spec.name}: re-running {tests} with other expected values; each must fail")
         return await study.watch(self.view, self.base, chosen, self.ran.session)
 
     async def _watched_findings(self, watched: WatchedRun | None, chosen: frozenset[str]) -> list[Finding]:

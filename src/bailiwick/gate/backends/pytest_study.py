@@ -22,6 +22,7 @@ from bailiwick.gate.replays import Replayed
 from bailiwick.gate.testfiles import belongs_to_tests
 from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
+from bailiwick.terminal.output import counted
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext
@@ -86,7 +87,7 @@ class Study:
             if stopped is None or self.bench.cancel.is_set():
                 break
             endless.append(stopped)
-            self.bench.show(f"{self.spec.name}: {stopped} never ends on the base; the others once more without it")
+            self.bench.show(f"{self.spec.name}: {stopped} never ends on the base; re-running the others without it")
             found = (await self.runner.run(PytestRequest("base", left_out=endless))).session
         if not endless:
             return session
@@ -125,7 +126,7 @@ class Study:
         suspects = [test for test in here.red if test in base.passed]
         missing = missing_ids(base, here)
         if suspects:
-            self.bench.show(f"{self.spec.name}: {len(suspects)} tests are red; once more on the base")
+            self.bench.show(f"{self.spec.name}: {counted(len(suspects), 'test')} red; running again on the base")
             again = await self.runner.run(PytestRequest("base", only=suspects))
             red |= frozenset(again.session.red)
         unstable: frozenset[str] = frozenset()

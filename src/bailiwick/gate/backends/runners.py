@@ -23,6 +23,7 @@ from bailiwick.gate.testfiles import is_test_file
 from bailiwick.ids import Json, digest
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.toolchains import install_hint
+from bailiwick.terminal.output import counted
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext
@@ -82,11 +83,11 @@ class _Study:
         here = ran.session
         if absent := self._absent(ran, base):
             finding = Finding(
-                "missing-package", f"{absent} is not in the environment, on the base neither", blocks=False
+                "missing-package", f"{absent} is not in the environment, not even on the base", blocks=False
             )
             return _result(self.spec, "environment", ran, findings=(finding,), hint=await self._prepare_hint(absent))
         if _never_began(here) and _never_began(base.session):
-            hint = "the tests can't even be started, on the base neither: this is not about the change"
+            hint = "the tests can't be started, not even on the base: your change is not the cause"
             return _result(self.spec, "environment", ran, hint=hint)
         excused, unstable = await self._second_look(base.session, here)
         findings = [*found, *_faults(base.session, here, self.spec.kind), *_patched(base.session, here)]
@@ -175,7 +176,7 @@ class _Study:
         if not suspects and not missing:
             return red, frozenset()
         self.bench.show(
-            f"{self.spec.name}: {len(suspects) + len(missing)} tests are red or missing; once more on the base"
+            f"{self.spec.name}: {counted(len(suspects) + len(missing), 'test')} red or missing; again on the base"
         )
         again = (await self._run(RunnerRequest("base"))).session
         if again.faults:

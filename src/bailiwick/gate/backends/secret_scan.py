@@ -151,7 +151,7 @@ class SecretScan:
             outcome="failed" if blocking else "passed",
             counts=(("lines", lines), ("secrets", sum(f.code == "secret" for f in findings))),
             findings=tuple(findings[:MOST_FINDINGS]),
-            hint="remove the secret, and revoke it: whoever has read the diff has it" if blocking else "",
+            hint="remove the secret, and revoke it: everyone who has seen the diff has it" if blocking else "",
         )
 
 

@@ -52,13 +52,13 @@ def read_hygiene(changes: Sequence[SourceChange], secrets: Collection[str]) -> t
 
 def _pointer(change: SourceChange, new: bytes) -> Iterator[Finding]:
     if new.startswith(_POINTER):
-        what = "this is a pointer of git LFS: the content is not here, so nobody can read it"
+        what = "this is a pointer of git LFS: the content is not here, so it can't be reviewed"
         yield Finding(POINTER_CODE, what, change.path, 1, blocks=False, parks=True)
 
 
 def _binary(change: SourceChange) -> Iterator[Finding]:
     if _BINARY.fullmatch(change.path):
-        what = "Python can import this instead of a source, and nobody can read what it does"
+        what = "Python can import this instead of its source, and it can't be reviewed"
         yield Finding(BINARY_CODE, what, change.path, 0, blocks=False, parks=True)
 
 

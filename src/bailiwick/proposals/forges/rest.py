@@ -163,7 +163,7 @@ class Rest:
             data = json.loads(raw) if raw.strip() else None
         except (ValueError, RecursionError):
             if 200 <= status < 300:
-                raise self.malformed("it is no JSON") from None
+                raise self.malformed("it is not JSON") from None
         if 200 <= status < 300:
             return RestAnswer(status, data, headers)
         raise self._failure(status, headers, _said(data))

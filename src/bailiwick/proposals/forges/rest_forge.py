@@ -198,7 +198,7 @@ class RestForge(ABC):
                 raise
             data = (await self.rest.send("POST", f"{self._repo()}/forks", {})).data
         if not read.flag(data, "fork"):
-            what = f"{login}/{self.site.repository} is no fork of {self.site.owner}/{self.site.repository}"
+            what = f"{login}/{self.site.repository} is not a fork of {self.site.owner}/{self.site.repository}"
             raise ForgeFailed("conflict", what, hint="rename it, or set publish.push_to to origin")
         return login
 
