@@ -191,10 +191,14 @@ def _read_pattern(text: str) -> Pattern:
 
 
 def bypasses(host: str, no_proxy: str) -> bool:
-    """Whether a host is reached without the proxy: it, its domain or its network is listed; `*` lists all."""
+    """Whether a host is reached without the proxy: it, its domain or its network is listed; `*` lists all.
+
+    A port behind a name means the host with every port.
+    """
     address = parse_address(host)
     for entry in (part.strip().lower() for part in no_proxy.split(",")):
         name = entry.lstrip("*").lstrip(".")
+        name = name.partition(":")[0] if name.count(":") == 1 else name
         if entry == "*" or (name and (host == name or host.endswith(f".{name}"))):
             return True
         if address is not None and "/" in entry and _in_network(address, entry):

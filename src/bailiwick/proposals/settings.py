@@ -13,12 +13,12 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bailiwick.agents.broker.upstreams import bypasses
 from bailiwick.clock import Clock
 from bailiwick.config.repository import Remote, find_remote
 from bailiwick.config.secrets import Secrets, checked_token
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
+from bailiwick.egress.hosts import bypasses
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Mode

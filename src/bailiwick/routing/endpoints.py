@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
-from bailiwick.agents.broker.upstreams import bypasses
 from bailiwick.agents.http import Endpoint, with_scheme
 from bailiwick.config.secrets import checked_token, resolve_secret
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
+from bailiwick.egress.hosts import bypasses
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
 

@@ -11,6 +11,7 @@ from bailiwick.agents.credentials import Credential
 from bailiwick.agents.profiles import Provider
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
+from bailiwick.egress.hosts import bypasses
 
 VENDORS: Mapping[str, tuple[str, str]] = {
     "claude": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
@@ -46,9 +47,3 @@ def _on_this_network(upstream: Upstream, config: Config) -> Upstream:
     ca_file, proxy = config.get("network.ca_file"), config.get("network.proxy")
     through = bool(proxy) and not bypasses(upstream.host, str(config.get("network.no_proxy") or ""))
     return replace(upstream, proxy=str(proxy) if through else None, ca_file=Path(ca_file) if ca_file else None)
-
-
-def bypasses(host: str, no_proxy: str) -> bool:
-    """Whether a host is reached without the proxy: it or its domain is listed, `*` lists all."""
-    listed = [name.strip().lower().lstrip(".").partition(":")[0] for name in no_proxy.split(",") if name.strip()]
-    return any(name in ("*", host) or host.endswith(f".{name}") for name in listed)
