@@ -103,29 +103,21 @@ class ConnectionServer:
 
 
 async def carry(
-    inside: Connection,
-    outside: Connection,
-    *,
-    length: int | None = None,
-    idle: float | None = None,
-    moved: Callable[[int, int], None] | None = None,
+    inside: Connection, outside: Connection, *, length: int | None = None, idle: float | None = None
 ) -> None:
     """Bytes both ways until both sides have ended, or `TimeoutError` where neither speaks for `idle` seconds.
 
-    With a `length` so many bytes go out, and it is over when the other side has ended. `moved` is told what went out
-    and what came back.
+    With a `length` so many bytes go out, and it is over when the other side has ended.
     """
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(idle) as clock:
 
-        def count(sent: int, received: int) -> None:
-            if moved is not None:
-                moved(sent, received)
+        def heard() -> None:
             if idle is not None:
                 clock.reschedule(loop.time() + idle)
 
-        out = loop.create_task(_copy(inside.reader, outside, lambda size: count(size, 0), length))
-        back = loop.create_task(_copy(outside.reader, inside, lambda size: count(0, size)))
+        out = loop.create_task(_copy(inside.reader, outside, heard, length))
+        back = loop.create_task(_copy(outside.reader, inside, heard))
         try:
             await (asyncio.gather(out, back) if length is None else back)
         finally:
@@ -135,7 +127,7 @@ async def carry(
 
 
 async def _copy(
-    source: asyncio.StreamReader, sink: Connection, count: Callable[[int], None], left: int | None = None
+    source: asyncio.StreamReader, sink: Connection, heard: Callable[[], None], left: int | None = None
 ) -> None:
     """Copy to the end and say that no more will come; or `left` bytes of it, and say nothing."""
     while left is None or left > 0:
@@ -143,7 +135,7 @@ async def _copy(
         if not data:
             break
         left = None if left is None else left - len(data)
-        count(len(data))
+        heard()
         await sink.send(data)
     if left is None and sink.writer.can_write_eof():
         with suppress(OSError):

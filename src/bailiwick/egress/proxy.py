@@ -60,16 +60,6 @@ class ProxyTimeouts:
     connections: int = MAX_CONNECTIONS
 
 
-@dataclass(slots=True)
-class Traffic:
-    """What went through: connections, refusals, and bytes to and from other machines."""
-
-    opened: int = 0
-    refused: int = 0
-    sent: int = 0
-    received: int = 0
-
-
 class _Refused(Exception):
     """A request is not carried out: the answer's status, whom it was for, and why."""
 
@@ -108,7 +98,6 @@ class EgressProxy:
     parent: UpstreamProxy = field(default_factory=UpstreamProxy)
     pace: ProxyTimeouts = field(default_factory=ProxyTimeouts)
     resolve: Resolve = resolve
-    traffic: Traffic = field(default_factory=Traffic)
     _connections: ConnectionServer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +126,6 @@ class EgressProxy:
                 _answer(refused.status, f"{refused.host}: {refused.why}" if refused.host else refused.why)
             )
             return
-        self.traffic.opened += 1
         try:
             await self._carry(request, target, inside, outside)
         finally:
@@ -168,7 +156,6 @@ class EgressProxy:
         return target
 
     def _refuse(self, refused: _Refused) -> None:
-        self.traffic.refused += 1
         if self.on_refused is not None:
             self.on_refused(refused.host, refused.why)
 
@@ -225,11 +212,9 @@ class EgressProxy:
         if _is_tunnel(request):
             await inside.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
-            head = self._forwarded(request, target)
-            self.traffic.sent += len(head)
-            await outside.send(head)
+            await outside.send(self._forwarded(request, target))
             length = request.length
-        await carry(inside, outside, length=length, idle=self.pace.idle, moved=self._count)
+        await carry(inside, outside, length=length, idle=self.pace.idle)
 
     def _forwarded(self, request: RequestHead, target: HostPort) -> bytes:
         """The head for the host itself: one connection, one request, no field that is only between neighbours."""
@@ -242,10 +227,6 @@ class EgressProxy:
             fields += self.parent.login
             path = f"http://{target}{path}"
         return head_of(f"{request.method} {path} HTTP/1.1", fields)
-
-    def _count(self, sent: int, received: int) -> None:
-        self.traffic.sent += sent
-        self.traffic.received += received
 
 
 def _is_tunnel(request: RequestHead) -> bool:

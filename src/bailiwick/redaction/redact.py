@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
 
 from bailiwick.ids import Json
@@ -24,8 +23,6 @@ SHORTEST_LINE = 16
 _WORD = 4
 _BLOCK = 4096
 """Words that are looked at in one go."""
-_AT_ONCE = 4096
-"""Bytes that may wait in a stream, so that what is kept back is not looked at again for each of them."""
 _COVER = COVER.encode()
 _JSON_STARTS = ("{", "[", '"')
 
@@ -35,15 +32,13 @@ Span = tuple[int, int]
 class Redactor:
     """Takes secrets out of texts. Two secrets that overlap, or stand side by side, are covered as one."""
 
-    __slots__ = ("_forms", "_hold", "_lines", "_short", "_table", "_words")
+    __slots__ = ("_forms", "_short", "_table", "_words")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._forms = forms_of(secrets)
         self._short = tuple(form for form in self._forms if len(form) < 2 * _WORD - 1)
         self._table = _word_table(form for form in self._forms if len(form) >= 2 * _WORD - 1)
         self._words = frozenset(self._table)
-        self._hold = max(map(len, self._forms), default=1) - 1
-        self._lines = not any(b"\n" in form for form in self._forms)
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -74,10 +69,6 @@ class Redactor:
                 return COVER if self.spans(str(value).encode()) else value
             case _:
                 return value
-
-    def stream(self) -> RedactingStream:
-        """A fresh stream: the same as `text`, piece by piece."""
-        return RedactingStream(self, self._hold, flush_lines=self._lines)
 
     def spans(self, data: bytes) -> list[Span]:
         """Where secrets are, in order; none touches another."""
@@ -124,59 +115,6 @@ class Redactor:
     def _document(self, text: str) -> str:
         made = json.dumps(self.json(json.loads(text)), ensure_ascii=False)
         return json.dumps(COVER) if self.spans(made.encode("utf-8", "surrogatepass")) else made
-
-
-@dataclass(slots=True)
-class RedactingStream:
-    """Covers secrets in bytes that come in pieces. It keeps back at most the length of the longest form and 4 KiB.
-
-    Bytes come out as soon as no secret can begin in them any more: at the end of each line, unless a secret has
-    several. JSON stays valid unless a secret holds a quote, a backslash or only digits.
-    """
-
-    _redactor: Redactor
-    _hold: int
-    flush_lines: bool = True
-    _kept: bytes = b""
-    _open: int = field(default=0)
-    """How many of the kept bytes are covered already by what was put out last; -1 where that was none."""
-
-    def __post_init__(self) -> None:
-        self._open = -1
-
-    def feed(self, data: bytes) -> bytes:
-        """Take in some bytes; gives those that can go out now."""
-        if not self._redactor:
-            return data
-        self._kept += data
-        limit = len(self._kept) - self._hold
-        line = self._kept.rfind(b"\n") + 1 if self.flush_lines else 0
-        if line <= 0 and limit < min(self._hold, _AT_ONCE):
-            return b""
-        return self._put_out(max(limit, line))
-
-    def close(self) -> bytes:
-        """The end: gives everything that was kept back."""
-        return self._put_out(len(self._kept))
-
-    def _put_out(self, limit: int) -> bytes:
-        """What stands before `limit`: every secret that begins there is in sight as a whole."""
-        data, out, at = self._kept, bytearray(), 0
-        spans = [span for span in self._redactor.spans(data) if span[0] < limit] if self._redactor else []
-        going = self._open
-        self._open = -1
-        if going >= 0:  # the cover at the end of what went out reaches into what was kept
-            spans = _merged([(0, going), *spans])
-            _, at = spans.pop(0)
-        end = at if going >= 0 else -1
-        for start, end in spans:
-            out += data[at:start] + _COVER
-            at = end
-        if end >= limit:
-            self._open = end - limit
-        out += data[at:limit]
-        self._kept = data[limit:]
-        return bytes(out)
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[bytes, ...]:

@@ -28,12 +28,14 @@ class Server:
     """Some host of the world: keeps what it was sent, echoes it behind `greeting`."""
 
     greeting: bytes = b"hello "
+    connections: int = 0
     got: list[bytes] = field(default_factory=list)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, until the other side ends it."""
+        self.connections += 1
         try:
             while data := await reader.read(65536):
                 self.got.append(data)

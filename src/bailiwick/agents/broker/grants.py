@@ -46,7 +46,6 @@ class Upstream:
     base_url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     added: Mapping[str, str] = field(default_factory=dict, repr=False)
-    paths: frozenset[str] = frozenset(MODEL_PATHS)
     exact: bool = False
     proxy: str | None = field(default=None, repr=False)
     ca_file: Path | None = None
@@ -156,7 +155,6 @@ class Grant:
     rules: GrantRules = field(default_factory=GrantRules, repr=False)
     on_budget: Callable[[], None] | None = field(default=None, repr=False)
     why: Literal["budget"] | None = None
-    is_revoked: bool = False
     tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
     known: Known = field(default_factory=Known, repr=False)
     bodies: int = 0

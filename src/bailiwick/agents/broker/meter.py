@@ -35,7 +35,6 @@ class UsageMeter:
     most: TokenCount = field(default_factory=TokenCount)
     told: TokenCount | None = None
     complete: bool = False
-    began: bool = False
     trouble: Trouble | None = None
     _said: int = 0
     _unread: int = 0
@@ -43,7 +42,6 @@ class UsageMeter:
 
     def see(self, event: dict[str, Json]) -> None:
         """Take one event of a stream."""
-        self.began = True
         kind = text_at(event, "type")
         if kind in ("message_start", "message_delta"):
             self._see_anthropic(event, kind)
@@ -61,12 +59,10 @@ class UsageMeter:
 
     def pass_over(self, size: int) -> None:
         """Take bytes of an answer that can't be read: they count as said, up to what was set aside."""
-        self.began = True
         self._unread += size
 
     def see_whole(self, answer: Json) -> None:
         """Take an answer that came in one piece."""
-        self.began = True
         self._name(text_at(answer, "model"))
         if isinstance(at(answer, "error"), dict):
             self._fail(at(answer, "error"))

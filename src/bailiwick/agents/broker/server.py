@@ -97,7 +97,6 @@ class Broker:
 
     def revoke(self, grant: Grant) -> None:
         """Take the rights back: nothing new is served, what runs is dropped. What is known of the turn stays known."""
-        grant.is_revoked = True
         self._grants.pop(digest(grant.token), None)
         for task in grant.tasks:
             task.cancel()
@@ -173,7 +172,7 @@ def _check_host(request: RequestHead, client: Connection) -> None:
 
 
 def _check_right(request: RequestHead, path: str, grant: Grant) -> None:
-    if path not in grant.upstream.paths or path not in MODEL_PATHS:
+    if path not in MODEL_PATHS:
         raise RequestRefused(403, "permission_error", "only a model's own paths are forwarded")
     if request.method != MODEL_PATHS[path]:
         raise RequestRefused(405, "method_not_allowed", f"{MODEL_PATHS[path]} is the method of this path")
