@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-
-import click
 
 from bailiwick.gate.failure_lines import reason_of
 from bailiwick.gate.headline import advice, evidence, headline
@@ -12,7 +11,7 @@ from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import doubt_line, line_of
 from bailiwick.gate.spec import GateSpec
 from bailiwick.processes.proc import plain_line
-from bailiwick.terminal.output import duration
+from bailiwick.terminal.output import Printer, duration
 
 UNBORN = "the work tree itself, as there is no commit yet"
 _MARKS = {"passed": "✓", "failed": "✗", "environment": "!", "red_on_base": "✗"}
@@ -25,7 +24,7 @@ def shown_progress(*, quiet: bool) -> Callable[[str], None]:
 
     def show(text: str) -> None:
         if not quiet:
-            click.echo(f"  … {plain_line(text.encode())}", err=True)
+            Printer.on(sys.stderr).line(f"  … {plain_line(text.encode())}")
 
     return show
 

@@ -164,13 +164,12 @@ def _document(problems: list[Problem]) -> None:
 
 def _show(error: BailiwickError, *, as_json: bool) -> None:
     """Print an error; what it quotes of files and answers is data, never a terminal escape."""
-    from bailiwick.terminal.output import problem_lines
+    from bailiwick.terminal.output import show_problem
 
     if as_json:
         _document(error.problems())
     for problem in error.problems():
-        for line in problem_lines(problem):
-            click.echo(line, err=True)
+        show_problem(problem, sys.stderr)
 
 
 def _own_bug(error: Exception, *, as_json: bool) -> int:

@@ -17,7 +17,7 @@ from bailiwick.config.variables import Environment
 from bailiwick.doctor.finding import DoctorFinding
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.opening import database_of, open_store
-from bailiwick.terminal.output import counted
+from bailiwick.terminal.output import budget_limit, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ async def _leftovers(config: Config, *, fix: bool) -> DoctorFinding:
 
     state = config.paths.state
     if not (state / "worktrees").is_dir():
-        return DoctorFinding("worktrees", ok=True, found="none is left over")
+        return DoctorFinding("worktrees", ok=True, found="none left over")
     try:
         alive = await _unfinished(config)
     except BailiwickError as error:
@@ -71,7 +71,7 @@ async def _leftovers(config: Config, *, fix: bool) -> DoctorFinding:
         for orphan in orphans:
             await worktrees.discard(orphan)
     if not orphans:
-        return DoctorFinding("worktrees", ok=True, found=f"none is left over, {len(await worktrees.list())} in use")
+        return DoctorFinding("worktrees", ok=True, found=f"none left over, {len(await worktrees.list())} in use")
     if fix:
         return DoctorFinding("worktrees", ok=True, found=f"{len(orphans)} left over, removed")
     listed = ", ".join(f"{orphan.path.name} ({orphan.why})" for orphan in orphans[:5])
@@ -141,7 +141,8 @@ def unprotected() -> list[str]:
 def stated_limits(config: Config) -> list[str]:
     """The limits that hold with this configuration."""
     run = config.get("budget.run")
-    parts = [f"{name} {value}" for name, value in run.items() if value is not None] if isinstance(run, dict) else []
+    limits = run.items() if isinstance(run, dict) else ()
+    parts = [f"{name} {budget_limit(name, value)}" for name, value in limits if value is not None]
     return [f"a run: {', '.join(parts)}"] if parts else []
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import islice
 from pathlib import Path
@@ -82,7 +82,7 @@ def cells(text: str) -> int:
 
 
 def clip(text: str, width: int, more: str = "…") -> str:
-    """The text cut to a number of columns, with a mark where something is missing."""
+    """The text cut to a number of columns, between words unless one is very long; a mark says that some is missing."""
     if cells(text) <= width:
         return text
     room = width - cells(more)
@@ -91,7 +91,8 @@ def clip(text: str, width: int, more: str = "…") -> str:
     kept = text[:room]
     while cells(kept) > room:
         kept = kept[:-1]
-    return kept.rstrip() + more
+    words = kept if text[len(kept)] == " " else kept.rpartition(" ")[0]
+    return (words if 2 * cells(words) >= room else kept).rstrip() + more
 
 
 def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
@@ -99,19 +100,20 @@ def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
 
     Lines after the first begin with `indent` blanks. A word that is longer than a line stands alone in one.
     """
+    return [f"{' ' * indent if start else ''}{text[start:end]}" for start, end in _breaks(text, width, indent)]
+
+
+def _breaks(text: str, width: int, indent: int) -> list[tuple[int, int]]:
+    """Where the lines of a text begin and end."""
     if width <= 0 or cells(text) <= width:
-        return [text]
-    lines, line = list[str](), ""
-    head = re.match(" *", text)
-    lead = head[0] if head else ""
-    for word in text.split():
-        start = lead if not lines else " " * indent
-        longer = f"{line} {word}" if line.strip() else f"{start}{word}"
-        if line.strip() and cells(longer) > width:
-            lines.append(line)
-            longer = f"{' ' * indent}{word}"
-        line = longer
-    return [*lines, line]
+        return [(0, len(text))]
+    lines, start, end = list[tuple[int, int]](), 0, 0
+    for word in re.finditer(" *[^ ]+", text):
+        if end > start and cells(text[start : word.end()]) + (indent if start else 0) > width:
+            lines.append((start, end))
+            start = word.end() - len(word[0].lstrip(" "))
+        end = word.end()
+    return [*lines, (start, end)]
 
 
 def duration(seconds: float) -> str:
@@ -135,7 +137,7 @@ def _two_units(count: int, factor: int, names: str) -> str:
 
 def budget_limit(unit: str, limit: float) -> str:
     """The limit of a budget in its unit: `12h` of time, `$10.00` of money, a plain number of anything else."""
-    return duration(limit) if unit == "wall" else dollars(limit) if unit.endswith("usd") else f"{limit:g}"
+    return duration(limit) if unit == "wall" else dollars(limit) if unit.endswith("usd") else f"{limit:,.10g}"
 
 
 def dollars(amount: float) -> str:
@@ -181,10 +183,15 @@ class Printer:
 
     @classmethod
     def for_stdout(cls, *, json: bool = False, environment: Environment | None = None) -> Printer:
-        """A printer that fits standard output: colours and a width only on a terminal, symbols by its encoding."""
-        terminal = is_terminal(sys.stdout)
-        colour = terminal and (environment or Environment()).colour_wanted()
-        return cls(json, colour, terminal_width(sys.stdout) if terminal else 0, speaks_unicode(sys.stdout))
+        """A printer that fits standard output: colours only on a terminal."""
+        colour = is_terminal(sys.stdout) and (environment or Environment()).colour_wanted()
+        return replace(cls.on(sys.stdout), json=json, colour=colour, out=None)
+
+    @classmethod
+    def on(cls, stream: TextIO) -> Printer:
+        """A printer without colours: a width only on a terminal, symbols by the encoding."""
+        width = terminal_width(stream) if is_terminal(stream) else 0
+        return cls(width=width, unicode=speaks_unicode(stream), out=stream)
 
     @property
     def stream(self) -> TextIO:
@@ -214,15 +221,25 @@ class Printer:
         text = self.safe(text)
         return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
-    def line(self, *parts: Part) -> None:
-        """Write one line."""
-        self.write("".join(self.paint(part) for part in parts).rstrip(" ") + "\n")
+    def line(self, *parts: Part, indent: int | None = None, whole: bool = False) -> None:
+        """Write one line, broken between words where a terminal is too narrow unless it is to be copied `whole`.
+
+        What follows a break begins below `indent` columns; two more than the line itself if not given.
+        """
+        shown = [self._cell(part) for part in parts]
+        text = "".join(cell.text for cell in shown)
+        below = len(text) - len(text.lstrip(" ")) + 2 if indent is None else indent
+        for start, end in _breaks(text.rstrip(" "), 0 if whole else self.width, below):
+            at, written = 0, " " * below if start else ""
+            for cell in shown:
+                written += self.paint(Styled(cell.text[max(start - at, 0) : max(end - at, 0)], cell.style))
+                at += len(cell.text)
+            self.write(written + "\n")
 
     def text(self, text: str) -> None:
-        """Write text of several lines, each cleaned, and broken between words where a terminal is too narrow."""
+        """Write text of several lines, each cleaned."""
         for line in clean(text, lines=True).split("\n"):
-            for part in wrapped(line, self.width, 2):
-                self.line(part)
+            self.line(line)
 
     def write(self, text: str) -> None:
         """Write text as it is and flush it."""
@@ -290,6 +307,13 @@ class Printer:
         if abs(at - now) < 0.5:
             return "now"
         return f"in {duration(at - now)}" if at > now else f"{duration(now - at)} ago"
+
+
+def show_problem(problem: Problem, stream: TextIO) -> None:
+    """Write a problem for people."""
+    printer = Printer.on(stream)
+    for line in problem_lines(problem, printer.width or NARROW):
+        printer.line(line)
 
 
 def problem_lines(problem: Problem, width: int = NARROW) -> list[str]:

@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 from bailiwick.config.variables import Environment
 from bailiwick.errors import Place, Problem
-from bailiwick.terminal.output import Printer, Styled, cells, clean, clip, duration, emit_json, problem_lines, size
+from bailiwick.terminal.output import (
+    Printer,
+    Styled,
+    budget_limit,
+    cells,
+    clean,
+    clip,
+    duration,
+    emit_json,
+    problem_lines,
+    size,
+)
 
 NOON = 1_700_049_600.0
 DIRECTIONS = set("\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -120,7 +131,7 @@ def test_the_last_column_gives_way_on_a_narrow_terminal() -> None:
     """A wrapped table is no table."""
     out = io.StringIO()
     Printer(out=out, width=20).table([("name", "a long text that has no room")])
-    assert out.getvalue() == "name  a long text t…\n"
+    assert out.getvalue() == "name  a long text…\n"
 
 
 def test_a_table_without_rows_writes_nothing() -> None:
@@ -152,6 +163,11 @@ def test_a_cut_text_has_exactly_the_room_it_was_given() -> None:
     """Half of a wide character can't be shown."""
     assert clip("世界世界", 5) == "世界…"
     assert (clip("abc", 3), clip("abcd", 3), clip("abcd", 1), clip("abcd", 0)) == ("abc", "ab…", "…", "")
+    assert (clip("one two three", 8), clip("one two three", 10), clip("a 0123456789", 8)) == (
+        "one two…",
+        "one two…",
+        "a 01234…",
+    )
     assert cells("世界…") == 5
 
 
@@ -223,3 +239,33 @@ def test_a_line_and_a_column_beyond_the_file_are_no_error(tmp_path: Path) -> Non
     file.write_text("a\x1b[31mb\n")
     assert len(problem_lines(Problem("BW100", "x", Place(str(file), 9, 9)))) == 1
     assert "\x1b" not in "".join(problem_lines(Problem("BW100", "x", Place(str(file), 1, 99))))
+
+
+@given(st.lists(st.text("abé", min_size=1, max_size=12), min_size=1, max_size=30), st.integers(12, 60), st.data())
+def test_a_line_of_colours_is_broken_between_words(words: list[str], width: int, data: st.DataObject) -> None:
+    """A colour may begin inside a word: the word stays whole all the same."""
+    text = "  " + "  ".join(words)
+    cut = data.draw(st.integers(0, len(text)))
+    out, plain = io.StringIO(), io.StringIO()
+    Printer(out=out, width=width, colour=True).line(text[:cut], Styled(text[cut:], "bad"))
+    Printer(out=plain, width=width).line(text)
+    shown = out.getvalue().replace("\x1b[31m", "").replace("\x1b[0m", "")
+    assert shown == plain.getvalue()
+    assert shown.split() == words
+    assert all(cells(line) <= width or len(line.split()) == 1 for line in shown.splitlines())
+
+
+def test_a_command_to_copy_stays_in_one_line() -> None:
+    """The terminal wraps it so that it can be copied; a line break in it would run half of it."""
+    out = io.StringIO()
+    Printer(out=out, width=20).line("bailiwick run flow --params '{}' --fresh", whole=True)
+    assert out.getvalue() == "bailiwick run flow --params '{}' --fresh\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "limit", "shown"),
+    [("wall", 43_200.0, "12h"), ("usd", 10, "$10.00"), ("day.usd", 0.5, "$0.50"), ("tokens", 5e6, "5,000,000")],
+)
+def test_a_budget_is_told_in_its_unit(unit: str, limit: float, shown: str) -> None:
+    """Nobody should have to divide by 3600."""
+    assert budget_limit(unit, limit) == shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bailiwick.cli.commands.gate import EXITS, gate
 from bailiwick.cli.gate_report import describe
 from bailiwick.cli.root import run
 from bailiwick.gate.model import CheckResult, Finding, GateReport, RevertedChange
+from bailiwick.terminal.output import Printer
 from tests.unit.git.repository_setup import RepositorySetup, make_scene
 
 GATE = """
@@ -180,3 +182,29 @@ def test_nothing_that_an_agent_wrote_acts_on_the_terminal() -> None:
     lines = list(describe(report))
     assert not any(sign in line for line in lines for sign in "\x1b\x07\u202e")
     assert any(line.startswith("gate: needs your approval for") for line in lines)
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_a_report_fits_a_narrow_terminal(columns: int) -> None:
+    """What failed, what was reverted and what to do are read at 80 columns and at 60, no word cut."""
+    check = CheckResult(
+        name="tests",
+        kind="pytest",
+        level="tests",
+        outcome="failed",
+        counts=(("passed", 14), ("failed", 1)),
+        failing=("tests/test_prices.py::DiscountTest::test_ten_percent_off",),
+        hint="look at the rounding: a price has two places behind the point, and half a cent is rounded to even",
+        seconds=81.0,
+    )
+    reverted = RevertedChange("tests/conftest.py", "changed", "", rule="tests/**")
+    report = GateReport("red", "t", "b", "a", "p", "e", "bwrap", (check,), (reverted,), unproven="no test shows it")
+    lines, out = list(describe(report)), io.StringIO()
+    for line in lines:
+        Printer(out=out, width=columns).line(line)
+    shown = out.getvalue()
+    assert any(len(line) > columns for line in lines)
+    assert all(len(line) <= columns or len(line.split()) == 1 for line in shown.splitlines())
+    assert shown.split() == " ".join(lines).split()
+    assert "1m21s" in shown
+    assert "reverted (protected)  tests/conftest.py" in shown

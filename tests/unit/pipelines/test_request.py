@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bailiwick.cli.pipelines import request as module
 from bailiwick.cli.pipelines.request import PipelineCommand
 from bailiwick.pipelines.model import PreflightLine
+from bailiwick.terminal import output
 from bailiwick.terminal.output import cells
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def test_the_first_lines_fit_the_terminal_and_no_word_is_cut(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], width: int
 ) -> None:
     """Broken between words, the rest below the text and not below the label."""
-    monkeypatch.setattr(module, "screen_width", lambda **_: width)
+    monkeypatch.setattr(output, "is_terminal", lambda _stream: True)
+    monkeypatch.setattr(output, "terminal_width", lambda _stream: width)
     PipelineCommand("issue-to-pr").tell(PreflightLine("sandbox", " ".join(words)))
     first, *more = capsys.readouterr().out.splitlines()
     assert first.startswith("sandbox   ")

@@ -210,10 +210,10 @@ def test_what_control_groups_do_not_bound_rlimits_do() -> None:
 def test_what_is_missing_here_is_said() -> None:
     """Not in a footnote: `doctor` and the first lines of a run repeat it."""
     bare = _means(as_root=False, seccomp=None)
-    assert "memory, processes bounded by rlimits" in describe(bare)
-    assert "no filter of system calls" in describe(bare)
+    assert "memory, processes limited by rlimits" in describe(bare)
+    assert "no seccomp filter" in describe(bare)
     assert any("memory" in line for line in unprotected(bare))
     assert any("system calls" in line for line in unprotected(bare))
     full = _means(ground=CgroupRoots(2, {"memory": Path("/"), "pids": Path("/")}))
-    assert "memory, processes bounded by cgroup v2" in describe(full)
+    assert "memory, processes limited by cgroup v2" in describe(full)
     assert len(unprotected(full)) == 2

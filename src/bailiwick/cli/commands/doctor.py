@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 
 from bailiwick.config.service import load_config
 from bailiwick.doctor.service import examine, look_at_fence, stated_limits, unprotected
+from bailiwick.terminal.output import Printer
 
 NOT_READY = 8
 
@@ -38,14 +40,15 @@ def doctor(*, fix: bool, as_json: bool) -> int:
             json.dumps({"ok": not bad, "checks": rows, "unprotected": open_ends, "limits": stated_limits(config)})
         )
         return NOT_READY if bad else 0
+    out = Printer.on(sys.stdout)
     for finding in findings:
         mark = "✓" if finding.ok else ("✗" if finding.needed else "!")
-        click.echo(f"{mark} {finding.name:<10} {finding.found}")
+        out.line(f"{mark} {finding.name:<10} {finding.found}", indent=13)
         if not finding.ok and finding.fix:
-            click.echo(f"             fix: {finding.fix}")
-    click.echo("\nNot protected here:")
+            out.line(f"             fix: {finding.fix}")
+    out.text("\nNot protected here:")
     for line in open_ends:
-        click.echo(f"  - {line}")
+        out.line(f"  - {line}")
     for line in stated_limits(config):
-        click.echo(f"\nLimits ({line}); change them with: bailiwick config set budget.run.usd 5")
+        out.text(f"\nLimits ({line}); change them with: bailiwick config set budget.run.usd 5")
     return NOT_READY if bad else 0

@@ -19,6 +19,7 @@ from bailiwick.errors import NotReady
 from bailiwick.gate.model import GateReport, Verdict
 from bailiwick.gate.spec import GateSpec
 from bailiwick.processes.proc import plain_line
+from bailiwick.terminal.output import Printer
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import Judge
@@ -57,7 +58,7 @@ def gate(
         click.echo(json.dumps(told, indent=2))
     else:
         for line in describe(report):
-            click.echo(line)
+            Printer.on(sys.stdout).line(line)
     return EXITS[report.verdict]
 
 
@@ -81,7 +82,7 @@ async def _run(
     if not quiet:
         notes = (*introduce(spec, UNBORN if stands.unborn else base[:12], fence.sandbox.name),)
         for line in (*notes, *(f"left out: {note}" for note in taken.notes)):
-            click.echo(plain_line(line.encode()))
+            Printer.on(sys.stdout).line(plain_line(line.encode()), indent=9)
     async with _judge(spec) as judge:
         report = await run_gate(
             GateRequest(base, taken.tree, allow, known_red),

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from bailiwick.cli.hosting import ForegroundOptions
-from bailiwick.cli.pipelines.request import PipelineCommand, screen_width
+from bailiwick.cli.pipelines.request import PipelineCommand
 from bailiwick.cli.pipelines.service import carry_out
 from bailiwick.cli.view import choose_view
 from bailiwick.cli.view.port import Leaving
@@ -21,7 +21,7 @@ from bailiwick.ids import Json
 from bailiwick.pipelines.issues import parse_reference, read_issue
 from bailiwick.pipelines.model import ISSUE_TO_PR, SELF_HEAL, IssueText, Pattern
 from bailiwick.pipelines.simulation import PLAYS, perform, staged
-from bailiwick.terminal.output import wrapped
+from bailiwick.terminal.output import Printer
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _PASSED_ON = {
@@ -183,10 +183,7 @@ def _play(pattern: Pattern, given: dict[str, object]) -> int:
     play = next(name for name in PLAYS if name == given["simulate"])
     keep = Path(str(given["keep"])) if given["keep"] else None
     quiet = bool(given["as_json"] or given["events"])
-
-    def say(text: str) -> None:
-        for part in wrapped(text, screen_width(quiet=quiet), 2):
-            click.echo(part, err=quiet)
+    say = Printer.on(sys.stderr if quiet else sys.stdout).line
 
     with staged(pattern, play, keep, issue) as stage:
         say(f"simulated agent ({play}), no key, no network · temporary repository {stage.repository}")
@@ -196,7 +193,7 @@ def _play(pattern: Pattern, given: dict[str, object]) -> int:
         if stage.kept:
             home, there = shlex.quote(str(stage.home)), shlex.quote(str(stage.repository))
             say(f"kept in {stage.repository.parent}; the commands above work after:")
-            say(f"  export BAILIWICK_HOME={home}; cd {there}")
+            say(f"  export BAILIWICK_HOME={home}; cd {there}", whole=True)
         else:
             say("the temporary repository is removed; --keep DIR keeps it")
     return code

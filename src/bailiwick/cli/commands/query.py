@@ -97,7 +97,7 @@ def _print_overview(out: Printer, found: Overview, now: float) -> None:
         due = f"  (until {out.time(asked.due_at, now)})" if asked.due_at is not None else ""
         where = f"  {asked.place}" if asked.place else ""
         out.line(f"  {out.symbol('waits')} ", Styled(asked.run, "wait"), f"{where}  {asked.text}{due}")
-        out.line(f"      {asked.command}")
+        out.line(f"      {asked.command}", whole=True)
     _section(out, "Failed", [(s.name, f"at {s.node}: {s.note}", _ago(out, s, now)) for s in found.failed])
     _section(out, "Stopped", [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.stopped])
     lost = [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.interrupted]

@@ -145,7 +145,7 @@ async def _show(out: Printer, text: str, *, every: bool) -> int:
     out.facts([("result", f"{name} = {shown_value(value)}") for name, value in returned.items()])
     for asked in questions([row], waits):
         out.line(f"{out.symbol('waits')} {asked.place}  {asked.text}")
-        out.line(f"    {asked.command}")
+        out.line(f"    {asked.command}", whole=True)
     _print_visits(out, made if every else made[-SHOWN_VISITS:], len(made))
     return 0
 

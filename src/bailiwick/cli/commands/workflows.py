@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -26,7 +27,7 @@ def validate(*, workflow: str, strict: bool, as_json: bool) -> int:
     Example:  bailiwick validate my-workflow/
     """
     from bailiwick.config.paths import find_paths
-    from bailiwick.terminal.output import problem_lines
+    from bailiwick.terminal.output import show_problem
     from bailiwick.workflows.service import load_workflow
 
     try:
@@ -43,8 +44,7 @@ def validate(*, workflow: str, strict: bool, as_json: bool) -> int:
         click.echo(json.dumps({"valid": not bad, "nodes": len(graph.nodes) if graph else None, "problems": rows}))
         return 2 if bad else 0
     for problem in problems:
-        for line in problem_lines(problem):
-            click.echo(line, err=not problem.warning)
+        show_problem(problem, sys.stdout if problem.warning else sys.stderr)
     if graph is not None:
         notes = f", {len(problems)} warnings" if problems else ""
         click.echo(f"{graph.name}: valid, {len(graph.nodes)} nodes{notes}")

@@ -11,12 +11,7 @@ import click
 from bailiwick.cli.hosting import ForegroundOptions
 from bailiwick.ids import Json
 from bailiwick.pipelines.model import Pattern, PreflightLine
-from bailiwick.terminal.output import clean, is_terminal, terminal_width, wrapped
-
-
-def screen_width(*, quiet: bool) -> int:
-    """The columns that lines for people have to fit; 0 where nobody looks at a terminal."""
-    return 0 if quiet or not is_terminal(sys.stdout) else terminal_width(sys.stdout)
+from bailiwick.terminal.output import Printer, clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +36,4 @@ class PipelineCommand:
 
     def tell(self, line: PreflightLine) -> None:
         """Tell one of the first lines."""
-        width = screen_width(quiet=self.quiet)
-        label = f"{line.label:<8}  "
-        for number, part in enumerate(wrapped(clean(line.text), max(width - len(label), 20) if width else 0)):
-            self.say(f"{label if not number else ' ' * len(label)}{part}")
+        Printer.on(sys.stderr if self.quiet else sys.stdout).line(f"{line.label:<8}  {line.text}", indent=10)

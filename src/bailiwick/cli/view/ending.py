@@ -11,7 +11,7 @@ from bailiwick.engine.state import PERSON_WAITS, State, WaitState
 from bailiwick.errors import StoreError
 from bailiwick.ids import Json, place
 from bailiwick.journal.rows import RunRow
-from bailiwick.terminal.output import Printer, Styled, counted, dollars, duration, json_text, wrapped
+from bailiwick.terminal.output import Printer, Styled, counted, dollars, duration, json_text
 
 WORDS = {
     0: "done",
@@ -120,14 +120,11 @@ class Ending:
         """Write it."""
         printer.line()
         mark = printer.symbol(self.symbol)
-        first, *more = wrapped(printer.safe(self.sentence), max(printer.width - 2, 0))
-        printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(first, "strong"))
-        for part in more:
-            printer.line("  ", Styled(part, "strong"))
+        printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(self.sentence, "strong"))
         for name, value in self.results:
             printer.line(Styled(f"{'result':<8}", "dim"), f"{name} = {value}")
         for label, value in self.next:
-            printer.line(Styled(f"{label:<8}", "dim"), value)
+            printer.line(Styled(f"{label:<8}", "dim"), value, whole=True)
 
     def commands(self) -> list[str]:
         """The commands among what is next."""

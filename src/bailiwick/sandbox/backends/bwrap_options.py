@@ -127,14 +127,14 @@ def rlimits(means: BwrapFeatures, cage: SandboxSpec, bounded: Iterable[str]) -> 
 def describe(means: BwrapFeatures) -> str:
     """What such a sandbox is made of here, in words."""
     parts = [f"bwrap {means.version}", "a uid of its own" if means.as_root else "your uid, in a user namespace"]
-    parts.append("a filter of system calls" if means.seccomp is not None else "no filter of system calls")
+    parts.append("a seccomp filter" if means.seccomp is not None else "no seccomp filter")
     words = {"memory": "memory", "pids": "processes", "cpu": "processors"}
     bounded = [words[name] for name in means.ground.controllers]
     if bounded:
-        parts.append(f"{', '.join(bounded)} bounded by cgroup v{means.ground.version}")
+        parts.append(f"{', '.join(bounded)} limited by cgroup v{means.ground.version}")
     left = [word for word in ("memory", "processes") if word not in bounded]
     if left:
-        parts.append(f"{', '.join(left)} bounded by rlimits")
+        parts.append(f"{', '.join(left)} limited by rlimits")
     return "; ".join(parts)
 
 
@@ -142,12 +142,12 @@ def unprotected(means: BwrapFeatures) -> tuple[str, ...]:
     """What it does not protect here."""
     found = [
         "the kernel is shared: a kernel exploit escapes",
-        "how much is written in all is looked at every second, not bounded by the file system",
+        "disk usage is checked every second, not limited by the file system",
     ]
     if "memory" not in means.ground.controllers:
         found.append("memory is bounded for each process alone: there is no control group for it")
     if means.seccomp is None:
         found.append("system calls are not filtered on this kind of processor")
     if not means.as_root and "--disable-userns" not in means.options:
-        found.append("this bwrap can't forbid nested user namespaces: only the filter of system calls does")
+        found.append("this bwrap can't forbid nested user namespaces: only the seccomp filter does")
     return tuple(found)

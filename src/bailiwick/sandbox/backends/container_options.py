@@ -208,20 +208,20 @@ def inner_path(cage: SandboxSpec, path: Path) -> Path:
 
 def describe(engine: Engine) -> str:
     """What such a sandbox is made of here, in words."""
-    filtered = "the engine's filter of system calls and ours" if engine.seccomp else "our filter of system calls"
+    filtered = "the engine's seccomp filter and ours" if engine.seccomp else "our seccomp filter"
     parts = [f"{engine.kind} {engine.version}{', rootless' if engine.rootless else ''}"]
     parts.append("a uid of its own" if os.geteuid() == 0 and not engine.rootless else "your uid, without rights")
-    parts.append(filtered if build_filter() is not None else "the engine's filter of system calls")
+    parts.append(filtered if build_filter() is not None else "the engine's seccomp filter")
     words = {"memory": engine.memory, "processes": engine.processes, "processors": engine.processors}
     bounded = [word for word, there in words.items() if there]
-    return "; ".join([*parts, f"{', '.join(bounded)} bounded by the engine" if bounded else "bounded by rlimits"])
+    return "; ".join([*parts, f"{', '.join(bounded)} limited by the engine" if bounded else "limited by rlimits"])
 
 
 def unprotected(engine: Engine) -> tuple[str, ...]:
     """What it does not protect here."""
     found = [
         "the kernel is shared: a kernel exploit escapes",
-        "how much is written in all is looked at every second, not bounded by the file system",
+        "disk usage is checked every second, not limited by the file system",
         "starting takes half a second, ten times as long as with bubblewrap",
     ]
     if not engine.memory:
