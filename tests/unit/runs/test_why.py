@@ -164,6 +164,14 @@ def test_a_branch_is_explained_by_the_graph_of_its_time() -> None:
     assert "which is the case 'few'" in _topic(reasons, "branch")[0].text
 
 
+def test_a_branch_that_a_rewind_took_back_explains_nothing() -> None:
+    """It does not say where the run is now."""
+    tale = Tale().done("build", "check").tell(_passed("few", "done"))
+    assert _topic(explain(tale.story()), "branch")
+    tale.tell(ev.Rewound(1, "build", 1))
+    assert _topic(explain(tale.story()), "branch") == []
+
+
 def _gate(visit: int, text: str, *, good: bool) -> list[ev.Event]:
     key = f"k{visit}"
     said = {"told": text, "good": good, "lines": ["t.py::test_a fails: t.py:3: assert 1 == 2"]}
