@@ -81,13 +81,13 @@ async def _state(folder: Path, settings: AgentSettings) -> AsyncIterator[Runtime
     clock, around = SystemClock(), Environment()
     store = await SqliteStore.open(folder / "state" / "bailiwick.db", now=clock.now)
     kinds = KindTable({**KINDS, "agent": lambda: AgentKind(TurnRunner(settings, store, clock))})
-    assembly = Runtime(
+    runtime = Runtime(
         store, clock, folder / "state", lambda: around.child_environment({}), kinds=kinds, policy=settings.ladder
     )
     try:
-        yield assembly
+        yield runtime
     finally:
-        await assembly.close()
+        await runtime.close()
 
 
 def _agent(name: str, following: str) -> dict[str, Json]:
@@ -102,10 +102,10 @@ def _body(count: int) -> dict[str, Json]:
 
 def _chain(folder: Path, count: int) -> Reading:
     async def walked() -> float:
-        async with _state(folder, AgentSettings(backend="command", command=ANSWER)) as assembly:
+        async with _state(folder, AgentSettings(backend="command", command=ANSWER)) as runtime:
             for name, length in (("warm", WARM_UP), ("chain", count)):
                 root = write_workflow(folder, name, _body(length))
-                timed = await walk(assembly, await create(assembly, root, "first"))
+                timed = await walk(runtime, await create(runtime, root, "first"))
         return timed.seconds
 
     return {"seconds": asyncio.run(walked()) / count}
@@ -130,10 +130,10 @@ def _together(folder: Path, count: int) -> Reading:
     body: dict[str, Json] = {"start": "each", "vars": {"items": list(range(count))}, "nodes": nodes}
 
     async def walked() -> Reading:
-        async with _state(folder, AgentSettings(backend="simulate", script=script)) as assembly:
-            row = await create(assembly, write_workflow(folder, "crowd", body), "first")
+        async with _state(folder, AgentSettings(backend="simulate", script=script)) as runtime:
+            row = await create(runtime, write_workflow(folder, "crowd", body), "first")
             before = resource.getrusage(resource.RUSAGE_SELF)
-            await walk(assembly, row)
+            await walk(runtime, row)
             after = resource.getrusage(resource.RUSAGE_SELF)
         cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
         return {"cpu": cpu, "memory": (after.ru_maxrss - before.ru_maxrss) / 1024}

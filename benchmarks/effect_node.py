@@ -60,9 +60,9 @@ def ours(folder: Path, nodes: int) -> Reading:
 async def _walk_chain(folder: Path, nodes: int) -> Timed:
     from benchmarks.walking import QuickKind, chain, create, open_state, walk, write_workflow
 
-    async with open_state(folder, QuickKind()) as assembly:
-        await walk(assembly, await create(assembly, write_workflow(folder, "warm", chain(WARM_UP)), "first"))
-        return await walk(assembly, await create(assembly, write_workflow(folder, "chain", chain(nodes)), "first"))
+    async with open_state(folder, QuickKind()) as runtime:
+        await walk(runtime, await create(runtime, write_workflow(folder, "warm", chain(WARM_UP)), "first"))
+        return await walk(runtime, await create(runtime, write_workflow(folder, "chain", chain(nodes)), "first"))
 
 
 class Counted(TypedDict):

@@ -64,14 +64,14 @@ class Ageing:
     """Takes the time at given visits of a loop, after everything before is projected."""
 
     visits: tuple[int, ...]
-    assembly: Runtime | None = None
+    runtime: Runtime | None = None
     taken: list[float] = field(default_factory=list)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     async def act(self, request: AttemptRequest) -> None:
         """The effect of a visit."""
-        if request.visit in self.visits and self.assembly is not None:
-            await self.assembly.settle()
+        if request.visit in self.visits and self.runtime is not None:
+            await self.runtime.settle()
             self.taken.append(self.watch.read().seconds)
 
 
@@ -80,9 +80,9 @@ def aged(folder: Path, late: int) -> Reading:
     ageing = Ageing((100, 100 + WINDOW, late - WINDOW, late))
 
     async def walked() -> None:
-        async with open_state(folder, QuickKind(ageing.act)) as assembly:
-            ageing.assembly = assembly
-            await walk(assembly, await create(assembly, write_workflow(folder, "aged", loop(late)), "first"))
+        async with open_state(folder, QuickKind(ageing.act)) as runtime:
+            ageing.runtime = runtime
+            await walk(runtime, await create(runtime, write_workflow(folder, "aged", loop(late)), "first"))
 
     asyncio.run(walked())
     first, second, third, fourth = ageing.taken
@@ -94,14 +94,14 @@ class Writing:
     """Notes the bytes written at the first and the last visit, after everything before is projected."""
 
     folder: Path
-    assembly: Runtime | None = None
+    runtime: Runtime | None = None
     bytes: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
 
     async def act(self, request: AttemptRequest) -> None:
         """The effect of a visit."""
-        if request.visit in (2, 2 + FEW_NODES) and self.assembly is not None:
-            await self.assembly.settle()
+        if request.visit in (2, 2 + FEW_NODES) and self.runtime is not None:
+            await self.runtime.settle()
             self._checkpoint()
             self.bytes.append(bytes_written())
             self.sizes.append(sum(path.stat().st_size for path in (self.folder / "state").glob("bailiwick.db*")))
@@ -122,10 +122,10 @@ def written(folder: Path, size: int) -> Reading:
     writing = Writing(folder)
 
     async def walked() -> None:
-        async with open_state(folder, QuickKind(writing.act)) as assembly:
-            writing.assembly = assembly
+        async with open_state(folder, QuickKind(writing.act)) as runtime:
+            writing.runtime = runtime
             root = write_workflow(folder, "large", loop(FEW_NODES + 3, {"large": "x" * size}))
-            await walk(assembly, await create(assembly, root, "first"))
+            await walk(runtime, await create(runtime, root, "first"))
 
     asyncio.run(walked())
     return {"bytes": writing.bytes[1] - writing.bytes[0], "growth": writing.sizes[1] - writing.sizes[0]}

@@ -23,7 +23,7 @@ from bailiwick.gate.from_config import gate_for, places_of
 from bailiwick.gate.report import FOLDER
 from bailiwick.gate.service import GateOptions, GateRequest, run_gate, try_prepare, workshop
 from bailiwick.git.store import GitStore
-from bailiwick.sandbox.service import open_fence
+from bailiwick.sandbox.service import open_sandboxes
 from benchmarks.measure import ROOT, Bench, PartFailed, Reading, Spread
 from benchmarks.report import Figure
 from tests.projects.table import PROJECTS
@@ -105,18 +105,18 @@ def _changed(source: str, name: str) -> str:
 async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading:
     environment = Environment()
     config = load_config(tree, {}, environment=environment)
-    fence = await open_fence(config, attended=True, environment=environment)
-    vault = await GitStore.open(config.paths.state, tree, environment=environment)
-    base = await vault.resolve("HEAD")
-    spec = await gate_for(config, vault, base, fence)
+    sandboxes = await open_sandboxes(config, attended=True, environment=environment)
+    git_store = await GitStore.open(config.paths.state, tree, environment=environment)
+    base = await git_store.resolve("HEAD")
+    spec = await gate_for(config, git_store, base, sandboxes)
     places = places_of(config, environment)
     how: GateOptions = {"cancel": asyncio.Event(), "show": lambda _: None, "clock": SystemClock()}
-    shop = workshop(vault, fence, places, **how)
+    shop = workshop(git_store, sandboxes, places, **how)
     prepared = await try_prepare(spec, base, shop)
     if isinstance(prepared, EnvironmentFailed):
         raise PartFailed(f"{name}: {prepared.what}")
     how["prepared"] = prepared
-    changed = (await vault.survey(tree)).tree
+    changed = (await git_store.survey(tree)).tree
     tests = next(check for check in spec.checks if check.kind == "pytest")
     taken: dict[str, list[float]] = {"bare": [], "first": [], "again": []}
     for _ in range(rounds):
@@ -128,7 +128,7 @@ async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading
         shutil.rmtree(config.paths.cache / FOLDER, ignore_errors=True)
         for key in ("first", "again"):
             began = time.perf_counter()
-            report = await run_gate(GateRequest(base, changed), spec, vault, fence, places, **how)
+            report = await run_gate(GateRequest(base, changed), spec, git_store, sandboxes, places, **how)
             taken[key].append(time.perf_counter() - began)
             if report.verdict != "green":
                 raise PartFailed(f"{name}: the gate is {report.verdict}")

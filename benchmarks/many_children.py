@@ -69,9 +69,9 @@ def called(folder: Path, late: int) -> Reading:
     root = write_workflow(folder, "many", {"vars": {"items": list(range(late + 50))}, "start": "each", "nodes": nodes})
 
     async def walked() -> None:
-        async with open_state(folder, QuickKind(counting.act)) as assembly:
+        async with open_state(folder, QuickKind(counting.act)) as runtime:
             loaded = load(root, lambda name, caller: caller.parent / name)
-            await walk(assembly, (await start(assembly, StartRequest(loaded))).row)
+            await walk(runtime, (await start(runtime, StartRequest(loaded))).row)
 
     asyncio.run(walked())
     first, second, third, fourth = counting.taken

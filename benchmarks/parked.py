@@ -78,12 +78,12 @@ def traced(folder: Path, runs: int, idle: int) -> Reading:
 
 
 async def _park(folder: Path, runs: int, idle: int) -> Reading:
-    async with open_state(folder) as assembly:
-        worker = Worker(assembly, current_owner("benchmark"), ClaimFilter(), concurrency=16)
+    async with open_state(folder) as runtime:
+        worker = Worker(runtime, current_owner("benchmark"), ClaimFilter(), concurrency=16)
         serving = asyncio.create_task(worker.run(_never))
-        await _add(assembly, worker, folder, 0, WARM_UP)
+        await _add(runtime, worker, folder, 0, WARM_UP)
         before = _facts()
-        await _add(assembly, worker, folder, WARM_UP, runs)
+        await _add(runtime, worker, folder, WARM_UP, runs)
         after = _facts()
         began, cpu = time.perf_counter(), time.process_time()
         await asyncio.sleep(idle)
@@ -110,24 +110,24 @@ async def _never() -> bool:
     return False
 
 
-async def _add(assembly: Runtime, worker: Worker, folder: Path, first: int, count: int) -> None:
+async def _add(runtime: Runtime, worker: Worker, folder: Path, first: int, count: int) -> None:
     """Have another process start runs, as people do, and wait until all of them are parked here."""
     await asyncio.to_thread(in_child, "parked", "start", folder, first=first, count=count)
     while parked_runs(folder) < first + count or worker.held:  # noqa: ASYNC110  nobody tells
         await asyncio.sleep(0.1)
-    await assembly.settle()
+    await runtime.settle()
 
 
 def start_runs(folder: Path, first: int, count: int) -> Reading:
     """Start runs that nobody walks yet, spread over workflows: a start looks at all runs of its workflow."""
 
     async def started() -> None:
-        async with open_state(folder) as assembly:
+        async with open_state(folder) as runtime:
             for number in range(first, first + count):
                 root = folder / f"asking-{number // WARM_UP}"
                 if not root.exists():
                     write_workflow(folder, root.name, ASKING)
-                await create(assembly, root, f"run-{number}")
+                await create(runtime, root, f"run-{number}")
 
     asyncio.run(started())
     return {}

@@ -74,11 +74,11 @@ def walk_loop(folder: Path, turns: int, keys: int) -> Reading:
     """Seconds per node until the last file is written."""
 
     async def walked() -> float:
-        async with open_state(folder) as assembly:
+        async with open_state(folder) as runtime:
             warm = write_workflow(folder, "warm", pure_loop(500, keys))
-            await walk(assembly, await create(assembly, warm, "first"))
+            await walk(runtime, await create(runtime, warm, "first"))
             root = write_workflow(folder, "pure", pure_loop(turns, keys))
-            return (await walk(assembly, await create(assembly, root, "first"))).seconds
+            return (await walk(runtime, await create(runtime, root, "first"))).seconds
 
     return {"seconds": asyncio.run(walked()) / (2 * turns)}
 

@@ -67,8 +67,8 @@ def grow(folder: Path, visits: int) -> Reading:
             os.kill(os.getpid(), signal.SIGKILL)
 
     async def walked() -> None:
-        async with open_state(folder, QuickKind(act)) as assembly:
-            await walk(assembly, await create(assembly, folder / "grown", KEY))
+        async with open_state(folder, QuickKind(act)) as runtime:
+            await walk(runtime, await create(runtime, folder / "grown", KEY))
 
     asyncio.run(walked())
     return {}

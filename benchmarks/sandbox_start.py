@@ -78,10 +78,10 @@ def _sandboxed(folder: Path, starts: int, names: tuple[str, ...]) -> Reading:
     standing = asyncio.run(box.check())
     if not standing.ok:
         raise PartFailed(standing.found)
-    cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=names)
+    sandbox_spec = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=names)
 
     async def once() -> None:
-        async with box.enter(cage, lambda _name, listening: listening.close()) as room:
+        async with box.enter(sandbox_spec, lambda _name, listening: listening.close()) as room:
             command = room.command(("true",), {"PATH": "/usr/bin:/bin", EFFECT_MARK: "benchmark"})
             end = await run_process(command, cancel=asyncio.Event())
             if end.code:

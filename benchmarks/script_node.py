@@ -45,10 +45,10 @@ def _figure(bench: Bench, ending: str, bound: float) -> Figure:
 
 def _node(folder: Path, count: int, ending: str) -> Reading:
     async def walked() -> float:
-        async with open_state(folder) as assembly:
+        async with open_state(folder) as runtime:
             for name, length in (("warm", WARM_UP), ("chain", count)):
                 root = write_workflow(folder, name, chain(length, f"scripts/step.{ending}"))
-                timed = await walk(assembly, await create(assembly, root, "first"))
+                timed = await walk(runtime, await create(runtime, root, "first"))
         return timed.seconds
 
     return {"seconds": asyncio.run(walked()) / count}

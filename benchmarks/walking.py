@@ -62,11 +62,11 @@ async def open_state(folder: Path, script: NodeKind | None = None) -> AsyncItera
     clock, around = SystemClock(), Environment()
     store = await SqliteStore.open(state / "bailiwick.db", now=clock.now)
     kinds = {**KINDS, "script": lambda: script} if script is not None else KINDS
-    assembly = Runtime(store, clock, state, lambda: around.child_environment({}), kinds=KindTable(kinds))
+    runtime = Runtime(store, clock, state, lambda: around.child_environment({}), kinds=KindTable(kinds))
     try:
-        yield assembly
+        yield runtime
     finally:
-        await assembly.close()
+        await runtime.close()
 
 
 def write_workflow(folder: Path, name: str, body: dict[str, Json], script: str = "echo '{\"n\": 1}'\n") -> Path:
@@ -127,17 +127,17 @@ def home(folder: Path) -> dict[str, str]:
     return {**environment(), "BAILIWICK_HOME": str(folder)}
 
 
-async def create(assembly: Runtime, root: Path, key: str) -> RunRow:
+async def create(runtime: Runtime, root: Path, key: str) -> RunRow:
     """Start a run; it is ready, nobody walks it yet."""
-    return (await start(assembly, StartRequest(load(root), key=key))).row
+    return (await start(runtime, StartRequest(load(root), key=key))).row
 
 
-async def walk(assembly: Runtime, row: RunRow) -> Timed:
+async def walk(runtime: Runtime, row: RunRow) -> Timed:
     """Walk a run to its end and wait until its directory is written; raises where it did not end well."""
-    foreground = Foreground(assembly, current_owner("benchmark"))
+    foreground = Foreground(runtime, current_owner("benchmark"))
     watch = Stopwatch()
     verdict = await foreground.walk(row, NoSignals())
-    await assembly.settle()
+    await runtime.settle()
     timed = watch.read()
     if verdict.row.status != "done":
         raise RuntimeError(f"the run is {verdict.row.status}: {verdict.row.summary}")

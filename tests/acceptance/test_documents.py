@@ -40,12 +40,12 @@ def _env(person: Person, tmp_path: Path, ollama: str) -> dict[str, str]:
 
 
 def _follow(page: str, person: Person, tmp_path: Path) -> list[PlayedBlock]:
-    async def story() -> list[PlayedBlock]:
+    async def history() -> list[PlayedBlock]:
         async with ModelPlaces({"ollama": Stub(says=(REVIEW,) * 8)}) as places:
             env = _env(person, tmp_path, places.url("ollama"))
             return await asyncio.to_thread(play, ROOT / page, person, env, LEFT_OUT, LIMIT)
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 @pytest.mark.parametrize("page", ["README.md", pytest.param("docs/tutorial.md", marks=pytest.mark.nightly)])

@@ -38,13 +38,13 @@ def _gates(
     config = person.home / "config"
     config.mkdir(parents=True)
 
-    async def story() -> tuple[list[Result], list[ModelRequestSeen]]:
+    async def history() -> tuple[list[Result], list[ModelRequestSeen]]:
         async with ModelPlaces({"wise": Stub(says=says)}) as places:
             (config / "config.yaml").write_text(f"version: 1\nendpoints:\n  wise: {{url: {places.url('wise')}}}\n")
             made = [await asyncio.to_thread(person.runs, *words, timeout=LONG) for words in commands]
             return made, [one for one in places.requests if one.method == "POST"]
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 def _judged(result: Result) -> dict[str, Any]:

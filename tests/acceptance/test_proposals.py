@@ -61,9 +61,9 @@ def desk(person: Person, tmp_path: Path) -> Iterator[GatedRepository]:
     state.mkdir(parents=True, mode=0o700)
 
     async def change() -> tuple[str, str]:
-        vault = await GitStore.open(state, repository)
-        base = await vault.resolve("HEAD")
-        return base, await vault.write(base, {"shop.py": b"fixed\n"})
+        git_store = await GitStore.open(state, repository)
+        base = await git_store.resolve("HEAD")
+        return base, await git_store.write(base, {"shop.py": b"fixed\n"})
 
     base, tree = asyncio.run(change())
     checks = (CheckResult("tests", "pytest", "tests", "passed", ("pytest", "-q"), 0),)

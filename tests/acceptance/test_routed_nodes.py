@@ -38,7 +38,7 @@ def _plays(
     flow = person.workflow("colour", FLOW.format(how=how))
     person.home.mkdir(parents=True, exist_ok=True)
 
-    async def story() -> tuple[Result, ModelPlaces]:
+    async def history() -> tuple[Result, ModelPlaces]:
         async with ModelPlaces(stubs) as places:
             lines = [f"  {name}: {{url: {places.url(name)}}}\n" for name in stubs]
             config = person.home / "config"
@@ -48,7 +48,7 @@ def _plays(
                 (config / "models.yaml").write_text(models)
             return await asyncio.to_thread(person.runs, "run", flow, "--json"), places
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 def _asked(places: ModelPlaces, name: str) -> list[list[dict[str, Any]]]:
@@ -123,7 +123,7 @@ def test_a_visit_goes_on_with_the_chain_it_began_with(person: Person) -> None:
     config.mkdir(parents=True)
     stubs = {"small": Stub(says=(Fail(429), RED)), "big": Stub(says=(BLUE,))}
 
-    async def story() -> tuple[Result, Result, ModelPlaces]:
+    async def history() -> tuple[Result, Result, ModelPlaces]:
         async with ModelPlaces(stubs) as places:
             lines = [f"  {name}: {{url: {places.url(name)}}}\n" for name in stubs]
             knobs = "agents: {invoke_backoff_base: 7s, invoke_backoff_cap: 7s}\n"
@@ -133,7 +133,7 @@ def test_a_visit_goes_on_with_the_chain_it_began_with(person: Person) -> None:
             (config / "models.yaml").write_text("default_chain: [big/b]\n")
             return parked, await asyncio.to_thread(person.runs, "run", flow, "--json"), places
 
-    parked, ended, places = asyncio.run(story())
+    parked, ended, places = asyncio.run(history())
     assert parked.code == 7, parked.err
     assert (ended.code, ended.json()["context"]) == (0, {"colour": "red"}), ended.err
     assert (len(_asked(places, "small")), _asked(places, "big")) == (2, [])

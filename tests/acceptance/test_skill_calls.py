@@ -29,14 +29,14 @@ def _commands(person: Person, stubs: dict[str, Stub], models: str, *commands: Se
     config = person.home / "config"
     config.mkdir(parents=True)
 
-    async def story() -> list[Result]:
+    async def history() -> list[Result]:
         async with ModelPlaces(stubs) as places:
             urls = "".join(f"  {name}: {{url: {places.url(name)}}}\n" for name in stubs)
             (config / "config.yaml").write_text(f"version: 1\nendpoints:\n{urls}")
             (config / "models.yaml").write_text(models)
             return [await asyncio.to_thread(person.runs, *words) for words in commands]
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 def test_a_finding_that_points_nowhere_is_refused_and_the_next_model_asked(person: Person) -> None:

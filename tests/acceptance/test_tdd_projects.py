@@ -50,7 +50,7 @@ def make(top: Path, files: Mapping[str, str], *, repository: bool = False) -> Pr
 def attempt(stage: ProjectSetup, phase: str, files: Mapping[str, str], asked: CheckArguments = PYTEST) -> CheckOutcome:
     """One attempt of a phase as the router makes it; what holds is in the project afterwards."""
 
-    async def story() -> CheckOutcome:
+    async def history() -> CheckOutcome:
         bench = stage.bench(find_check("tdd", phase), asked)
         await bench.open()
         await bench.begin()
@@ -61,7 +61,7 @@ def attempt(stage: ProjectSetup, phase: str, files: Mapping[str, str], asked: Ch
         await bench.drop()
         return checked
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 def test_red_green_and_refactor_follow_each_other(tmp_path: Path) -> None:

@@ -79,13 +79,13 @@ def _asks(
 ) -> tuple[Result, ModelPlaces]:
     """Have claude work, its model playing `steps`; `during` is what happens meanwhile, `stubs` are local models."""
 
-    async def story() -> tuple[Result, ModelPlaces]:
+    async def history() -> tuple[Result, ModelPlaces]:
         async with ModelPlaces({"scene": Stub(says=steps), **stubs}) as places:
             _configure(person, places, stubs)
             person.extra["ANTHROPIC_BASE_URL"] = places.url("scene")
             return await asyncio.to_thread(_claude, person, places, during), places
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 def _configure(person: Person, places: ModelPlaces, stubs: Mapping[str, Stub]) -> None:

@@ -71,12 +71,12 @@ def _edits(path: str, old: str, new: str) -> list[Step]:
 def _commands(person: Person, steps: Scenario, *commands: Sequence[str]) -> tuple[list[Result], list[ModelRequestSeen]]:
     """Run commands one after the other; the model behind claude plays `steps`."""
 
-    async def story() -> tuple[list[Result], list[ModelRequestSeen]]:
+    async def history() -> tuple[list[Result], list[ModelRequestSeen]]:
         async with ModelServer({"scene": steps}) as server:
             person.extra["ANTHROPIC_BASE_URL"] = server.url("scene")
             return [await asyncio.to_thread(person.runs, *words) for words in commands], server.requests
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 def _copies(person: Person) -> list[Path]:
@@ -157,7 +157,7 @@ def test_interrupted_it_leaves_no_process_and_no_change(person: Person) -> None:
     """Ctrl-C while the model is silent: claude, its tools and its copy are gone, and the call is on record."""
     steps: Scenario = [UseTool("shell", "echo root=$BAILIWICK_ROOT=; echo spoilt > calc.py"), Hang()]
 
-    async def story() -> tuple[str, int, str]:
+    async def history() -> tuple[str, int, str]:
         async with ModelServer({"scene": steps}) as server:
             person.extra["ANTHROPIC_BASE_URL"] = server.url("scene")
             process = person.starts(*GREEN)
@@ -175,7 +175,7 @@ def test_interrupted_it_leaves_no_process_and_no_change(person: Person) -> None:
                 await asyncio.to_thread(end, process)
             return found[1], process.returncode, out
 
-    call, code, out = asyncio.run(story())
+    call, code, out = asyncio.run(history())
     assert code == 130, out
     assert (find_children({"BAILIWICK_ROOT": call}), _copies(person)) == ([], [])
     assert _files(person) == PROJECT

@@ -114,15 +114,15 @@ def operator(stage: GateSetup, monkeypatch: pytest.MonkeyPatch) -> GateSetup:
     return stage
 
 
-async def judge(stage: GateSetup, engine: Mapping[str, str], vault: GitStore, spec: GateSpec) -> GateReport:
+async def judge(stage: GateSetup, engine: Mapping[str, str], git_store: GitStore, spec: GateSpec) -> GateReport:
     """The gate's word on a small change."""
-    base = await vault.resolve("HEAD")
-    tree = await vault.write(await vault.tree_of(base), {"app.py": f"{APP}\n# more\n".encode()})
+    base = await git_store.resolve("HEAD")
+    tree = await git_store.write(await git_store.tree_of(base), {"app.py": f"{APP}\n# more\n".encode()})
     return await run_gate(
         GateRequest(base, tree),
         spec,
-        vault,
-        stage.fence,
+        git_store,
+        stage.sandboxes,
         replace(stage.places, engine=engine),
         cancel=stage.cancel,
         show=stage.shown.append,
@@ -135,8 +135,8 @@ def fails(engine: Mapping[str, str], stage: GateSetup, service: Service, seconds
 
     async def go() -> EnvironmentFailed | None:
         means = ServiceContainers(asyncio.Event(), stage.shown.append, engine, seconds)
-        async with open_services((service,), stage.fence, means) as (fence, failed):
-            assert fence.relay is None
+        async with open_services((service,), stage.sandboxes, means) as (sandboxes, failed):
+            assert sandboxes.relay is None
             assert containers(engine) == []
         return failed
 
@@ -157,7 +157,9 @@ def test_tests_of_a_gate_talk_to_its_service(
     stage = operator
     if sandbox == "container":
         stage.sandbox = ContainerBackend(stage.scratch, engine)
-    report = stage.run(lambda vault: judge(stage, engine, vault, spec_of(GATE.format(image=images.web, check=check))))
+    report = stage.run(
+        lambda git_store: judge(stage, engine, git_store, spec_of(GATE.format(image=images.web, check=check)))
+    )
     assert report.verdict == "green", failing_text(report)
     assert f"web: ready at 127.0.0.1:{PORT}" in stage.shown
     assert containers(engine) == []
@@ -178,9 +180,9 @@ def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stag
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
             address = Address(server.sockets[0].getsockname()[1], None)
-            fence = replace(stage.fence, relay=Relay({service_door(PORT): address}))
+            sandboxes = replace(stage.sandboxes, relay=Relay({service_door(PORT): address}))
             argv = ("python3", "-B", "-c", f"{APP}\nprint(fetch(), fetch())")
-            return await fence.run(fence.cage("gate", stage.scene.repo), argv, timeout=60)
+            return await sandboxes.run(sandboxes.sandbox_spec("gate", stage.scene.repo), argv, timeout=60)
 
     end = asyncio.run(asyncio.wait_for(go(), 600))
     assert (end.code, end.stdout) == (0, b"42 42\n"), end.stderr
@@ -189,7 +191,7 @@ def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stag
 def test_an_image_that_is_nowhere_is_the_environments_fault(engine: Mapping[str, str], stage: GateSetup) -> None:
     """No check is run and nothing is told to the agent: it could not repair this."""
     spec = spec_of(GATE.format(image=GONE, check=UNITTEST))
-    report = stage.run(lambda vault: judge(stage, engine, vault, spec))
+    report = stage.run(lambda git_store: judge(stage, engine, git_store, spec))
     assert (report.verdict, [check.name for check in report.checks]) == ("environment", ["services"])
     assert f"the image {GONE} is not here and can't be fetched: " in report.checks[0].findings[0].what
     assert "refused" in report.checks[0].findings[0].what
@@ -237,7 +239,7 @@ def test_an_interruption_while_waiting_leaves_nothing(
     stage.shown = Ends()
     never = GATE.format(image=images.web, check=UNITTEST).replace("hello'", "bye'")
     with pytest.raises(GateInterrupted):
-        stage.run(lambda vault: judge(stage, engine, vault, spec_of(never)))
+        stage.run(lambda git_store: judge(stage, engine, git_store, spec_of(never)))
     assert stage.shown == [f"web: starting {images.web}"]
     assert containers(engine) == []
 
@@ -249,11 +251,11 @@ def test_what_a_killed_process_left_is_removed_by_the_next(engine: Mapping[str, 
     ask(engine, *line, f"{OWNER}={host}/{boot}/{pidns}/4194304/1", images.web)
     alive = ask(engine, *line, f"{OWNER}={owner_label()}", images.web).strip()
 
-    async def story(yard: ContainerGroup) -> None:
+    async def history(yard: ContainerGroup) -> None:
         assert containers(engine) == [alive[:12]]
 
     try:
-        in_yard(engine, story)
+        in_yard(engine, history)
         assert containers(engine) == [alive[:12]]
     finally:
         ask(engine, "rm", "--force", alive)
@@ -262,7 +264,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(engine: Mapping[str, 
 def test_a_container_is_bounded_and_has_no_network_but_its_loopback(engine: Mapping[str, str], images: Images) -> None:
     """Its image is others' work, and tests make it do things: it must not reach what this machine offers."""
 
-    async def story(yard: ContainerGroup) -> None:
+    async def history(yard: ContainerGroup) -> None:
         assert await yard.fetch(images.web) == (f"{PORT}/tcp",)
         web = await yard.start("web", images.web, {})
         form = "{{.HostConfig.PidsLimit}} {{.HostConfig.PortBindings}} {{.HostConfig.SecurityOpt}}"
@@ -277,7 +279,7 @@ def test_a_container_is_bounded_and_has_no_network_but_its_loopback(engine: Mapp
         assert end.code != 0
         assert b"refused" in end.stderr
 
-    in_yard(engine, story)
+    in_yard(engine, history)
 
 
 def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
@@ -285,7 +287,7 @@ def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
 ) -> None:
     """Two services have the same address: what leads to one must not lead to the other, nor to this machine."""
 
-    async def story(yard: ContainerGroup) -> None:
+    async def history(yard: ContainerGroup) -> None:
         for text in ("one", "two"):
             container = await yard.start(text, images.web, {})
             ask = f"/bin/busybox wget -q -O /dev/null http://127.0.0.1:{PORT}/answer"
@@ -304,7 +306,7 @@ def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
         assert {thread.readlink() for thread in threads} == {before}
 
     before = Path("/proc/self/ns/net").readlink()
-    in_yard(engine, story)
+    in_yard(engine, history)
     assert not [link for link in Path("/proc/self/fd").iterdir() if is_network(link)]
 
 
@@ -319,20 +321,20 @@ def is_network(link: Path) -> bool:
 def test_a_number_that_is_another_process_by_now_gives_no_network(engine: Mapping[str, str], images: Images) -> None:
     """Behind the door would be another's loopback, or this machine's; an engine elsewhere has numbers of its own."""
 
-    async def story(yard: ContainerGroup) -> None:
+    async def history(yard: ContainerGroup) -> None:
         one, two = [await yard.start(name, images.web, {}) for name in ("one", "two")]
         other = (await yard.state(two)).pid
         assert yard.network(two, other) is not None
         assert [yard.network(one, pid) for pid in (other, os.getpid(), 4194304, 0)] == [None] * 4
 
-    in_yard(engine, story)
+    in_yard(engine, history)
 
 
-def in_yard(engine: Mapping[str, str], story: Callable[[ContainerGroup], Awaitable[None]]) -> None:
+def in_yard(engine: Mapping[str, str], history: Callable[[ContainerGroup], Awaitable[None]]) -> None:
     """Tell a story in a yard of its own."""
 
     async def go() -> None:
         async with open_yard(await find_engine(engine), asyncio.Event()) as yard:
-            await story(yard)
+            await history(yard)
 
     asyncio.run(asyncio.wait_for(go(), 600))

@@ -44,9 +44,9 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def play(story: Coroutine[Any, Any, _T]) -> _T:
+def play(history: Coroutine[Any, Any, _T]) -> _T:
     """Run a test's story to its end."""
-    return asyncio.run(asyncio.wait_for(story, 600))
+    return asyncio.run(asyncio.wait_for(history, 600))
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def sandbox(engine: Mapping[str, str], tmp_path: Path) -> ContainerBackend:
 
 
 @pytest.fixture
-def cage(tmp_path: Path) -> SandboxSpec:
+def sandbox_spec(tmp_path: Path) -> SandboxSpec:
     """A cage with a tree."""
     tree = tmp_path / "tree"
     tree.mkdir()
@@ -104,12 +104,12 @@ def test_a_host_that_is_killed_takes_its_container_along(engine: Mapping[str, st
 def test_a_container_of_a_dead_process_is_removed_by_the_next(
     engine: Mapping[str, str],
     sandbox: ContainerBackend,
-    cage: SandboxSpec,
+    sandbox_spec: SandboxSpec,
 ) -> None:
     """Where the engine itself was down when its host died, something can be left; a living one's is not touched."""
 
-    async def story() -> None:
-        async with sandbox.enter(cage) as room:
+    async def history() -> None:
+        async with sandbox.enter(sandbox_spec) as room:
             await shell(room, "true")
         image = ask(engine, "image", "ls", "--quiet", "bailiwick-sandbox").split()[0]
         host, boot, pidns, _, _ = owner_label().split("/")
@@ -117,26 +117,26 @@ def test_a_container_of_a_dead_process_is_removed_by_the_next(
         alive = ask(engine, "create", "--label", f"{OWNER}={owner_label()}", image, "true").strip()
         foreign = ask(engine, "create", "--label", f"{OWNER}=elsewhere/{boot}/{pidns}/4194304/1", image, "true").strip()
         try:
-            async with ContainerBackend(None, engine).enter(cage):
+            async with ContainerBackend(None, engine).enter(sandbox_spec):
                 left = containers(engine)
             assert dead[:12] not in left
             assert {alive[:12], foreign[:12]} <= set(left)
         finally:
             ask(engine, "rm", "--force", alive, foreign)
 
-    play(story())
+    play(history())
 
 
 def test_a_secret_of_the_program_is_its_own(
     engine: Mapping[str, str],
     sandbox: ContainerBackend,
-    cage: SandboxSpec,
+    sandbox_spec: SandboxSpec,
     tmp_path: Path,
 ) -> None:
     """Neither argument lists, nor what the engine tells about a container, nor a file hold its environment."""
 
-    async def story() -> None:
-        async with sandbox.enter(cage) as room:
+    async def history() -> None:
+        async with sandbox.enter(sandbox_spec) as room:
             env = {"PATH": "/usr/bin:/bin", "TOKEN": "s3cret-value"}
             script = "echo > started; while [ ! -e stop ]; do sleep 0.05; done; echo $TOKEN"
             command = room.command(("/bin/sh", "-c", script), env, timeout=600)
@@ -149,28 +149,28 @@ def test_a_secret_of_the_program_is_its_own(
             (tmp_path / "tree/stop").touch()
             assert (await running).stdout == b"s3cret-value\n"
 
-    play(story())
+    play(history())
 
 
-def test_nothing_of_the_engine_or_the_machine_is_seen(sandbox: ContainerBackend, cage: SandboxSpec) -> None:
+def test_nothing_of_the_engine_or_the_machine_is_seen(sandbox: ContainerBackend, sandbox_spec: SandboxSpec) -> None:
     """No system files of the kernel, no name servers of the operator, no letters, and process 1 is a closed book."""
 
-    async def story() -> None:
-        async with sandbox.enter(cage) as room:
+    async def history() -> None:
+        async with sandbox.enter(sandbox_spec) as room:
             seen = await shell(
                 room, "ls -A /sys /.bailiwick/room; cat /etc/resolv.conf; cat /proc/1/environ /proc/1/mem"
             )
             assert seen.stdout.decode().split() == ["/.bailiwick/room:", "/sys:"]
             assert seen.stderr.count(b"Permission denied") == 2
 
-    play(story())
+    play(history())
 
 
-def test_both_filters_of_system_calls_are_in_force(sandbox: ContainerBackend, cage: SandboxSpec) -> None:
+def test_both_filters_of_system_calls_are_in_force(sandbox: ContainerBackend, sandbox_spec: SandboxSpec) -> None:
     """The engine's list of what is allowed, and ours of what is refused: an engine of another age differs."""
 
-    async def story() -> None:
-        async with sandbox.enter(cage) as room:
+    async def history() -> None:
+        async with sandbox.enter(sandbox_spec) as room:
             probe = (
                 "import socket\ntry: socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)\nexcept OSError as e: print(e)"
             )
@@ -178,25 +178,25 @@ def test_both_filters_of_system_calls_are_in_force(sandbox: ContainerBackend, ca
             assert seen.stdout.split(b"\n")[0].split()[-1] == b"2"
             assert b"Operation not permitted" in seen.stdout
 
-    play(story())
+    play(history())
 
 
 def test_what_survives_its_program_does_not_survive_the_room(
     engine: Mapping[str, str],
     sandbox: ContainerBackend,
-    cage: SandboxSpec,
+    sandbox_spec: SandboxSpec,
 ) -> None:
     """A container ends with its first process; one whose command line was killed ends when the room is left."""
 
-    async def story() -> None:
-        async with sandbox.enter(cage) as room:
+    async def history() -> None:
+        async with sandbox.enter(sandbox_spec) as room:
             command = room.command(
                 ("/bin/sh", "-c", "trap '' TERM; echo > started; sleep 1000"), {"PATH": "/usr/bin:/bin"}
             )
             process = await asyncio.to_thread(
                 subprocess.Popen, command.argv, env=dict(command.env), stdin=subprocess.DEVNULL
             )
-            tree = cage.binds[0].source
+            tree = sandbox_spec.binds[0].source
             await asyncio.to_thread(until, (tree / "started").exists, 60)
             process.kill()
             process.wait()
@@ -204,20 +204,20 @@ def test_what_survives_its_program_does_not_survive_the_room(
         assert containers(engine) == []
         assert list((tree.parent / "scratch").iterdir()) == []
 
-    play(story())
+    play(history())
 
 
 def test_the_image_is_made_once(engine: Mapping[str, str], sandbox: ContainerBackend) -> None:
     """It is named by what is in it; a second sandbox finds it there."""
 
-    async def story() -> None:
+    async def history() -> None:
         assert (await sandbox.check()).ok
         before = ask(engine, "image", "ls", "--quiet", "--no-trunc")
         assert (await ContainerBackend(None, engine).check()).ok
         assert ask(engine, "image", "ls", "--quiet", "--no-trunc") == before
         assert containers(engine) == []
 
-    play(story())
+    play(history())
 
 
 def test_a_check_tells_what_it_is_made_of(sandbox: ContainerBackend) -> None:
@@ -230,13 +230,13 @@ def test_a_check_tells_what_it_is_made_of(sandbox: ContainerBackend) -> None:
 
 
 def test_rooms_are_told_apart_by_their_label(
-    engine: Mapping[str, str], sandbox: ContainerBackend, cage: SandboxSpec
+    engine: Mapping[str, str], sandbox: ContainerBackend, sandbox_spec: SandboxSpec
 ) -> None:
     """Leaving one room must not end what runs in another."""
 
-    async def story() -> None:
-        tree = cage.binds[0].source
-        async with sandbox.enter(cage) as outer:
+    async def history() -> None:
+        tree = sandbox_spec.binds[0].source
+        async with sandbox.enter(sandbox_spec) as outer:
             script = "echo > started; while [ ! -e stop ]; do sleep 0.05; done; echo done"
             running = asyncio.ensure_future(shell(outer, script))
             await asyncio.to_thread(until, (tree / "started").exists, 60)
@@ -247,4 +247,4 @@ def test_rooms_are_told_apart_by_their_label(
             (tree / "stop").touch()
             assert (await running).stdout == b"done\n"
 
-    play(story())
+    play(history())

@@ -42,21 +42,21 @@ async def main(home: Home, mode: str, target: str, options: dict[str, Any]) -> i
     become_subreaper()
     if point := options.get("crash"):
         crashpoints.arm_from(point)
-    async with opened(home.state, Watch(trouble=lambda _run, text: _say(text))) as assembly:
+    async with opened(home.state, Watch(trouble=lambda _run, text: _say(text))) as runtime:
         if mode == "work":
-            await _work(assembly)
+            await _work(runtime)
             return 0
-        row = await begin(assembly, Path(target)) if mode == "start" else await assembly.store.run(target)
+        row = await begin(runtime, Path(target)) if mode == "start" else await runtime.store.run(target)
         assert row is not None
         _say(f"walking {row.id}")
-        return (await walk(assembly, row, options.get("name", "harness"))).code
+        return (await walk(runtime, row, options.get("name", "harness"))).code
 
 
-async def _work(assembly: Runtime) -> None:
-    worker = working.Worker(assembly, current_owner("worker"), ClaimFilter())
+async def _work(runtime: Runtime) -> None:
+    worker = working.Worker(runtime, current_owner("worker"), ClaimFilter())
 
     async def idle() -> bool:
-        return all(row.status != "ready" for row in await assembly.store.runs())
+        return all(row.status != "ready" for row in await runtime.store.runs())
 
     await worker.run(idle)
 
@@ -92,7 +92,7 @@ def _stop_while_walking() -> None:
     real = Foreground.walk
 
     async def walk(self: Foreground, row: RunRow, signals: Interrupts) -> RunExit:
-        store, now = self._assembly.store, self._assembly.clock.now()
+        store, now = self._runtime.store, self._runtime.clock.now()
         await store.send(Message(row.id, "stop", "stop", {"now": False, "by": "a test"}, now))
         return await real(self, row, signals)
 
@@ -111,7 +111,7 @@ def _start_early(home: Home) -> None:
     async def flush(self: walking.Walker, *, release: bool = False, wake_at: float | None = None) -> bool:
         starting, self.starting = self.starting, []
         for start in starting:
-            self.effects.start(start, self.outfit.around, self.state.graph.nodes[start.node])
+            self.effects.start(start, self.setup.around, self.state.graph.nodes[start.node])
         if starting:
             await _until_something_ran(home)
         return await real(self, release=release, wake_at=wake_at)

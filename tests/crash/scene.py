@@ -141,8 +141,8 @@ def create(shape: Shape, root: Path) -> CrashCase:
 
 async def _create(shape: Shape, home: Home, directory: Path) -> CrashCase:
     home.state.mkdir()
-    async with opened(home.state) as assembly:
-        row = await begin(assembly, directory)
+    async with opened(home.state) as runtime:
+        row = await begin(runtime, directory)
         if shape.stopped:
             home.stop.touch()
     return CrashCase(home, row.id, "done", shape.context)
@@ -159,11 +159,11 @@ def go_on(case: CrashCase) -> list[str]:
 
 
 async def _go_on(case: CrashCase) -> list[str]:
-    async with opened(case.home.state) as assembly:
-        row = await assembly.store.run(case.root)
+    async with opened(case.home.state) as runtime:
+        row = await runtime.store.run(case.root)
         assert row is not None, "the run is gone"
-        await walk(assembly, row)
-        return await case.findings(assembly)
+        await walk(runtime, row)
+        return await case.findings(runtime)
 
 
 def judge(case: CrashCase) -> list[str]:
@@ -172,5 +172,5 @@ def judge(case: CrashCase) -> list[str]:
 
 
 async def _judge(case: CrashCase) -> list[str]:
-    async with opened(case.home.state) as assembly:
-        return await case.findings(assembly)
+    async with opened(case.home.state) as runtime:
+        return await case.findings(runtime)

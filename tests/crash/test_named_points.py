@@ -95,7 +95,7 @@ def test_a_crash_while_starting_leaves_nothing_half(nursery: Nursery, tmp_path: 
 
 
 async def _start_again(home: Home, directory: Path) -> CrashCase:
-    async with opened(home.state) as assembly:
-        row = await begin(assembly, directory)
-        assert [one.id for one in await assembly.store.runs()] == [row.id]
+    async with opened(home.state) as runtime:
+        row = await begin(runtime, directory)
+        assert [one.id for one in await runtime.store.runs()] == [row.id]
     return CrashCase(home, row.id, "done", {})

@@ -92,8 +92,8 @@ def test_a_holder_frozen_past_its_lease_goes_on_when_nobody_took_the_run(
 
 
 async def _wake(case: CrashCase, now: float) -> None:
-    async with opened(case.home.state) as assembly:
-        await assembly.store.send(Message(case.root, "wake", "wake", {}, now))
+    async with opened(case.home.state) as runtime:
+        await runtime.store.send(Message(case.root, "wake", "wake", {}, now))
 
 
 def test_a_second_process_on_a_run_is_refused_with_the_holders_name(crowd: Crowd, tmp_path: Path) -> None:
@@ -247,6 +247,6 @@ def test_four_processes_share_twenty_runs_without_doing_anything_twice(crowd: Cr
 
 
 async def _many(home: Home, directory: Path, count: int) -> None:
-    async with opened(home.state) as assembly:
+    async with opened(home.state) as runtime:
         for number in range(count):
-            await begin(assembly, directory, f"run{number}")
+            await begin(runtime, directory, f"run{number}")

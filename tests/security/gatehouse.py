@@ -17,7 +17,7 @@ from bailiwick.gate.from_config import gate_for
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.service import GatePlaces, GateRequest, run_gate
 from bailiwick.git.store import GitStore
-from bailiwick.sandbox.service import Sandboxes, open_fence
+from bailiwick.sandbox.service import Sandboxes, open_sandboxes
 from tests.needs import need
 from tests.security.shop import BASE
 
@@ -93,21 +93,21 @@ class Gatehouse:
             }
         )
         config = load_config(repository, {}, environment=environment)
-        fence: Sandboxes = await open_fence(config, attended=True, environment=environment)
-        vault = await GitStore.open(config.paths.state, repository, environment=environment)
+        sandboxes: Sandboxes = await open_sandboxes(config, attended=True, environment=environment)
+        git_store = await GitStore.open(config.paths.state, repository, environment=environment)
         self._count += 1
         work = self.folder / f"work-{self._count}"
-        await vault.resolve(commit)
-        await vault.checkout(commit, work)
+        await git_store.resolve(commit)
+        await git_store.checkout(commit, work)
         write(work, files)
-        tree = await vault.snapshot(work)
-        spec = await gate_for(config, vault, commit, fence)
+        tree = await git_store.snapshot(work)
+        spec = await gate_for(config, git_store, commit, sandboxes)
         places = GatePlaces(config.paths.cache, config.paths.state)
         return await run_gate(
             GateRequest(commit, tree),
             spec,
-            vault,
-            fence,
+            git_store,
+            sandboxes,
             places,
             cancel=asyncio.Event(),
             show=lambda _line: None,

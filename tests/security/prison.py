@@ -117,13 +117,13 @@ async def attempt(host: Host, sandbox: SandboxBackend, tried: Attempt) -> Verdic
     mark = secrets.token_hex(8)
     venv = host.tree / ".venv"
     venv.mkdir(exist_ok=True)
-    cage = SandboxSpec(
+    sandbox_spec = SandboxSpec(
         "agent", (Bind(host.tree, INNER, write=True), Bind(host.folder / "environment", INNER / ".venv")), limits=TIGHT
     )
     handle = os.open(host.state / "keys/audit.key", os.O_RDONLY)
     os.set_inheritable(handle, True)
     try:
-        async with sandbox.enter(cage) as room:
+        async with sandbox.enter(sandbox_spec) as room:
             argv = ("python3", "-I", "-c", PRELUDE + tried.code, json.dumps(_public(host.facts(), tried)))
             env = {"PATH": PATH, EFFECT_MARK: mark, "HOME": "/home/agent"}
             end = await run_process(room.command(argv, env, timeout=600), cancel=asyncio.Event())

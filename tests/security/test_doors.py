@@ -76,8 +76,8 @@ async def open_house(folder: Path) -> AsyncIterator[SandboxWithListeners]:
     async with ModelServer({"scene": [Say("Hello.")] * 3}) as server:
         await broker.start()
         grant = broker.grant("turn", Upstream(server.url("scene"), {"x-api-key": "real-key"}), price=free)
-        cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=("model", "egress"))
-        async with BwrapBackend().enter(cage, on_door) as room:
+        sandbox_spec = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=("model", "egress"))
+        async with BwrapBackend().enter(sandbox_spec, on_door) as room:
             yield SandboxWithListeners(room, broker, grant, refused)
         await egress.close()
         await broker.close()

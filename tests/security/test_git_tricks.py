@@ -269,28 +269,28 @@ def _trap(tmp_path: Path, tree: Path) -> Trap:
 
 
 def _worktree(scene: RepositorySetup) -> Path:
-    async def story(vault: GitStore) -> Path:
-        base = await vault.resolve("HEAD")
-        return (await Worktrees(scene.state, ManualClock()).make(vault, "run", base, "agent/x")).tree
+    async def history(git_store: GitStore) -> Path:
+        base = await git_store.resolve("HEAD")
+        return (await Worktrees(scene.state, ManualClock()).make(git_store, "run", base, "agent/x")).tree
 
-    return scene.run(story)
+    return scene.run(history)
 
 
-async def _use(vault: GitStore, scene: RepositorySetup, tree: Path, server: GitServer) -> str:
+async def _use(git_store: GitStore, scene: RepositorySetup, tree: Path, server: GitServer) -> str:
     """Everything that we ever do with a tree of an agent; the difference to its base."""
-    base = await vault.resolve("HEAD")
-    taken = await vault.survey(tree)
-    await vault.changes(base, taken.tree)
-    text = await vault.diff(base, taken.tree)
-    commit = await vault.commit(taken.tree, (base,), "Agent: x", AUTHOR, when=WHEN)
-    await vault.branch("agent/x", commit, expect=None)
-    await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+    base = await git_store.resolve("HEAD")
+    taken = await git_store.survey(tree)
+    await git_store.changes(base, taken.tree)
+    text = await git_store.diff(base, taken.tree)
+    commit = await git_store.commit(taken.tree, (base,), "Agent: x", AUTHOR, when=WHEN)
+    await git_store.branch("agent/x", commit, expect=None)
+    await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
     with pytest.raises(GitFailed):
-        await vault.push(server.url_of("o/r"), commit, "agent/y", expect=None, token="wrong")
-    await vault.checkout(commit, scene.top / "gate")
-    await vault.snapshot(scene.top / "gate")
-    await Worktrees(scene.state, ManualClock()).make(vault, "next", commit, "agent/z")
-    await vault.delete_branch("agent/x", expect=commit)
+        await git_store.push(server.url_of("o/r"), commit, "agent/y", expect=None, token="wrong")
+    await git_store.checkout(commit, scene.top / "gate")
+    await git_store.snapshot(scene.top / "gate")
+    await Worktrees(scene.state, ManualClock()).make(git_store, "next", commit, "agent/z")
+    await git_store.delete_branch("agent/x", expect=commit)
     return text
 
 
@@ -305,7 +305,7 @@ def test_nothing_in_an_agents_tree_runs_on_our_side(
     trap.plain(*proof)
     assert trap.canary.exists(), "the trick does not work on a git that trusts the tree, so it proves nothing"
     trap.canary.unlink()
-    text = scene.run(lambda vault: _use(vault, scene, trap.tree, server))
+    text = scene.run(lambda git_store: _use(git_store, scene, trap.tree, server))
     assert not trap.canary.exists()
     assert "+x = 'changed by the agent'" in text
 
@@ -335,7 +335,7 @@ def test_hooks_and_filters_of_the_operator_do_not_run_either(
     assert trap.canary.exists()
     trap.canary.unlink()
     trap.write("src/a.py", "x = 'changed by the person'\n# and once more: what their index knows is not asked about\n")
-    text = scene.run(lambda vault: _use(vault, scene, scene.repo, server))
+    text = scene.run(lambda git_store: _use(git_store, scene, scene.repo, server))
     assert not trap.canary.exists()
     assert "+x = 'changed by the person'" in text
 
@@ -348,10 +348,10 @@ def test_a_configured_work_tree_does_not_lead_us_elsewhere(tmp_path: Path, scene
     (secret / "key").write_text("secret\n")
     trap.config("[core]", f"worktree = {secret}")
 
-    async def story(vault: GitStore) -> tuple[str, ...]:
-        return await vault.files(await vault.snapshot(trap.tree))
+    async def history(git_store: GitStore) -> tuple[str, ...]:
+        return await git_store.files(await git_store.snapshot(trap.tree))
 
-    assert scene.run(story) == (".gitignore", "README.md", "src/a.py", "src/b.py")
+    assert scene.run(history) == (".gitignore", "README.md", "src/a.py", "src/b.py")
 
 
 def test_replaced_objects_do_not_change_what_people_see(tmp_path: Path, scene: RepositorySetup) -> None:
@@ -364,12 +364,16 @@ def test_replaced_objects_do_not_change_what_people_see(tmp_path: Path, scene: R
         scene.git("replace", good, evil, cwd=where)
         assert scene.git("show", f"{base}:src/a.py", cwd=where) == "evil()"
 
-    async def story(vault: GitStore) -> tuple[bytes | None, bytes | None, str]:
+    async def history(git_store: GitStore) -> tuple[bytes | None, bytes | None, str]:
         found = await Worktrees(scene.state, ManualClock()).list()
-        tree = await vault.snapshot(found[0].tree)
-        return await vault.blob(base, "src/a.py"), await vault.blob(tree, "src/a.py"), await vault.diff(base, tree)
+        tree = await git_store.snapshot(found[0].tree)
+        return (
+            await git_store.blob(base, "src/a.py"),
+            await git_store.blob(tree, "src/a.py"),
+            await git_store.diff(base, tree),
+        )
 
-    assert scene.run(story) == (b"x = 1\n", b"x = 1\n", "")
+    assert scene.run(history) == (b"x = 1\n", b"x = 1\n", "")
 
 
 def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: RepositorySetup) -> None:
@@ -383,25 +387,25 @@ def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: RepositoryS
     scene.git("cat-file", "-e", hidden, cwd=trap.tree)
     scene.git("update-ref", "refs/heads/agent/x", hidden, cwd=trap.tree)
 
-    async def story(vault: GitStore) -> bool:
-        await vault.snapshot(trap.tree)
-        done = await vault.git.run("cat-file", "-e", hidden, call=vault.objects.call())
+    async def history(git_store: GitStore) -> bool:
+        await git_store.snapshot(trap.tree)
+        done = await git_store.git.run("cat-file", "-e", hidden, call=git_store.objects.call())
         return done.code == 0
 
     assert len(blob) == 40
-    assert not scene.run(story)
+    assert not scene.run(history)
 
 
 def test_the_vault_has_no_way_to_run_anything(scene: RepositorySetup) -> None:
     """No hooks, no filters, no includes, no alternates: there is nothing in it to be told by."""
 
-    async def story(vault: GitStore) -> tuple[Path, str]:
-        await vault.resolve("HEAD")
-        return vault.git_dir, await vault.git.line(
-            "config", "--local", "--list", "--name-only", call=vault.objects.call()
+    async def history(git_store: GitStore) -> tuple[Path, str]:
+        await git_store.resolve("HEAD")
+        return git_store.git_dir, await git_store.git.line(
+            "config", "--local", "--list", "--name-only", call=git_store.objects.call()
         )
 
-    git_dir, keys = scene.run(story)
+    git_dir, keys = scene.run(history)
     assert not (git_dir / "hooks").exists()
     assert not (git_dir / "objects/info/alternates").exists()
     assert {key.partition(".")[0] for key in keys.splitlines()} <= {"core", "extensions"}

@@ -71,8 +71,8 @@ class TurnRunner:
     store: Store
     clock: Clock
     zone: str | None = None
-    brokerage: BrokerAccess | None = None
-    fencing: Callable[[], Awaitable[TurnSandbox]] | None = None
+    broker_access: BrokerAccess | None = None
+    turn_sandbox: Callable[[], Awaitable[TurnSandbox]] | None = None
     places: Workplaces | None = None
     _backends: dict[str, Backend] = field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class TurnRunner:
             return _not_asked(FailureKind.AUTH, error.what, Detail(evidence=f"{error.what}; {error.hint}"))
 
     async def _asked(self, backend: Backend, credential: str, turn: Turn, scene: TurnContext) -> TurnResult:
-        reserved = self.brokerage.kept_free(credential) if self.brokerage else 0.0
+        reserved = self.broker_access.kept_free(credential) if self.broker_access else 0.0
         wait = reserved or await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
             detail = Detail(retry_after=wait, backend=backend.name, credential=credential)
@@ -132,7 +132,7 @@ class TurnRunner:
             return f"simulate:{scene.root}"
         if turn.base_url:
             return f"{name}:{turn.base_url}"
-        return self.brokerage.credential(name, turn.model).name if self.brokerage else name
+        return self.broker_access.credential(name, turn.model).name if self.broker_access else name
 
     async def _events(self, backend: Backend, turn: Turn, scene: TurnContext) -> list[AgentEvent]:
         events: list[AgentEvent] = []
@@ -157,29 +157,29 @@ class TurnRunner:
                         _play(backend, seen, launcher=launcher, emit=watched, events=events), scene.cancel, emit, grace
                     )
             finally:
-                if self.brokerage is not None:
-                    self.brokerage.revoke(access)
+                if self.broker_access is not None:
+                    self.broker_access.revoke(access)
         told = access.facts(events)
-        if self.brokerage is not None:
-            self.brokerage.remember(access.credential, told)
+        if self.broker_access is not None:
+            self.broker_access.remember(access.credential, told)
         return told
 
     async def _access(self, backend: Backend, turn: Turn, launcher: Launcher) -> TurnAccess:
-        if self.brokerage is None or turn.base_url:
+        if self.broker_access is None or turn.base_url:
             return TurnAccess(turn, backend.name)
-        return await self.brokerage.open(backend, turn, lambda: launcher.end("budget"))
+        return await self.broker_access.open(backend, turn, lambda: launcher.end("budget"))
 
     @asynccontextmanager
     async def _fenced(
         self, backend: Backend, access: TurnAccess, scene: TurnContext, launcher: Launcher
     ) -> AsyncIterator[Turn]:
         """The turn as it is made behind the sandbox; a backend that only talks to a server starts no program."""
-        if self.fencing is None or backend.name in registry.SERVERS:
+        if self.turn_sandbox is None or backend.name in registry.SERVERS:
             yield access.turn
             return
         if not access.turn.cwd.is_dir():
             raise NotReady(f"the directory {access.turn.cwd} does not exist", hint="make it, or change the node's cwd")
-        fencing = await self.fencing()
+        turn_sandbox = await self.turn_sandbox()
         stay = TurnSandboxRequest(
             scene.root,
             workspace=scene.workspace,
@@ -188,9 +188,9 @@ class TurnRunner:
             over=lambda why: launcher.end("disk", why),
         )
         program, files = registry.program_files(backend.name, access.turn, self.settings)
-        options = {**access.turn.options, **fencing.options(backend.name), "program": fencing.inside(program)}
-        dressed = fencing.dress(replace(access, turn=replace(access.turn, options=options)), backend.name, stay)
-        async with fencing.around(dressed, stay, files, self.brokerage) as (seen, room):
+        options = {**access.turn.options, **turn_sandbox.options(backend.name), "program": turn_sandbox.inside(program)}
+        dressed = turn_sandbox.dress(replace(access, turn=replace(access.turn, options=options)), backend.name, stay)
+        async with turn_sandbox.around(dressed, stay, files, self.broker_access) as (seen, room):
             launcher.enter(room)
             yield seen
 

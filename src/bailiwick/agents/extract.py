@@ -147,15 +147,15 @@ def _first_error(schema: Json) -> Callable[[Json], str]:
 
 
 def _why(text: str, whole: _Scan, seen: Sequence[dict[str, Json]], check: _Check) -> str:
-    wish = f"one JSON object with {check.keys} is expected"
+    hint = f"one JSON object with {check.keys} is expected"
     if seen:
         best = min(reversed(seen), key=lambda value: len(check.problems(value)))
         return "; ".join(check.problems(best)[:10])
     if not text.strip():
-        return f"the answer is empty; {wish}"
+        return f"the answer is empty; {hint}"
     if whole.tail is not None:
-        return f"the JSON object is cut off before its end; {wish}"
-    return f"the JSON object can't be read; {wish}" if whole.pairs else f"the answer holds no JSON object; {wish}"
+        return f"the JSON object is cut off before its end; {hint}"
+    return f"the JSON object can't be read; {hint}" if whole.pairs else f"the answer holds no JSON object; {hint}"
 
 
 def _groups(text: str, whole: _Scan) -> Iterator[list[str]]:

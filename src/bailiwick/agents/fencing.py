@@ -68,7 +68,7 @@ class TurnSandboxRequest:
 class TurnSandbox:
     """Puts turns behind the sandbox."""
 
-    fence: Sandboxes
+    sandboxes: Sandboxes
     state: Path
     cache: Path
     allow: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class TurnSandbox:
     @property
     def isolates(self) -> bool:
         """Whether the sandbox is one."""
-        return self.fence.sandbox.name != "none"
+        return self.sandboxes.sandbox.name != "none"
 
     def options(self, backend: str) -> dict[str, Json]:
         """What an agent may do without asking."""
@@ -90,7 +90,7 @@ class TurnSandbox:
         if not self.isolates or not program.startswith("/"):
             return program
         path = Path(program)
-        chosen = resolve_program(path.name, self.fence.toolchains) if path.parent.name == "shims" else None
+        chosen = resolve_program(path.name, self.sandboxes.toolchains) if path.parent.name == "shims" else None
         return str(inner_program(chosen or path))
 
     def dress(self, access: TurnAccess, backend: str, stay: TurnSandboxRequest) -> TurnAccess:
@@ -98,7 +98,7 @@ class TurnSandbox:
         turn = access.turn
         own_home = self.isolates or not access.exposed
         home = make_private(self.state / "homes" / stay.root) if own_home else Path(turn.env.get("HOME", "/"))
-        scratch = make_private(self.fence.scratch / f"turn-{digest(turn.key)[:16]}")
+        scratch = make_private(self.sandboxes.scratch / f"turn-{digest(turn.key)[:16]}")
         kept = {
             name: value for name, value in turn.env.items() if name in OWN or _is_carried(name, exposed=access.exposed)
         }
@@ -107,7 +107,7 @@ class TurnSandbox:
         carried |= {name: turn.env[name] for name in folders if name in turn.env}
         cloud = cloud_of(turn.env.get) if access.exposed and backend == "claude" else None
         carried |= cloud.carried(turn.env) if cloud else {}
-        env = self.fence.env({**kept, **carried, "HOME": str(home), "TMPDIR": str(scratch)})
+        env = self.sandboxes.env({**kept, **carried, "HOME": str(home), "TMPDIR": str(scratch)})
         vendor = cloud.reached(turn.env) if cloud else VENDOR_HOSTS.get(backend, ())
         options = {**turn.options, "hosts": [*self.allow, *(vendor if access.exposed else ())]}
         if cloud is not None and own_home:
@@ -135,33 +135,33 @@ class TurnSandbox:
 
     @asynccontextmanager
     async def around(
-        self, access: TurnAccess, stay: TurnSandboxRequest, files: tuple[Path, ...], brokerage: BrokerAccess | None
+        self, access: TurnAccess, stay: TurnSandboxRequest, files: tuple[Path, ...], broker_access: BrokerAccess | None
     ) -> AsyncIterator[tuple[Turn, Sandbox]]:
         """A room for the programs of a turn that was dressed, and the turn as it is seen from inside."""
         turn = access.turn
         scratch = Path(turn.env["TMPDIR"])
         hosts = tuple(map(str, turn.options["hosts"]))
         doors = (*(("model",) if access.grant else ()), *(("egress",) if hosts else ()))
-        cage = replace(self._cage(turn, stay, files, doors), owner=stay.root)
+        sandbox_spec = replace(self._sandbox_spec(turn, stay, files, doors), owner=stay.root)
         async with AsyncExitStack() as stack:
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
             if "shown" in turn.options and (cloud := cloud_of(turn.env.get)) is not None:
                 stack.callback(shutil.rmtree, Path(turn.env["HOME"]) / cloud.folder, ignore_errors=True)
-            filled = _Filled(written(cage), cage.limits, stay, self.state)
+            filled = _Filled(written(sandbox_spec), sandbox_spec.limits, stay, self.state)
             stack.push_async_callback(filled.clear)
-            stack.callback(self._return, turn.cwd, cage, turn.cwd.stat().st_uid)
-            doorman = _Doorman(self, stack=stack, hosts=hosts, brokerage=brokerage, show=stay.show)
-            room = await stack.enter_async_context(self.fence.sandbox.enter(cage, doorman))
-            watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, filled))
+            stack.callback(self._return, turn.cwd, sandbox_spec, turn.cwd.stat().st_uid)
+            doorman = _Doorman(self, stack=stack, hosts=hosts, broker_access=broker_access, show=stay.show)
+            room = await stack.enter_async_context(self.sandboxes.sandbox.enter(sandbox_spec, doorman))
+            watch = asyncio.ensure_future(watch_disk(written(sandbox_spec), sandbox_spec.limits, filled))
             stack.callback(watch.cancel)
             yield self._seen(access, stay), room
 
-    def _return(self, folder: Path, cage: SandboxSpec, owner: int) -> None:
+    def _return(self, folder: Path, sandbox_spec: SandboxSpec, owner: int) -> None:
         """Give a person's own directory back to them: as root it belonged to the sandbox's user for the turn."""
         if os.geteuid() == 0 and self.isolates and not folder.is_relative_to(self.state):
-            give_back(folder, uid_of(cage), owner)
+            give_back(folder, uid_of(sandbox_spec), owner)
 
-    def _cage(
+    def _sandbox_spec(
         self, turn: Turn, stay: TurnSandboxRequest, files: tuple[Path, ...], doors: tuple[str, ...]
     ) -> SandboxSpec:
         """A worktree lies where its environment was prepared for; any other directory where it is on the host."""
@@ -171,10 +171,10 @@ class TurnSandbox:
         reads += [Bind(Path(source), Path(target)) for source, target in turn.options.get("shown", ())]
         if stay.environment:
             prepared = binds_of(self.cache, stay.environment)
-            return self.fence.cage("agent", turn.cwd, doors=doors, reads=tuple(reads), environment=prepared)
+            return self.sandboxes.sandbox_spec("agent", turn.cwd, doors=doors, reads=tuple(reads), environment=prepared)
         places = dict.fromkeys((stay.workspace, turn.cwd))
         reads += [Bind(path, path, write=True) for path in places]
-        return replace(self.fence.cage("agent", None, doors=doors, reads=tuple(reads)), cwd=turn.cwd)
+        return replace(self.sandboxes.sandbox_spec("agent", None, doors=doors, reads=tuple(reads)), cwd=turn.cwd)
 
     def _seen(self, access: TurnAccess, stay: TurnSandboxRequest) -> Turn:
         turn = access.turn
@@ -208,26 +208,26 @@ class TurnSandbox:
 class _Doorman:
     """Gives the listeners that were made inside to those who answer there."""
 
-    fencing: TurnSandbox
+    turn_sandbox: TurnSandbox
     stack: AsyncExitStack
     hosts: tuple[str, ...]
-    brokerage: BrokerAccess | None
+    broker_access: BrokerAccess | None
     show: Callable[[str], None]
 
     def __call__(self, name: str, listening: socket.socket) -> None:
-        if name == "model" and self.brokerage is not None:
-            self.stack.callback(self.brokerage.hang_up, listening)
-            self.fencing.begin(self.brokerage.listen(listening))
+        if name == "model" and self.broker_access is not None:
+            self.stack.callback(self.broker_access.hang_up, listening)
+            self.turn_sandbox.begin(self.broker_access.listen(listening))
         elif name == "egress":
             from bailiwick.egress.hosts import AllowList
             from bailiwick.egress.proxy import EgressProxy
             from bailiwick.egress.upstream_proxy import UpstreamProxy
 
-            fencing = self.fencing
-            allowed = AllowList.of(fencing.allow, [host for host in self.hosts if host not in fencing.allow])
-            proxy = EgressProxy(allowed, self._refused, UpstreamProxy(fencing.proxy, fencing.no_proxy))
+            turn_sandbox = self.turn_sandbox
+            allowed = AllowList.of(turn_sandbox.allow, [host for host in self.hosts if host not in turn_sandbox.allow])
+            proxy = EgressProxy(allowed, self._refused, UpstreamProxy(turn_sandbox.proxy, turn_sandbox.no_proxy))
             self.stack.push_async_callback(proxy.close)
-            self.fencing.begin(proxy.serve(listening))
+            self.turn_sandbox.begin(proxy.serve(listening))
         else:
             listening.close()
 

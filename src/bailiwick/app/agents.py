@@ -29,8 +29,8 @@ class AgentServices:
     zone: str | None
     simulate: Path | bool | None = None
     _settings: AgentSettings | None = None
-    _brokerage: BrokerAccess | None = None
-    _fencing: TurnSandbox | None = None
+    _broker_access: BrokerAccess | None = None
+    _turn_sandbox: TurnSandbox | None = None
     _desk: TurnRunner | None = None
     _routed: RoutingServices | None = None
     _routed_kind: NodeKind | None = None
@@ -85,39 +85,39 @@ class AgentServices:
                 store=self.app.store,
                 clock=self.app.clock,
                 zone=self.zone,
-                brokerage=self.brokerage(),
-                fencing=self.fencing,
+                broker_access=self.broker_access(),
+                turn_sandbox=self.turn_sandbox,
                 places=places,
             )
         return self._desk
 
-    def brokerage(self) -> BrokerAccess:
+    def broker_access(self) -> BrokerAccess:
         """The way to credentials and models, one for the process."""
         from bailiwick.agents.brokerage import BrokerAccess
 
-        self._brokerage = self._brokerage or BrokerAccess(self.app.config, self.app.clock)
-        return self._brokerage
+        self._broker_access = self._broker_access or BrokerAccess(self.app.config, self.app.clock)
+        return self._broker_access
 
-    async def fencing(self) -> TurnSandbox:
+    async def turn_sandbox(self) -> TurnSandbox:
         """The sandbox around turns."""
         from bailiwick.agents.fencing import TurnSandbox
 
-        if self._fencing is None:
+        if self._turn_sandbox is None:
             paths, config = self.app.config.paths, self.app.config
-            self._fencing = TurnSandbox(
-                await self.app.fence(),
+            self._turn_sandbox = TurnSandbox(
+                await self.app.sandboxes(),
                 state=paths.state,
                 cache=paths.cache,
                 allow=tuple(config.get("sandbox.allow") or ()),
                 proxy=str(config.get("network.proxy") or ""),
                 no_proxy=str(config.get("network.no_proxy") or ""),
             )
-        return self._fencing
+        return self._turn_sandbox
 
     def subscribed(self, backend: str) -> bool:
         """Whether what a backend costs is paid for already: its dollars are estimates."""
         try:
-            return self.brokerage().credential(backend).billing == "subscription"
+            return self.broker_access().credential(backend).billing == "subscription"
         except BailiwickError:
             return False
 
@@ -132,7 +132,7 @@ class AgentServices:
     def daily(self, backend: str, model: str | None = None) -> tuple[str, dict[str, float | None]]:
         """The credential of a backend, with what it may spend a day; "" where that is not limited."""
         try:
-            name = self.brokerage().credential(backend, model).name
+            name = self.broker_access().credential(backend, model).name
         except NotReady:  # the turn itself says what is missing
             return "", {}
         budget = ((self.app.config.get("credentials") or {}).get(name) or {}).get("budget") or {}
@@ -140,8 +140,8 @@ class AgentServices:
 
     async def close(self) -> None:
         """Stop what was started for agents."""
-        if self._brokerage is not None:
-            await self._brokerage.close()
+        if self._broker_access is not None:
+            await self._broker_access.close()
 
     def ladder(self, node: Work) -> RetryPolicy:
         """The knobs of a node."""

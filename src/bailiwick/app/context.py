@@ -26,7 +26,7 @@ class AppContext:
     clock: Clock
     by: str
     attended: bool = False
-    _fence: Sandboxes | None = field(default=None)
+    _sandboxes: Sandboxes | None = field(default=None)
     _coverage: KnownSecrets | None = field(default=None)
 
     @property
@@ -56,10 +56,10 @@ class AppContext:
         found.redact = self.coverage.text
         return found
 
-    async def fence(self) -> Sandboxes:
+    async def sandboxes(self) -> Sandboxes:
         """The sandbox around what is not trusted. Raises `NotReady` where it can't be had."""
-        if self._fence is None:
-            from bailiwick.sandbox.service import open_fence
+        if self._sandboxes is None:
+            from bailiwick.sandbox.service import open_sandboxes
 
-            self._fence = await open_fence(self.config, attended=self.attended)
-        return self._fence
+            self._sandboxes = await open_sandboxes(self.config, attended=self.attended)
+        return self._sandboxes

@@ -97,7 +97,7 @@ class RoutingServices:
             clock=self.app.clock,
             by=self.app.by,
             router=self.router(),
-            fence=self.app.fence,
+            sandboxes=self.app.sandboxes,
             brain=self.app.brain,
             clean=self.app.clean,
         )

@@ -29,7 +29,7 @@ def shown_progress(*, quiet: bool) -> Callable[[str], None]:
     return show
 
 
-def introduce(spec: GateSpec, base: str, fence: str) -> Iterator[str]:
+def introduce(spec: GateSpec, base: str, sandboxes: str) -> Iterator[str]:
     """What is going to be checked, and who said so."""
     source = {
         "operator": spec.file,
@@ -38,7 +38,7 @@ def introduce(spec: GateSpec, base: str, fence: str) -> Iterator[str]:
     }
     yield f"gate     {source[spec.origin]}"
     yield f"base     {base}"
-    yield f"sandbox  {fence}"
+    yield f"sandbox  {sandboxes}"
     if spec.prepare:
         yield f"prepare  {'; '.join(' '.join(command) for command in spec.prepare)}"
     for check in spec.checks:

@@ -125,29 +125,29 @@ class Signals:
         self.worker.nudge()
 
 
-async def host(app: App, row: RunRow, view: RunView, manners: ForegroundOptions, notices: tuple[str, ...]) -> int:
+async def host(app: App, row: RunRow, view: RunView, options: ForegroundOptions, notices: tuple[str, ...]) -> int:
     """Walk a run in the foreground, with the person's questions; gives the exit code."""
     owner = current_owner("bailiwick run")
-    foreground = Foreground(app.runtime, owner, wait=manners.wait, no_wait=manners.no_wait)
+    foreground = Foreground(app.runtime, owner, wait=options.wait, no_wait=options.no_wait)
     foreground.refuse_if_held(row)
     view.begin(row, notices)
     try:
         row = await foreground.prepare(row, app.by)
-        if manners.detach and row.status == "ready":
+        if options.detach and row.status == "ready":
             return _detach(row, view)
-        return await _walk(app, foreground, row=row, view=view, manners=manners)
+        return await _walk(app, foreground, row=row, view=view, options=options)
     finally:
         view.close()
 
 
-async def _walk(app: App, foreground: Foreground, row: RunRow, view: RunView, manners: ForegroundOptions) -> int:
+async def _walk(app: App, foreground: Foreground, row: RunRow, view: RunView, options: ForegroundOptions) -> int:
     settled = row.status != "ready"
     become_subreaper()
     ticking = Supervisor(lambda _name, _error: None)
     ticking.start(_tick(app, row.root_id, float(app.config.get("agents.cap_tick"))), "ticks")
-    stays = not manners.leaving.gone
-    with Signals(app, row, view if manners.ask and stays else None, stays=stays) as signals:
-        if not manners.ask:
+    stays = not options.leaving.gone
+    with Signals(app, row, view if options.ask and stays else None, stays=stays) as signals:
+        if not options.ask:
             ticking.start(signals.end_with_night(), "night")
         while True:
             verdict = await foreground.walk(row, signals)
@@ -155,7 +155,7 @@ async def _walk(app: App, foreground: Foreground, row: RunRow, view: RunView, ma
                 view.close()
                 await app.runtime.close()
                 execute_again(again())
-            if verdict.code != WAITS or not manners.ask or signals.caught:
+            if verdict.code != WAITS or not options.ask or signals.caught:
                 break
             async with signals.terminal:
                 answered = await _ask(app, verdict, view)
@@ -168,7 +168,7 @@ async def _walk(app: App, foreground: Foreground, row: RunRow, view: RunView, ma
     code = CODES.get(signals.caught, verdict.code) if verdict.row.status in ("ready", "stopped") else verdict.code
     waits = verdict.code in (WAITS, BUDGET, TIME)
     state = await app.runtime.library.state(row.id) if settled or waits else None
-    leaving = replace(manners.leaving, already=settled, usd=await _spent(app, row.root_id))
+    leaving = replace(options.leaving, already=settled, usd=await _spent(app, row.root_id))
     view.end(verdict.row, code, state, leaving)
     return code
 

@@ -37,18 +37,18 @@ async def look_at_fence(config: Config, *, fix: bool) -> FenceReport:
 
 async def _sandbox(config: Config) -> tuple[tuple[DoctorFinding, ...], tuple[str, ...]]:
     from bailiwick.sandbox.selftest import self_test
-    from bailiwick.sandbox.service import open_fence
+    from bailiwick.sandbox.service import open_sandboxes
 
     try:
-        fence = await open_fence(config, attended=True)
-        standing = await fence.look()
+        sandboxes = await open_sandboxes(config, attended=True)
+        standing = await sandboxes.look()
     except BailiwickError as error:
         return (DoctorFinding("sandbox", ok=False, found=error.what, fix=error.hint, needed=False),), ()
-    works = fence.sandbox.name != "none"
+    works = sandboxes.sandbox.name != "none"
     first = DoctorFinding("sandbox", works, standing.found, standing.fix, needed=False)
     if not works:
         return (first,), standing.unprotected
-    probes = await self_test(fence)
+    probes = await self_test(sandboxes)
     leaks = [probe for probe in probes if not probe.protected]
     words = f"{len(probes)} escape attempts from inside, {len(probes) - len(leaks)} failed as they should"
     tried = DoctorFinding("self-test", not leaks, words, "; ".join(f"{p.name}: {p.found}" for p in leaks))

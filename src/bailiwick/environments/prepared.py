@@ -68,7 +68,7 @@ async def prepare_environment(recipe: Recipe, base: str, shop: EnvironmentBuilde
     """
     brought = bring(recipe, shop.person)
     key = await identify(recipe, base, brought, shop)
-    in_place = shop.fence.sandbox.name == NONE
+    in_place = shop.sandboxes.sandbox.name == NONE
     ready = _folder(shop.cache) / key
     async with held(_lock_of(ready)):
         if read_made(ready) is None:

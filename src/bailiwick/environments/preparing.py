@@ -55,7 +55,7 @@ _TOOLS = ("python3", "node")
 
 async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: EnvironmentBuilder) -> str:
     """The digest by which an environment is known: of lock files, commands and tools."""
-    files = {entry.path: entry.id for entry in await shop.vault.entries(base)}
+    files = {entry.path: entry.id for entry in await shop.git_store.entries(base)}
     inputs = {path: name for path, name in files.items() if _is_input(path)}
     words = {word.removeprefix("./") for command in recipe.prepare for word in command}
     inputs |= {path: files[path] for path in words if path in files}
@@ -67,10 +67,10 @@ async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop
         "inputs": inputs if recipe.prepare else {},
         "prepare": [list(command) for command in recipe.prepare],
         "copy": {path: digest(data) for path, data in brought.items()},
-        "tools": _tools(recipe, shop.fence) if recipe.prepare else {},
+        "tools": _tools(recipe, shop.sandboxes) if recipe.prepare else {},
         "at": str(INNER),
         "machine": platform.machine(),
-        "mounted": shop.fence.sandbox.name != NONE,
+        "mounted": shop.sandboxes.sandbox.name != NONE,
     }
     return digest(canonical(known))[:40]
 
@@ -94,11 +94,11 @@ def _installs_a_copy(recipe: Recipe) -> bool:
     return False
 
 
-def _tools(recipe: Recipe, fence: Sandboxes) -> dict[str, list[str | int]]:
+def _tools(recipe: Recipe, sandboxes: Sandboxes) -> dict[str, list[str | int]]:
     """Which programs are used, told apart by where they really are and by what they are made of."""
     found: dict[str, list[str | int]] = {}
     for name in sorted({*_TOOLS, *map(program_of, recipe.prepare)}):
-        program = resolve_program(name, fence.toolchains)
+        program = resolve_program(name, sandboxes.toolchains)
         if program is not None:
             real = program.resolve()
             info = real.stat()
@@ -142,13 +142,13 @@ async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: En
         names = [_keep_file(kept, path, data) for path, data in brought.items()]
         new = generated.GeneratedFiles()
         if recipe.prepare:
-            await shop.vault.checkout(base, tree)
+            await shop.git_store.checkout(base, tree)
             before = await asyncio.to_thread(generated.listing, tree)
             await asyncio.to_thread(generated.set_times, tree)
             await run_all(recipe, tree, shop, work)
             new = await asyncio.to_thread(generated.keep_new, tree, kept, before)
             names += new.mounted
-            _check_interpreters(kept, names, shop.fence)
+            _check_interpreters(kept, names, shop.sandboxes)
         for folder in (tree, work / "home"):
             await asyncio.to_thread(remove, folder)
         said = {
@@ -171,10 +171,10 @@ async def run_all(recipe: Recipe, tree: Path, shop: EnvironmentBuilder, work: Pa
     for command in recipe.prepare:
         shop.show(f"preparing: {' '.join(command)}")
         egress = EgressProxy(allow, refused.__setitem__, shop.parent)
-        cage, env = _cage(tree, shop, work)
+        sandbox_spec, env = _sandbox_spec(tree, shop, work)
         try:
-            end = await shop.fence.run(
-                cage, command, env=env, timeout=SECONDS, cancel=shop.cancel, egress=egress, keep=1 << 20
+            end = await shop.sandboxes.run(
+                sandbox_spec, command, env=env, timeout=SECONDS, cancel=shop.cancel, egress=egress, keep=1 << 20
             )
         except FileNotFoundError:
             raise _missing(command[0]) from None
@@ -194,21 +194,23 @@ def _allowed(shop: EnvironmentBuilder) -> AllowList:
         ) from None
 
 
-def _cage(tree: Path, shop: EnvironmentBuilder, work: Path | None) -> tuple[SandboxSpec, dict[str, str]]:
+def _sandbox_spec(tree: Path, shop: EnvironmentBuilder, work: Path | None) -> tuple[SandboxSpec, dict[str, str]]:
     said = {**_PREPARING, **shop.registries.variables}
     made = bin_folders((), tree)
-    if shop.fence.sandbox.name == NONE or work is None:
-        said["PATH"] = ":".join([*map(str, made), shop.fence.toolchains.path])
-        return shop.fence.cage("prepare", tree), shop.fence.env(said)
-    said["PATH"] = ":".join([*(str(INNER / path.relative_to(tree)) for path in made), shop.fence.toolchains.path])
+    if shop.sandboxes.sandbox.name == NONE or work is None:
+        said["PATH"] = ":".join([*map(str, made), shop.sandboxes.toolchains.path])
+        return shop.sandboxes.sandbox_spec("prepare", tree), shop.sandboxes.env(said)
+    said["PATH"] = ":".join([*(str(INNER / path.relative_to(tree)) for path in made), shop.sandboxes.toolchains.path])
     home = work / "home"
     home.mkdir(exist_ok=True, mode=0o755)
     proxy = f"http://127.0.0.1:{EGRESS_PORT}"
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
         said[name] = proxy
     said["CARGO_HOME"] = str(INNER / CARGO_HOME)
-    cage = shop.fence.cage("prepare", tree, home=home, reads=shop.registries.binds, doors=("egress",))
-    return cage, shop.fence.env(said)
+    sandbox_spec = shop.sandboxes.sandbox_spec(
+        "prepare", tree, home=home, reads=shop.registries.binds, doors=("egress",)
+    )
+    return sandbox_spec, shop.sandboxes.env(said)
 
 
 _PREPARING = {
@@ -246,9 +248,9 @@ def _keep_file(kept: Path, path: str, data: bytes) -> str:
     return path
 
 
-def _check_interpreters(kept: Path, names: list[str], fence: Sandboxes) -> None:
+def _check_interpreters(kept: Path, names: list[str], sandboxes: Sandboxes) -> None:
     """A virtual environment is of use only where its Python can be seen in the sandbox."""
-    seen = ("/usr", "/bin", str(INNER), *(str(bind.target) for bind in fence.toolchains.binds))
+    seen = ("/usr", "/bin", str(INNER), *(str(bind.target) for bind in sandboxes.toolchains.binds))
     for name in names:
         python = kept / name / "bin" / "python"
         if name.rpartition("/")[2] not in VENVS or not python.is_symlink():

@@ -55,8 +55,8 @@ class PreparedEnvironment:
 class EnvironmentBuilder:
     """Where and with what environments are made. `person` is the work tree that ignored files are brought from."""
 
-    vault: GitStore
-    fence: Sandboxes
+    git_store: GitStore
+    sandboxes: Sandboxes
     cache: Path
     person: Path
     clock: Clock

@@ -15,9 +15,9 @@ from bailiwick.gate.report import FOLDER, read_document, write_document
 from bailiwick.ids import Json, canonical, digest
 
 
-def key_of(tree: str, policy: str, environment: str, fence: str) -> str:
+def key_of(tree: str, policy: str, environment: str, sandboxes: str) -> str:
     """Under which key something about a base is kept; a gate of another make has other keys."""
-    return digest(canonical([tree, policy, environment, fence, _make()]))[:40]
+    return digest(canonical([tree, policy, environment, sandboxes, _make()]))[:40]
 
 
 @cache

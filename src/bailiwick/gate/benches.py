@@ -33,12 +33,12 @@ class Trees:
 
     async def checkout(self, treeish: str, files: Mapping[str, bytes | None] | None = None) -> Path:
         """A fresh checkout, with these bytes instead of what the tree has."""
-        tree = await self.shop.vault.write(treeish, files) if files else treeish
+        tree = await self.shop.git_store.write(treeish, files) if files else treeish
         self._made += 1
         path = self.folder / f"{self._made:03}-{secrets.token_hex(4)}"
-        await self.shop.vault.checkout(tree, path)
+        await self.shop.git_store.checkout(tree, path)
         if self.environment.copied:
-            changed = {change.path for change in await self.shop.vault.changes(self.base, tree)}
+            changed = {change.path for change in await self.shop.git_store.changes(self.base, tree)}
             await asyncio.to_thread(set_times, path, changed)
         await furnish(self.environment, path, self.shop)
         return path
@@ -47,7 +47,7 @@ class Trees:
         """A checkout of the base that is only read."""
         if self._base_tree is None:
             path = self.folder / f"base-{secrets.token_hex(4)}"
-            await self.shop.vault.checkout(self.base, path)
+            await self.shop.git_store.checkout(self.base, path)
             self._base_tree = path
         return self._base_tree
 
@@ -55,26 +55,26 @@ class Trees:
         self, proposed: str, known_red: tuple[str, ...] = (), allowed: tuple[str, ...] = (), *, brief: bool = False
     ) -> CheckContext:
         """What checks of one proposed tree may use."""
-        vault = self.shop.vault
+        git_store = self.shop.git_store
         names: dict[Which, str] = {"base": self.base, "proposed": proposed}
 
         async def fresh(which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
             return await self.checkout(names[which], files)
 
         async def read(which: Which, path: str) -> bytes | None:
-            return await vault.blob(names[which], path)
+            return await git_store.blob(names[which], path)
 
         async def read_many(which: Which, paths: Iterable[str]) -> dict[str, bytes]:
-            return await vault.blobs(names[which], paths, limit=8 << 20)
+            return await git_store.blobs(names[which], paths, limit=8 << 20)
 
         async def listed(which: Which) -> tuple[str, ...]:
-            return await vault.files(names[which])
+            return await git_store.files(names[which])
 
         async def diff() -> str:
-            return await vault.diff(self.base, proposed, limit=DIFFERENCE)
+            return await git_store.diff(self.base, proposed, limit=DIFFERENCE)
 
         return CheckContext(
-            fence=self.shop.fence,
+            sandboxes=self.shop.sandboxes,
             environment=self.environment.binds,
             base_tree=await self.base_tree(),
             changes=await self._changes(proposed),
@@ -92,7 +92,7 @@ class Trees:
         )
 
     async def _changes(self, proposed: str) -> tuple[TreeChange, ...]:
-        return await self.shop.vault.changes(self.base, proposed)
+        return await self.shop.git_store.changes(self.base, proposed)
 
     async def close(self) -> None:
         """Remove every checkout."""

@@ -35,7 +35,7 @@ _TABLE, _GENERALISES = "value-table", "generalises"
 class DiffReader:
     """Reads a change from the base to the tree that is checked. `test_files` hold tests of the base."""
 
-    vault: GitStore
+    git_store: GitStore
     base: str
     tree: str
     changes: tuple[TreeChange, ...]
@@ -49,8 +49,8 @@ class DiffReader:
 
     async def findings(self) -> tuple[Finding, ...]:
         """All that reading shows."""
-        old = await self.vault.blobs(self.base, (c.path for c in self.changes if c.status != "A"))
-        new = await self.vault.blobs(self.tree, (c.path for c in self.changes if c.status != "D"))
+        old = await self.git_store.blobs(self.base, (c.path for c in self.changes if c.status != "A"))
+        new = await self.git_store.blobs(self.tree, (c.path for c in self.changes if c.status != "D"))
         changes = [
             SourceChange(c.path, old.get(c.path), new.get(c.path), is_test=self._is_test(c.path)) for c in self.changes
         ]
@@ -85,15 +85,15 @@ class DiffReader:
 
     async def _products(self) -> dict[str, bytes]:
         """The Python files of the base that are no tests."""
-        listed = [path for path in await self.vault.files(self.base) if path.endswith(".py")]
-        return await self.vault.blobs(self.base, [path for path in listed if not self._is_test(path)][:MOST_TESTS])
+        listed = [path for path in await self.git_store.files(self.base) if path.endswith(".py")]
+        return await self.git_store.blobs(self.base, [path for path in listed if not self._is_test(path)][:MOST_TESTS])
 
     async def _tests(self) -> dict[str, bytes]:
         """The test files of base and change together."""
-        files = [path for path in await self.vault.files(self.base) if path.endswith(".py") and self._is_test(path)]
+        files = [path for path in await self.git_store.files(self.base) if path.endswith(".py") and self._is_test(path)]
         added = [c.path for c in self.changes if c.path.endswith(".py") and self._is_test(c.path) and c.status != "D"]
-        found = await self.vault.blobs(self.base, files[:MOST_TESTS])
-        proposed = await self.vault.blobs(self.tree, added)
+        found = await self.git_store.blobs(self.base, files[:MOST_TESTS])
+        proposed = await self.git_store.blobs(self.tree, added)
         return {**found, **{f"{path}{PROPOSED}": data for path, data in proposed.items()}}
 
 
@@ -130,7 +130,7 @@ def approved(findings: Iterable[Finding], allow: Sequence[str]) -> tuple[Finding
     )
 
 
-async def doubts_of(findings: Iterable[Finding], vault: GitStore, base: str, tree: str) -> tuple[Doubt, ...]:
+async def doubts_of(findings: Iterable[Finding], git_store: GitStore, base: str, tree: str) -> tuple[Doubt, ...]:
     """What a person has to look at, each with its hunk; one finding of a kind for each file."""
     seen: dict[tuple[str, str], Finding] = {}
     for finding in findings:
@@ -139,7 +139,7 @@ async def doubts_of(findings: Iterable[Finding], vault: GitStore, base: str, tre
     patches: dict[str, str] = {}
     for path, _ in seen:
         if path and path not in patches:
-            patches[path] = await vault.diff(base, tree, (path,), PATCH_KEPT)
+            patches[path] = await git_store.diff(base, tree, (path,), PATCH_KEPT)
     return tuple(
         Doubt(finding.path, finding.what, finding.line, patches.get(finding.path, "")) for finding in seen.values()
     )

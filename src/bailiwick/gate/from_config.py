@@ -40,18 +40,18 @@ def places_of(config: Config, environment: Environment | None = None) -> GatePla
     )
 
 
-async def gate_for(config: Config, vault: GitStore, base: str, fence: Sandboxes) -> GateSpec:
+async def gate_for(config: Config, git_store: GitStore, base: str, sandboxes: Sandboxes) -> GateSpec:
     """The gate for changes on a base commit, with what the configuration protects besides."""
-    return await find_spec(vault, base, whereabouts(config, vault, fence))
+    return await find_spec(git_store, base, whereabouts(config, git_store, sandboxes))
 
 
-def whereabouts(config: Config, vault: GitStore, fence: Sandboxes) -> SpecLookup:
+def whereabouts(config: Config, git_store: GitStore, sandboxes: Sandboxes) -> SpecLookup:
     """Where a gate may be said for this repository, and which tools the sandbox has."""
     return SpecLookup(
         paths=config.paths,
-        repository=vault.repository,
+        repository=git_store.repository,
         protected=tuple(config.get("protected") or ()),
-        has_tool=lambda name: resolve_program(name, fence.toolchains) is not None,
+        has_tool=lambda name: resolve_program(name, sandboxes.toolchains) is not None,
     )
 
 
@@ -67,12 +67,12 @@ class Standing:
     unborn: bool = False
 
 
-async def look_at_tree(config: Config, vault: GitStore, root: Path, ref: str | None = None) -> Standing:
+async def look_at_tree(config: Config, git_store: GitStore, root: Path, ref: str | None = None) -> Standing:
     """The work tree and its base; a repository without any commit is its own base, as its files are now."""
     asked = ref or config.get("base")
-    if asked or not await vault.is_unborn():
-        base = await vault.resolve(str(asked or "HEAD"))
-        return Standing(base, await vault.survey(root))
-    taken = await vault.survey(root)
-    base = await vault.commit(taken.tree, (), "the work tree before its first commit", AUTHOR, when=0.0)
+    if asked or not await git_store.is_unborn():
+        base = await git_store.resolve(str(asked or "HEAD"))
+        return Standing(base, await git_store.survey(root))
+    taken = await git_store.survey(root)
+    base = await git_store.commit(taken.tree, (), "the work tree before its first commit", AUTHOR, when=0.0)
     return Standing(base, taken, unborn=True)

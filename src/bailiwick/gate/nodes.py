@@ -46,7 +46,7 @@ class GateKind:
 
     config: Config
     clock: Clock
-    fence: Callable[[], Awaitable[Sandboxes]]
+    sandboxes: Callable[[], Awaitable[Sandboxes]]
     judge: Callable[[], Judge] | None = None
     authors: Callable[[str], Awaitable[tuple[str, ...]]] | None = None
 
@@ -82,10 +82,10 @@ class GateKind:
         return Done(declared(request.node, made), {"stdout": text})
 
     async def _run(self, asked: dict[str, Json], run: str, io: Io) -> GateReport:
-        fence = await self.fence()
-        vault = await GitStore.open(self.config.paths.state, Path(asked["repository"]), cancel=io.cancel)
-        base = await vault.resolve(asked["base"])
-        spec = await gate_for(self.config, vault, base, fence)
+        sandboxes = await self.sandboxes()
+        git_store = await GitStore.open(self.config.paths.state, Path(asked["repository"]), cancel=io.cancel)
+        base = await git_store.resolve(asked["base"])
+        spec = await gate_for(self.config, git_store, base, sandboxes)
         judged = any(check.kind == "judge" for check in spec.checks)
         judge = self.judge() if judged and self.judge is not None else None
         places = replace(places_of(self.config), judge=judge)
@@ -93,10 +93,10 @@ class GateKind:
         if not tree.is_dir():
             raise NotReady(f"there is not a directory {tree}", hint="start the work again", code="BW452")
         how: GateOptions = {"cancel": io.cancel, "show": io.show, "clock": self.clock}
-        prepared = await try_prepare(spec, base, workshop(vault, fence, places, **how))
+        prepared = await try_prepare(spec, base, workshop(git_store, sandboxes, places, **how))
         how["prepared"] = prepared
         names = () if isinstance(prepared, EnvironmentFailed) else prepared.names
-        taken = await vault.survey(tree, exclude=names)
+        taken = await git_store.survey(tree, exclude=names)
         ask = GateRequest(
             base=base,
             tree=taken.tree,
@@ -108,7 +108,7 @@ class GateKind:
             issue=asked["issue"],
             authors=await self.authors(run) if judged and self.authors is not None else (),
         )
-        return await run_gate(ask, spec, vault=vault, fence=fence, places=places, **how)
+        return await run_gate(ask, spec, git_store=git_store, sandboxes=sandboxes, places=places, **how)
 
 
 class GateServices(Protocol):
@@ -119,7 +119,7 @@ class GateServices(Protocol):
 
     store: Store
 
-    async def fence(self) -> Sandboxes:
+    async def sandboxes(self) -> Sandboxes:
         """The sandbox that checks run in."""
 
     def judge(self) -> Judge:
@@ -132,7 +132,7 @@ def make_kind(shared: GateServices) -> GateKind:
     async def authors(run: str) -> tuple[str, ...]:
         return tuple(author.name for author in await authors_of(shared.store, run))
 
-    return GateKind(shared.config, clock=shared.clock, fence=shared.fence, judge=shared.judge, authors=authors)
+    return GateKind(shared.config, clock=shared.clock, sandboxes=shared.sandboxes, judge=shared.judge, authors=authors)
 
 
 def document_of(report: GateReport) -> dict[str, Json]:

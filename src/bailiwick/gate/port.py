@@ -83,7 +83,7 @@ async def _no_difference() -> str:
 class CheckContext:
     """What a check may use. Whoever makes it removes the directories that `fresh` made, after all checks."""
 
-    fence: Sandboxes
+    sandboxes: Sandboxes
     environment: tuple[Bind, ...]
     """The prepared environment: to be given to every cage."""
     base_tree: Path

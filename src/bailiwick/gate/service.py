@@ -126,19 +126,24 @@ class GateInterrupted(BailiwickError):
 
 
 async def run_gate(
-    ask: GateRequest, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]
+    ask: GateRequest,
+    spec: GateSpec,
+    git_store: GitStore,
+    sandboxes: Sandboxes,
+    places: GatePlaces,
+    **how: Unpack[GateOptions],
 ) -> GateReport:
     """Check a tree; the report is stored and audited before it is given. Raises `GateInterrupted` when cancelled.
 
     Never raises for what a check finds, nor for a failing environment: that is a verdict of its own.
     """
     began = how["clock"].monotonic()
-    shop = workshop(vault, fence, places, **how)
+    shop = workshop(git_store, sandboxes, places, **how)
     prepared = how.get("prepared") or await try_prepare(spec, ask.base, shop)
     services = () if isinstance(prepared, EnvironmentFailed) else spec.services
     means = ServiceContainers(how["cancel"], how["show"], places.engine)
-    async with open_services(services, fence, means) as (reaching, failed):
-        work = await _open(ask, spec, shop=replace(shop, fence=reaching), places=places, ready=(prepared, failed))
+    async with open_services(services, sandboxes, means) as (reaching, failed):
+        work = await _open(ask, spec, shop=replace(shop, sandboxes=reaching), places=places, ready=(prepared, failed))
         try:
             report = await work.report()
             crashpoints.reach("gate.checked")
@@ -154,22 +159,26 @@ async def run_gate(
 
 
 async def base_report(
-    base: str, spec: GateSpec, vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]
+    base: str, spec: GateSpec, git_store: GitStore, sandboxes: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]
 ) -> GateReport:
     """The gate of the base itself, from what is kept if nothing has changed.
 
     A fault of the environment is not kept, nor that a tool is not here: both are repaired without a change.
     """
-    tree = await vault.tree_of(base)
-    prepared = how.get("prepared") or await try_prepare(spec, base, workshop(vault, fence, places, **how))
+    tree = await git_store.tree_of(base)
+    prepared = how.get("prepared") or await try_prepare(spec, base, workshop(git_store, sandboxes, places, **how))
     how["prepared"] = prepared
     if isinstance(prepared, EnvironmentFailed):
-        return await run_gate(GateRequest(base, tree), spec, vault=vault, fence=fence, places=places, **how)
-    key = kept.key_of(tree, spec.digest, prepared.digest, fence.sandbox.name)
+        return await run_gate(
+            GateRequest(base, tree), spec, git_store=git_store, sandboxes=sandboxes, places=places, **how
+        )
+    key = kept.key_of(tree, spec.digest, prepared.digest, sandboxes.sandbox.name)
     known = kept.read_base_report(places.cache, key)
     if known is not None:
         return known
-    report = await run_gate(GateRequest(base, tree), spec, vault=vault, fence=fence, places=places, **how)
+    report = await run_gate(
+        GateRequest(base, tree), spec, git_store=git_store, sandboxes=sandboxes, places=places, **how
+    )
     if report.verdict in ("green", "red") and not without_tool(report):
         kept.keep_base_report(places.cache, key, report)
     return report
@@ -183,13 +192,15 @@ async def try_prepare(spec: GateSpec, base: str, shop: EnvironmentBuilder) -> Pr
         return error
 
 
-def workshop(vault: GitStore, fence: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]) -> EnvironmentBuilder:
+def workshop(
+    git_store: GitStore, sandboxes: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]
+) -> EnvironmentBuilder:
     """What environments are made with, for this gate and for agents that work on the same base."""
     return EnvironmentBuilder(
-        vault=vault,
-        fence=fence,
+        git_store=git_store,
+        sandboxes=sandboxes,
         cache=places.cache,
-        person=places.person or vault.repository,
+        person=places.person or git_store.repository,
         clock=how["clock"],
         registries=places.registries,
         parent=places.parent,
@@ -259,7 +270,7 @@ class _Gate:
     async def report(self) -> GateReport:
         """Run everything, and say what follows from it."""
         ask, sifted = self.ask, self.sifted
-        standing = await self.shop.fence.look()
+        standing = await self.shop.sandboxes.look()
         blank = GateReport(
             verdict="environment",
             tree=sifted.tree,
@@ -267,7 +278,7 @@ class _Gate:
             asked=ask.tree,
             policy=self.spec.digest,
             environment=self.trees.environment.digest,
-            fence=self.shop.fence.sandbox.name,
+            sandboxes=self.shop.sandboxes.sandbox.name,
             checks=self.trouble,
             taken=sifted.taken,
             weakening=taken_findings(await self._weakening(), sifted.taken),
@@ -279,7 +290,7 @@ class _Gate:
 
     async def _judged(self, blank: GateReport) -> GateReport:
         """The report with what reading and running the change show."""
-        ask, sifted, vault = self.ask, self.sifted, self.shop.vault
+        ask, sifted, git_store = self.ask, self.sifted, self.shop.git_store
         self.known = await self._read()
         parked = any(f.parks and f.code not in DECIDED_LATER for f in approved(self.known, ask.allow))
         granted = tuple(t.path for t in sifted.taken if t.allowed)
@@ -290,14 +301,14 @@ class _Gate:
         checks = tuple(replace(check, findings=approved(check.findings, ask.allow)) for check in ran)
         verdict, wanted = await self._verdict(checks, (*blank.weakening, *read))
         raised = (*read, *(finding for check in ran for finding in check.findings))
-        doubts = await doubts_of(approved(raised, ask.allow), vault, ask.base, sifted.tree)
+        doubts = await doubts_of(approved(raised, ask.allow), git_store, ask.base, sifted.tree)
         if doubts and verdict == "green":
             verdict = "needs_person"
         elif verdict == "green":  # those that a person allowed are shown first
-            doubts = await doubts_of(raised, vault, ask.base, sifted.tree)
+            doubts = await doubts_of(raised, git_store, ask.base, sifted.tree)
         if doubts and verdict == "needs_person":
             wanted = tuple(dict.fromkeys((*wanted, *(doubt.path for doubt in doubts))))
-        shown = proof_of(checks, changed=ask.tree != await vault.tree_of(ask.base))
+        shown = proof_of(checks, changed=ask.tree != await git_store.tree_of(ask.base))
         return replace(
             blank,
             verdict=verdict,
@@ -316,7 +327,7 @@ class _Gate:
     async def _read(self) -> tuple[Finding, ...]:
         """What reading the change shows, before anything runs."""
         reader = DiffReader(
-            vault=self.shop.vault,
+            git_store=self.shop.git_store,
             base=self.ask.base,
             tree=self.sifted.tree,
             changes=self.sifted.changes,
@@ -341,7 +352,7 @@ class _Gate:
         if verdict == "red" and about_wanted_tests(checks, out):
             wanted = wanted_paths(checks, out)
             self.shop.show("red only in tests that the agent wanted to change; re-running with its changes to them")
-            tree = await self.shop.vault.replace(self.sifted.tree, dict.fromkeys(wanted, self.ask.tree))
+            tree = await self.shop.git_store.replace(self.sifted.tree, dict.fromkeys(wanted, self.ask.tree))
             if verdict_of(await self._checks(tree, allowed=wanted), self.ask.known_red) == "green":
                 return "needs_person", wanted
         return verdict, ()
@@ -371,11 +382,11 @@ class _Gate:
 
     async def _weakening(self) -> tuple[Finding, ...]:
         """What in the asked tree weakens the checks."""
-        vault, ask = self.shop.vault, self.ask
-        changes = await vault.changes(ask.base, ask.tree)
+        git_store, ask = self.shop.git_store, self.ask
+        changes = await git_store.changes(ask.base, ask.tree)
         text = [change for change in changes if change.added is not None]
-        old = await read_all(lambda path: vault.blob(ask.base, path), (c.path for c in text if c.status != "A"))
-        new = await read_all(lambda path: vault.blob(ask.tree, path), (c.path for c in text if c.status != "D"))
+        old = await read_all(lambda path: git_store.blob(ask.base, path), (c.path for c in text if c.status != "A"))
+        new = await read_all(lambda path: git_store.blob(ask.tree, path), (c.path for c in text if c.status != "D"))
         return await asyncio.to_thread(find_weakening, text, old.get, new.get)
 
     async def close(self) -> None:
@@ -410,17 +421,19 @@ async def _open(
     named = zip(("prepare", "services"), ready, strict=True)
     problems = [trouble(name, failed) for name, failed in named if isinstance(failed, EnvironmentFailed)]
     environment = ready[0] if isinstance(ready[0], PreparedEnvironment) else PreparedEnvironment("")
-    key = kept.key_of(await shop.vault.tree_of(ask.base), spec.digest, environment.digest, shop.fence.sandbox.name)
+    key = kept.key_of(
+        await shop.git_store.tree_of(ask.base), spec.digest, environment.digest, shop.sandboxes.sandbox.name
+    )
     trees = Trees(
         shop=shop,
         base=ask.base,
         environment=environment,
-        folder=shop.fence.scratch / f"gate-{secrets.token_hex(6)}",
+        folder=shop.sandboxes.scratch / f"gate-{secrets.token_hex(6)}",
         base_results=kept.read_base_results(shop.cache, key),
     )
     try:
         facts = BaseFacts() if problems else await _base_facts(spec, trees, ask.base)
-        files = frozenset(await shop.vault.files(ask.base))
+        files = frozenset(await shop.git_store.files(ask.base))
         policy = TreePolicy(
             protected=tuple(dict.fromkeys((*spec.protected, *own_tools(spec.checks, files)))),
             allow=ask.allow,
@@ -428,7 +441,7 @@ async def _open(
             test_files=facts.test_files,
             expectations=facts.expectations,
         )
-        sifted = await sift(shop.vault, ask.base, ask.tree, policy)
+        sifted = await sift(shop.git_store, ask.base, ask.tree, policy)
     except BaseException:
         await trees.close()
         raise

@@ -58,35 +58,35 @@ class _Started:
 
 @asynccontextmanager
 async def open_services(
-    services: tuple[Service, ...], fence: Sandboxes, means: ServiceContainers
+    services: tuple[Service, ...], sandboxes: Sandboxes, means: ServiceContainers
 ) -> AsyncIterator[tuple[Sandboxes, EnvironmentFailed | None]]:
     """The sandbox whose gates reach these services, until it is left; or as it is, and why they can't be had.
 
     Whatever was started is removed at the end, after a failure or an interruption too.
     """
     if not services:
-        yield fence, None
+        yield sandboxes, None
         return
     async with AsyncExitStack() as stack:
         failed: EnvironmentFailed | None = None
         try:
-            relay = await _start(services, fence, means, stack)
+            relay = await _start(services, sandboxes, means, stack)
         except EnvironmentFailed as error:
             failed = error
         except NotReady as error:
             failed = EnvironmentFailed(f"{_names(services)}: {error.what}", hint=error.hint or _BY_HAND, code=FAILED)
         if failed is not None:
             await stack.aclose()
-            yield fence, failed
+            yield sandboxes, failed
         else:
-            yield replace(fence, relay=relay), None
+            yield replace(sandboxes, relay=relay), None
 
 
 async def _start(
-    services: tuple[Service, ...], fence: Sandboxes, means: ServiceContainers, stack: AsyncExitStack
+    services: tuple[Service, ...], sandboxes: Sandboxes, means: ServiceContainers, stack: AsyncExitStack
 ) -> Relay:
     """Start every service and wait until each is ready."""
-    if fence.sandbox.name == "none":
+    if sandboxes.sandbox.name == "none":
         what = f"{_names(services)} can't be offered to tests without a sandbox: the ports of this machine are shared"
         raise EnvironmentFailed(what, hint="install bubblewrap and leave sandbox.profile at auto", code=FAILED)
     if os.geteuid() != 0:

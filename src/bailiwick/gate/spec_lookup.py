@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bailiwick.config.editing import write_atomically
 from bailiwick.config.paths import make_private
 from bailiwick.errors import InputInvalid, Place, Problem
-from bailiwick.gate.detection import Wish, detect, wanted_files
+from bailiwick.gate.detection import PlanAdditions, detect, wanted_files
 from bailiwick.gate.spec import ALWAYS_PROTECTED, FILE, GateSpec, read_gate
 from bailiwick.ids import canonical, digest
 
@@ -34,12 +34,12 @@ class SpecLookup:
     """Whether a program is installed; a detected gate uses what is there."""
 
 
-async def find_spec(vault: GitStore, base: str, where: SpecLookup) -> GateSpec:
+async def find_spec(git_store: GitStore, base: str, where: SpecLookup) -> GateSpec:
     """The gate for changes on `base`: the operator's, else the base commit's, else a detected one.
 
     What the work tree's own file says beyond its commit is not used; a note says so.
     """
-    committed = await vault.blob(base, FILE)
+    committed = await git_store.blob(base, FILE)
     operators = _operator_file(where)
     if operators is not None:
         from bailiwick.lang.source import MAX_BYTES, read_bytes
@@ -48,7 +48,7 @@ async def find_spec(vault: GitStore, base: str, where: SpecLookup) -> GateSpec:
     elif committed is not None:
         spec = read_gate(committed, FILE, "base")
     else:
-        spec = proven(where.paths.state, where.repository, await detect_spec(vault, base, where))
+        spec = proven(where.paths.state, where.repository, await detect_spec(git_store, base, where))
     notes = spec.notes if operators is not None else (*spec.notes, *_uncommitted(where.repository, committed))
     return replace(spec, protected=protected_by(spec, where), notes=notes)
 
@@ -58,11 +58,13 @@ def protected_by(spec: GateSpec, where: SpecLookup) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*ALWAYS_PROTECTED, *spec.protected, *where.protected)))
 
 
-async def detect_spec(vault: GitStore, base: str, where: SpecLookup, wish: Wish | None = None) -> GateSpec:
+async def detect_spec(
+    git_store: GitStore, base: str, where: SpecLookup, additions: PlanAdditions | None = None
+) -> GateSpec:
     """The gate that the files of a base suggest."""
-    files = await vault.files(base)
-    texts = await vault.blobs(base, wanted_files(files))
-    return detect(files, texts, where.has_tool, tags=await vault.tags_of(base), wish=wish)
+    files = await git_store.files(base)
+    texts = await git_store.blobs(base, wanted_files(files))
+    return detect(files, texts, where.has_tool, tags=await git_store.tags_of(base), additions=additions)
 
 
 def proven(state: Path, repository: Path, detected: GateSpec) -> GateSpec:

@@ -86,18 +86,18 @@ def check_allowed(patterns: Iterable[str]) -> None:
             raise InputInvalid([Problem(BAD_PATTERN, f"--allow {pattern}: {fault}", hint="such as tests/test_x.py")])
 
 
-async def sift(vault: GitStore, base: str, asked: str, policy: TreePolicy) -> ProposedTree:
+async def sift(git_store: GitStore, base: str, asked: str, policy: TreePolicy) -> ProposedTree:
     """Changes to protected paths are reverted; those that a person allowed stay, and are listed first."""
     check_allowed(policy.allow)
-    changes = await vault.changes(base, asked)
+    changes = await git_store.changes(base, asked)
     ground = replace(
-        _survey(await vault.files(base), policy, await _empty_files(vault, asked, changes)),
-        extended=await _extended(vault, base, asked=asked, changes=changes, policy=policy),
+        _survey(await git_store.files(base), policy, await _empty_files(git_store, asked, changes)),
+        extended=await _extended(git_store, base, asked=asked, changes=changes, policy=policy),
     )
     rules = {change.path: rule for change in changes if (rule := rule_of(change, policy, ground))}
     kept = {path for path in rules if first_match(policy.allow, path)}
-    tree = await _restored(vault, base, asked=asked, ground=ground, paths=rules.keys() - kept)
-    without = await _restored(vault, base, asked=asked, ground=ground, paths=rules.keys()) if kept else ""
+    tree = await _restored(git_store, base, asked=asked, ground=ground, paths=rules.keys() - kept)
+    without = await _restored(git_store, base, asked=asked, ground=ground, paths=rules.keys()) if kept else ""
     order = sorted(rules, key=lambda path: (path not in kept, path))
     by_path = {change.path: change for change in changes}
     taken = [
@@ -110,7 +110,7 @@ async def sift(vault: GitStore, base: str, asked: str, policy: TreePolicy) -> Pr
     for index, part in enumerate(taken):
         if room <= 0:
             break
-        taken[index] = replace(part, patch=await vault.diff(base, asked, (part.path,), min(PATCH_KEPT, room)))
+        taken[index] = replace(part, patch=await git_store.diff(base, asked, (part.path,), min(PATCH_KEPT, room)))
         room -= len(taken[index].patch)
     return ProposedTree(
         asked=asked,
@@ -118,7 +118,7 @@ async def sift(vault: GitStore, base: str, asked: str, policy: TreePolicy) -> Pr
         without=without if without != tree else "",
         taken=tuple(taken),
         findings=tuple(_findings(changes, rules, kept)),
-        changes=await vault.changes(base, tree),
+        changes=await git_store.changes(base, tree),
     )
 
 
@@ -160,7 +160,7 @@ def _only_adds(change: TreeChange, hits: list[str], ground: _Ground) -> bool:
 
 
 async def _extended(
-    vault: GitStore, base: str, asked: str, changes: Iterable[TreeChange], policy: TreePolicy
+    git_store: GitStore, base: str, asked: str, changes: Iterable[TreeChange], policy: TreePolicy
 ) -> frozenset[str]:
     """The changed test files that keep all they had and only gain tests."""
     paths = [
@@ -171,7 +171,7 @@ async def _extended(
         and change.new_mode == change.old_mode
         and (is_test_file(change.path) or change.path in policy.test_files)
     ]
-    old, new = await vault.blobs(base, paths), await vault.blobs(asked, paths)
+    old, new = await git_store.blobs(base, paths), await git_store.blobs(asked, paths)
     return frozenset(path for path in paths if path in old and path in new and appended(old[path], new[path]))
 
 
@@ -194,15 +194,15 @@ def _above(path: str) -> Iterable[str]:
         yield path
 
 
-async def _empty_files(vault: GitStore, asked: str, changes: Iterable[TreeChange]) -> frozenset[str]:
+async def _empty_files(git_store: GitStore, asked: str, changes: Iterable[TreeChange]) -> frozenset[str]:
     named = [c.path for c in changes if c.status == "A" and c.path.endswith("/__init__.py")]
-    return frozenset([path for path in named if not (await vault.blob(asked, path) or b"").strip()])
+    return frozenset([path for path in named if not (await git_store.blob(asked, path) or b"").strip()])
 
 
-async def _restored(vault: GitStore, base: str, asked: str, ground: _Ground, paths: Iterable[str]) -> str:
+async def _restored(git_store: GitStore, base: str, asked: str, ground: _Ground, paths: Iterable[str]) -> str:
     """The asked tree with these paths as the base has them."""
     back: Mapping[str, str | None] = {path: base if path in ground.files else None for path in sorted(paths)}
-    return await vault.replace(asked, back) if back else asked
+    return await git_store.replace(asked, back) if back else asked
 
 
 def _findings(changes: Iterable[TreeChange], rules: Mapping[str, str], kept: set[str]) -> Iterable[Finding]:

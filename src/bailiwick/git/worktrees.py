@@ -35,19 +35,19 @@ DEPTH = 200
 _SPECIAL = re.compile(r"([\\*?\[\]!# ])")
 
 
-async def make_tree(vault: GitStore, tree: Path, commit: str, branch: str, prepared: tuple[str, ...]) -> None:
+async def make_tree(git_store: GitStore, tree: Path, commit: str, branch: str, prepared: tuple[str, ...]) -> None:
     """Fill a new directory: the files, the last commits, the branch checked out and clean; no remote, no login.
 
     This is the only time that we run git on such a `.git`: the agent has not seen it yet.
     """
     ref = branch_ref(branch)
-    git = vault.git
-    await vault.checkout(commit, tree)
+    git = git_store.git
+    await git_store.checkout(commit, tree)
     own = tree / ".git"
-    await git.out("init", "--quiet", "--template=", f"--object-format={vault.source.object_format}", str(tree))
+    await git.out("init", "--quiet", "--template=", f"--object-format={git_store.source.object_format}", str(tree))
     call = GitOptions(git_dir=own, work_tree=tree, transports=("file",), config={"fetch.unpackLimit": "1"})
     options = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet", f"--depth={DEPTH}")
-    await git.out("fetch", *options, git.serving, file_url(vault.git_dir), f"{commit}:{ref}", call=call)
+    await git.out("fetch", *options, git.serving, file_url(git_store.git_dir), f"{commit}:{ref}", call=call)
     await git.out("symbolic-ref", "HEAD", ref, call=call)
     info = own / "info"
     info.mkdir(exist_ok=True)
@@ -112,7 +112,7 @@ class Worktrees:
         self.clock = clock
 
     async def make(
-        self, vault: GitStore, run: str, commit: str, branch: str, *, prepared: tuple[str, ...] = ()
+        self, git_store: GitStore, run: str, commit: str, branch: str, *, prepared: tuple[str, ...] = ()
     ) -> Worktree:
         """The worktree of a run, with the files of a commit; one that is already there is given back as it is.
 
@@ -120,13 +120,13 @@ class Worktrees:
         """
         make_private(self.folder)
         locks = make_private(self.folder / ".locks")
-        async with held(locks / f"{vault.git_dir.stem}.lock"):
+        async with held(locks / f"{git_store.git_dir.stem}.lock"):
             found = await self.find(run)
             if found is not None:
                 return found
             await asyncio.to_thread(self._clear, _id(run))
             return await self._make(
-                vault,
+                git_store,
                 Worktree(
                     id=_id(run),
                     path=self.folder / _id(run),
@@ -134,25 +134,25 @@ class Worktrees:
                     run=run,
                     branch=branch,
                     base=commit,
-                    repository=vault.repository,
+                    repository=git_store.repository,
                     owner=current_owner("worktree"),
                     created=self.clock.now(),
                     prepared=prepared,
                 ),
             )
 
-    async def _make(self, vault: GitStore, wanted: Worktree) -> Worktree:
+    async def _make(self, git_store: GitStore, wanted: Worktree) -> Worktree:
         owner = wanted.owner
         new = self.folder / f".new-{owner.pid}-{owner.start}-{wanted.id}"
         try:
             sweep(new)
             new.mkdir(mode=0o700)
-            await make_tree(vault, new / TREE, commit=wanted.base, branch=wanted.branch, prepared=wanted.prepared)
+            await make_tree(git_store, new / TREE, commit=wanted.base, branch=wanted.branch, prepared=wanted.prepared)
             _write_record(new / RECORD, wanted)
             if wanted.path.exists():  # without a readable record: nobody can vouch for it
                 await asyncio.to_thread(self._put_away, wanted.path)
-            await vault.remember(wanted.tree, wanted.base)
-            await vault.keep(wanted.run, wanted.base)
+            await git_store.remember(wanted.tree, wanted.base)
+            await git_store.keep(wanted.run, wanted.base)
             crashpoints.reach("worktree.filled")
             new.rename(wanted.path)
             crashpoints.reach("worktree.made")
@@ -165,7 +165,7 @@ class Worktrees:
             ) from error
         finally:
             sweep(new)
-            vault.forget(new / TREE)
+            git_store.forget(new / TREE)
         return wanted
 
     async def find(self, run: str) -> Worktree | None:

@@ -81,24 +81,26 @@ class BaseInspector:
     """From where a base is looked at."""
 
     config: Config
-    vault: GitStore
-    fence: Sandboxes
+    git_store: GitStore
+    sandboxes: Sandboxes
     clock: Clock
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     show: Callable[[str], None] = lambda _: None
 
     async def spec(self, commit: str) -> GateSpec:
         """What is checked for work on a commit."""
-        return await gate_for(self.config, self.vault, commit, self.fence)
+        return await gate_for(self.config, self.git_store, commit, self.sandboxes)
 
     async def look(self, commit: str, spec: GateSpec) -> BaseCheck:
         """Run the gate on a commit itself, or take what is known of it, and prepare its environment."""
         how: GateOptions = {"cancel": self.cancel, "show": self.show, "clock": self.clock}
         places = places_of(self.config)
-        report = await base_report(commit, spec, vault=self.vault, fence=self.fence, places=places, **how)
+        report = await base_report(
+            commit, spec, git_store=self.git_store, sandboxes=self.sandboxes, places=places, **how
+        )
         if report.verdict == "environment":
             return BaseCheck(spec, report, "", ())
-        shop = workshop(self.vault, self.fence, places, **how)
+        shop = workshop(self.git_store, self.sandboxes, places, **how)
         environment = await prepare_environment(Recipe(spec.prepare, spec.copy), commit, shop)
         return BaseCheck(spec, report, environment.digest, environment.names)
 

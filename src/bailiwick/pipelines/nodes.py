@@ -57,7 +57,7 @@ class WorktreeKind:
 
     config: Config
     clock: Clock
-    fence: Callable[[], Awaitable[Sandboxes]]
+    sandboxes: Callable[[], Awaitable[Sandboxes]]
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
         """The node's fields as plain values."""
@@ -84,8 +84,8 @@ class WorktreeKind:
             "release": self._release,
         }
         try:
-            vault = await GitStore.open(self.config.paths.state, asked.repository, cancel=io.cancel)
-            return Done(declared(request.node, await deeds[asked.do](asked, vault, request, io)))
+            git_store = await GitStore.open(self.config.paths.state, asked.repository, cancel=io.cancel)
+            return Done(declared(request.node, await deeds[asked.do](asked, git_store, request, io)))
         except BailiwickError as error:
             kind = "cancelled" if io.cancel.is_set() else "not_ready"
             hint = f" ({error.hint})" if error.hint else ""
@@ -95,31 +95,35 @@ class WorktreeKind:
     def _worktrees(self) -> Worktrees:
         return Worktrees(self.config.paths.state, self.clock)
 
-    async def _claim(self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _claim(
+        self, asked: WorktreeRequest, git_store: GitStore, request: AttemptRequest, io: Io
+    ) -> dict[str, Json]:
         from bailiwick.pipelines.basis import BaseInspector
 
-        commit = await vault.resolve(asked.base or "HEAD")
-        fence = await self.fence()
-        lookout = BaseInspector(self.config, vault=vault, fence=fence, clock=self.clock, cancel=io.cancel, show=io.show)
+        commit = await git_store.resolve(asked.base or "HEAD")
+        sandboxes = await self.sandboxes()
+        lookout = BaseInspector(
+            self.config, git_store=git_store, sandboxes=sandboxes, clock=self.clock, cancel=io.cancel, show=io.show
+        )
         basis = await lookout.look(commit, await lookout.spec(commit))
         if not asked.heal:
             basis.require_green(asked.known_red)
         branch = asked.branch or branch_name(asked.title, request.run)
-        worktree = await self._worktrees.make(vault, request.run, commit, branch, prepared=basis.names)
+        worktree = await self._worktrees.make(git_store, request.run, commit, branch, prepared=basis.names)
         io.show(f"worktree {worktree.tree} on {worktree.branch} from {commit[:12]}")
-        name, text = await self._conventions(vault, commit)
+        name, text = await self._conventions(git_store, commit)
         work = WorktreeInfo(
             tree=str(worktree.tree),
             base=commit,
-            base_tree=await vault.tree_of(commit),
+            base_tree=await git_store.tree_of(commit),
             branch=worktree.branch,
-            repository=str(vault.repository),
+            repository=str(git_store.repository),
             environment=basis.environment,
             marker=_marker(text),
             conventions_file=name,
             conventions=text,
             checks=gate_commands(basis.spec),
-            can_try=fence.sandbox.name != "none",
+            can_try=sandboxes.sandbox.name != "none",
         )
         if not asked.heal:
             io.observe({"told": f"{worktree.branch} from {commit[:12]}, whose gate is green"})
@@ -127,49 +131,51 @@ class WorktreeKind:
         io.observe(told_of(basis.report))
         return {"work": work.to_json(), **basis.outputs()}
 
-    async def _conventions(self, vault: GitStore, commit: str) -> tuple[str, str]:
+    async def _conventions(self, git_store: GitStore, commit: str) -> tuple[str, str]:
         """The conventions file of the base commit, and as much of its text as a brief may hold."""
         from bailiwick.terminal.output import clean
 
-        name = choose_conventions(await vault.files(commit), self.config.get("conventions"))
-        raw = await vault.blob(commit, name) if name else None
+        name = choose_conventions(await git_store.files(commit), self.config.get("conventions"))
+        raw = await git_store.blob(commit, name) if name else None
         if name is None or raw is None:
             return "", ""
         return name, clean(raw[:CONVENTIONS_KEPT].decode("utf-8", "replace"), lines=True).strip()
 
     async def _changes(
-        self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io
+        self, asked: WorktreeRequest, git_store: GitStore, request: AttemptRequest, io: Io
     ) -> dict[str, Json]:
         worktree = await self._found(request)
-        tree, changes = await _changes(vault, worktree)
+        tree, changes = await _changes(git_store, worktree)
         io.observe({"told": changes_told(changes), "good": bool(changes)})
         return {"change": Changed(tree, tuple(change.path for change in changes)).to_json()}
 
-    async def _keep(self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io) -> dict[str, Json]:
+    async def _keep(
+        self, asked: WorktreeRequest, git_store: GitStore, request: AttemptRequest, io: Io
+    ) -> dict[str, Json]:
         """What there is of the work becomes a commit on its branch; then the worktree can go."""
         worktree = await self._worktrees.find(request.run)
         if worktree is None:
             await self._worktrees.clear(request.run)
-            return {"kept": await _kept_before(vault, request.run)}
-        changed = await _look(vault, worktree)
+            return {"kept": await _kept_before(git_store, request.run)}
+        changed = await _look(git_store, worktree)
         kept = {"branch": "", "commit": "", "base": worktree.base}
         if changed.paths:
-            commit = await vault.commit(
+            commit = await git_store.commit(
                 changed.tree,
                 (worktree.base,),
                 f"{UNFINISHED}\n\nRun: {request.run}\n",
                 self._author(),
                 when=worktree.created,
             )
-            there = await vault.branch_value(worktree.branch)
+            there = await git_store.branch_value(worktree.branch)
             if there != commit:
-                await vault.branch(worktree.branch, commit, expect=there if there == worktree.base else None)
-            await vault.keep(request.run, commit)
+                await git_store.branch(worktree.branch, commit, expect=there if there == worktree.base else None)
+            await git_store.keep(request.run, commit)
             io.observe({"told": f"{worktree.branch} holds what there is"})
             kept |= {"branch": worktree.branch, "commit": commit}
             crashpoints.reach("work.kept")
         await self._worktrees.clear(request.run)
-        vault.forget(worktree.tree)
+        git_store.forget(worktree.tree)
         return {"kept": kept}
 
     def _author(self) -> str:
@@ -178,12 +184,12 @@ class WorktreeKind:
         return str(self.config.get("commit.author") or DEFAULT_AUTHOR)
 
     async def _release(
-        self, asked: WorktreeRequest, vault: GitStore, request: AttemptRequest, io: Io
+        self, asked: WorktreeRequest, git_store: GitStore, request: AttemptRequest, io: Io
     ) -> dict[str, Json]:
         worktree = await self._worktrees.find(request.run)
         await self._worktrees.clear(request.run)
         if worktree is not None:
-            vault.forget(worktree.tree)
+            git_store.forget(worktree.tree)
         return {}
 
     async def _found(self, request: AttemptRequest) -> Worktree:
@@ -216,35 +222,35 @@ class PipelineServices(Protocol):
     config: Config
     clock: Clock
 
-    async def fence(self) -> Sandboxes:
+    async def sandboxes(self) -> Sandboxes:
         """The sandbox in which a claim looks at its base."""
 
 
 def make_kind(shared: PipelineServices) -> WorktreeKind:
     """The kind, for the table of kinds."""
-    return WorktreeKind(shared.config, shared.clock, shared.fence)
+    return WorktreeKind(shared.config, shared.clock, shared.sandboxes)
 
 
-async def _kept_before(vault: GitStore, run: str) -> dict[str, str]:
+async def _kept_before(git_store: GitStore, run: str) -> dict[str, str]:
     """What an attempt that a crash cut off has kept of a run: the branch that holds its unfinished work."""
-    for commit in await vault.kept(run):
-        said = await vault.git.line("show", "-s", "--format=%P%x00%s", commit, call=vault.objects.call())
+    for commit in await git_store.kept(run):
+        said = await git_store.git.line("show", "-s", "--format=%P%x00%s", commit, call=git_store.objects.call())
         parents, _, subject = said.partition("\0")
-        branches = await vault.branches_at(commit) if subject == UNFINISHED else ()
+        branches = await git_store.branches_at(commit) if subject == UNFINISHED else ()
         if branches:
             return {"branch": branches[0], "commit": commit, "base": parents}
     return {"branch": "", "commit": "", "base": ""}
 
 
-async def _look(vault: GitStore, worktree: Worktree) -> Changed:
-    tree, changes = await _changes(vault, worktree)
+async def _look(git_store: GitStore, worktree: Worktree) -> Changed:
+    tree, changes = await _changes(git_store, worktree)
     return Changed(tree, tuple(change.path for change in changes))
 
 
-async def _changes(vault: GitStore, worktree: Worktree) -> tuple[str, tuple[TreeChange, ...]]:
+async def _changes(git_store: GitStore, worktree: Worktree) -> tuple[str, tuple[TreeChange, ...]]:
     """The tree of a worktree as it is now, and what differs from its base."""
-    tree = await vault.snapshot(worktree.tree, exclude=worktree.prepared)
-    return tree, await vault.changes(worktree.base, tree)
+    tree = await git_store.snapshot(worktree.tree, exclude=worktree.prepared)
+    return tree, await git_store.changes(worktree.base, tree)
 
 
 def _read(prepared: Json) -> WorktreeRequest:

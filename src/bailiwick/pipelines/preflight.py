@@ -117,10 +117,10 @@ class Preflight:
 
     async def limits(self, limits: dict[str, Json]) -> None:
         """There is money left, and the person sees how much the run may use."""
-        assembly, config = self.runtime, self.config
+        runtime, config = self.runtime, self.config
         words = [f"{self.order.attempts} fix calls" if self.order.attempts != 1 else "1 fix call"]
         daily = config.get("budget.day.usd")
-        today = await assembly.store.spend(f"day:{day(assembly.clock.now())}")
+        today = await runtime.store.spend(f"day:{day(runtime.clock.now())}")
         spent = sum(
             (row.settled if row.settled is not None else row.reserved) or 0.0 for row in today if row.unit == "usd"
         )

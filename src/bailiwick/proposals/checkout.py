@@ -19,8 +19,8 @@ async def check_out(proposal: Proposal, desk: RepositoryProposals, into: Path | 
 
     Raises `NotReady` where the branch is gone or checked out already, `UsageError` where the directory is taken.
     """
-    vault = desk.vault
-    folder = (into or _beside(vault.repository, proposal)).absolute()
+    git_store = desk.git_store
+    folder = (into or _beside(git_store.repository, proposal)).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
             "this directory is not empty",
@@ -28,17 +28,17 @@ async def check_out(proposal: Proposal, desk: RepositoryProposals, into: Path | 
             hint="choose another one with --into DIR; nothing was changed",
             code=TAKEN,
         )
-    if await vault.branch_value(proposal.branch) is None:
+    if await git_store.branch_value(proposal.branch) is None:
         raise NotReady(
             f"the branch {proposal.branch} is not there any more",
             hint=f"its change is kept: bailiwick proposals diff {proposal.id}",
             code=NO_BRANCH,
         )
-    if f"refs/heads/{proposal.branch}" in await checked_out(vault.git, vault.source):
+    if f"refs/heads/{proposal.branch}" in await checked_out(git_store.git, git_store.source):
         raise NotReady(
             f"the branch {proposal.branch} is checked out already", hint="git worktree list says where", code=NO_BRANCH
         )
-    await add_worktree(vault.git, vault.source, proposal.branch, folder)
+    await add_worktree(git_store.git, git_store.source, proposal.branch, folder)
     return folder
 
 

@@ -41,7 +41,7 @@ class RepositoryProposals:
     state: Path
     clock: Clock
     settings: ProposalSettings
-    vault: GitStore
+    git_store: GitStore
     by: str = "bailiwick"
     redact: Callable[[str], str] = unredacted
     store: ProposalStore = field(init=False)
@@ -82,7 +82,7 @@ class RepositoryProposals:
         self, proposal: Proposal, access: ForgeAccess | None = None, *, report: GateReport | None = None
     ) -> str:
         """The document of a proposal, with known secrets covered."""
-        changes = await self.vault.changes(proposal.base, proposal.commit)
+        changes = await self.git_store.changes(proposal.base, proposal.commit)
         files = tuple(FileChange(shown(one.path), one.status, one.added, one.deleted) for one in changes)
         found = report or self.report(proposal.report)
         merge, who = (access.can_merge, access.user) if access else (None, "")
@@ -111,13 +111,13 @@ async def open_desk(
         what = f"proposals are switched off ({config.origin('features.proposals')})"
         raise NotReady(what, hint="the person who set it can change it: features.proposals: true", code=SWITCHED_OFF)
     state = config.paths.make_state()
-    vault = await GitStore.open(state, repository, environment=environment)
-    settings = read_settings(config, vault.repository, clock, environment)
+    git_store = await GitStore.open(state, repository, environment=environment)
+    settings = read_settings(config, git_store.repository, clock, environment)
     return RepositoryProposals(
         state,
         clock=clock,
         settings=settings,
-        vault=vault,
+        git_store=git_store,
         by=by,
         redact=Redactor(known_secrets(config, environment)).text,
     )

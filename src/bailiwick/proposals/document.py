@@ -269,7 +269,7 @@ def _facts(exhibit: ProposalFacts) -> str:
         ("tree", f"`{proposal.tree}`"),
         ("gate report", f"`{report.digest}`"),
         ("policy", code(report.policy)),
-        ("sandbox", code(report.fence)),
+        ("sandbox", code(report.sandboxes)),
         ("models", models),
         ("cost", str(proposal.cost)),
     ]

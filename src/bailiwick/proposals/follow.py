@@ -58,9 +58,9 @@ async def _head(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -> 
     """Where the pushed branch stands, its commits brought here; what people pushed is noted."""
     target = await forge.push_target()
     login = desk.login(target)
-    if await desk.vault.remote_branch(target.url, proposal.branch, **login) is None:
+    if await desk.git_store.remote_branch(target.url, proposal.branch, **login) is None:
         return proposal, None
-    head = await desk.vault.fetch_remote(target.url, proposal.branch, **login)
+    head = await desk.git_store.fetch_remote(target.url, proposal.branch, **login)
     if head in (*proposal.pushed, *proposal.people):
         return proposal, head
     noted = replace(proposal, people=(*proposal.people, head), updated=desk.clock.now())

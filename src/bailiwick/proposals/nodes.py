@@ -114,7 +114,7 @@ class ProposeKind:
 
 async def _told(proposal: Proposal, desk: RepositoryProposals) -> str:
     """The proposal in one sentence: its branch, how much it changes, and where it is open."""
-    changes = await desk.vault.changes(proposal.base, proposal.commit)
+    changes = await desk.git_store.changes(proposal.base, proposal.commit)
     added, deleted = sum(one.added or 0 for one in changes), sum(one.deleted or 0 for one in changes)
     where = f" → {proposal.url}" if proposal.url else ""
     return f"{proposal.branch}  +{added} −{deleted}{where}"

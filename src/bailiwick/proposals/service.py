@@ -115,7 +115,7 @@ async def _check(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals)
             hint="run these nodes again, or say `accept_defaulted: true` on each of them",
             code=DEGRADED,
         )
-    if ask.tree == await desk.vault.tree_of(ask.base):
+    if ask.tree == await desk.git_store.tree_of(ask.base):
         what = "nothing changed: no file, or only ignored ones"
         raise NotProposable(what, hint="there is nothing to propose", code=NO_CHANGE)
 
@@ -140,7 +140,7 @@ async def _committed(
     )
     message = desk.redact(commit_message(ask.kind, ask.title, origin))
     commit = await _commit(ask, message, desk)
-    await desk.vault.keep(ask.run, commit)
+    await desk.git_store.keep(ask.run, commit)
     crashpoints.reach("proposal.committed")
     made = (
         _made(ask, report, desk, commit)
@@ -168,7 +168,7 @@ def _made(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit
     return Proposal(
         id=proposal_id(ask.run),
         run=ask.run,
-        repository=str(desk.vault.repository),
+        repository=str(desk.git_store.repository),
         branch=ask.branch,
         base=ask.base,
         commit=commit,
@@ -224,7 +224,7 @@ async def _commit(ask: ProposeAsk, message: str, desk: RepositoryProposals) -> s
     """Make the commit; one that should be signed and can't be is none."""
     settings = desk.settings
     try:
-        return await desk.vault.commit(
+        return await desk.git_store.commit(
             ask.tree, (ask.base,), message, settings.author, when=ask.when, sign=settings.sign
         )
     except GitFailed as error:
@@ -240,17 +240,17 @@ async def _commit(ask: ProposeAsk, message: str, desk: RepositoryProposals) -> s
 
 async def _branched(proposal: Proposal, ask: ProposeAsk, desk: RepositoryProposals) -> None:
     """Put the branch on the commit; where it stands elsewhere than we or a round's base left it, nothing is moved."""
-    there = await desk.vault.branch_value(proposal.branch)
+    there = await desk.git_store.branch_value(proposal.branch)
     ours = (ask.base, *proposal.commits, *proposal.people)
     known = there in ours or (there is not None and await _is_unfinished(there, ours, desk))
-    await desk.vault.branch(proposal.branch, proposal.commit, expect=there if known else None)
+    await desk.git_store.branch(proposal.branch, proposal.commit, expect=there if known else None)
 
 
 async def _is_unfinished(commit: str, parents: tuple[str, ...], desk: RepositoryProposals) -> bool:
     """Whether a commit is what an earlier round of ours left when it gave up."""
-    vault = desk.vault
-    await vault.resolve(commit)
-    raw = await vault.git.out("cat-file", "commit", commit, call=vault.objects.call())
+    git_store = desk.git_store
+    await git_store.resolve(commit)
+    raw = await git_store.git.out("cat-file", "commit", commit, call=git_store.objects.call())
     head, _, message = raw.decode("utf-8", "replace").partition("\n\n")
     below = [line.partition(" ")[2] for line in head.split("\n") if line.startswith("parent ")]
     by_us = f"\ncommitter {desk.settings.author} " in head
@@ -310,7 +310,7 @@ async def _published(proposal: Proposal, desk: RepositoryProposals, forge: Forge
 async def _pushed(proposal: Proposal, desk: RepositoryProposals, target: PushTarget, where: str) -> Proposal:
     """Push the commit, unless it is there; what is noted first is what may have happened."""
     login = desk.login(target)
-    there = await desk.vault.remote_branch(target.url, proposal.branch, **login)
+    there = await desk.git_store.remote_branch(target.url, proposal.branch, **login)
     if there is not None and there not in (proposal.commit, *proposal.pushed, *proposal.people):
         raise ForgeFailed(
             "conflict",
@@ -319,7 +319,7 @@ async def _pushed(proposal: Proposal, desk: RepositoryProposals, target: PushTar
         )
     noted = desk.store.save(replace(proposal, pushed=tuple(dict.fromkeys((*proposal.pushed, proposal.commit)))))
     if there != proposal.commit:
-        await desk.vault.push(target.url, proposal.commit, proposal.branch, expect=there, **login)
+        await desk.git_store.push(target.url, proposal.commit, proposal.branch, expect=there, **login)
         crashpoints.reach("proposal.pushed")
     return noted
 
@@ -388,10 +388,10 @@ async def discard(name: str, desk: RepositoryProposals) -> Discarded:
         lines = [await _dropped(proposal, desk)]
         for run in proposal.runs or (proposal.run,):
             await _remove_worktree(desk, run)
-            await desk.vault.release(run)
+            await desk.git_store.release(run)
         if proposal.status == "published":
             lines.append(f"the pull request is still open: close it at {proposal.url}")
-            where = remote_name(desk.vault.repository)
+            where = remote_name(desk.git_store.repository)
             how = f": git push {shlex.quote(where)} --delete {shlex.quote(proposal.branch)}" if where else ""
             lines.append(f"the pushed branch is still there{how}")
         over = desk.store.save(replace(proposal, status="discarded", updated=desk.clock.now()))
@@ -399,12 +399,12 @@ async def discard(name: str, desk: RepositoryProposals) -> Discarded:
 
 
 async def _dropped(proposal: Proposal, desk: RepositoryProposals) -> str:
-    there = await desk.vault.branch_value(proposal.branch)
+    there = await desk.git_store.branch_value(proposal.branch)
     if there is None:
         return f"branch {proposal.branch} was gone already"
     if there not in proposal.commits:
         return f"branch {proposal.branch} has commits that are not ours; it was kept"
-    await desk.vault.delete_branch(proposal.branch, expect=there)
+    await desk.git_store.delete_branch(proposal.branch, expect=there)
     return f"branch {proposal.branch} deleted (it was at {there[:12]})"
 
 
@@ -428,8 +428,8 @@ async def reject(name: str, because: str, desk: RepositoryProposals, *, rework: 
         said = replace(proposal, reasons=(*proposal.reasons, desk.redact(words)), updated=desk.clock.now())
         if not rework:
             return desk.store.save(replace(said, status="rejected")), None
-        head = await desk.vault.branch_value(said.branch)
-        base = await desk.vault.resolve(head) if head else said.commit
+        head = await desk.git_store.branch_value(said.branch)
+        base = await desk.git_store.resolve(head) if head else said.commit
         return desk.store.save(said), make_round(said, base, [("rejected", words)])
 
 

@@ -48,20 +48,20 @@ class Point:
 class Control:
     """The verbs. `by` names the person for the journal."""
 
-    def __init__(self, assembly: Runtime, by: str) -> None:
-        self._assembly = assembly
+    def __init__(self, runtime: Runtime, by: str) -> None:
+        self._runtime = runtime
         self._by = by
 
     async def send(self, row: RunRow, kind: str, body: dict[str, Json]) -> ControlResult:
         """Send a message and wait until the holder has taken it; attend to it here when there is no holder."""
-        store, now = self._assembly.store, self._assembly.clock.now()
+        store, now = self._runtime.store, self._runtime.clock.now()
         message = Message(row.id, kind=kind, dedupe=f"{kind}:{row.seq}:{now!r}", body={**body, "by": self._by}, at=now)
         await store.send(message)
         owner = current_owner("bailiwick")
-        deadline = self._assembly.clock.monotonic() + PATIENCE
+        deadline = self._runtime.clock.monotonic() + PATIENCE
         while await self._waits(row.id, now, kind):
             if not await self._attend(row.id, owner):
-                if self._assembly.clock.monotonic() > deadline:
+                if self._runtime.clock.monotonic() > deadline:
                     return ControlResult(row, (), taken=False)
                 await asyncio.sleep(0.05)
         rows = await store.read(row.id, row.seq)
@@ -70,29 +70,29 @@ class Control:
         return ControlResult(await self._fresh(row), tuple(found), refused)
 
     async def _waits(self, run_id: str, at: float, kind: str) -> bool:
-        return any(r.kind == kind and r.at == at for r in await self._assembly.store.inbox(run_id))
+        return any(r.kind == kind and r.at == at for r in await self._runtime.store.inbox(run_id))
 
     async def _fresh(self, row: RunRow) -> RunRow:
-        return await self._assembly.store.run(row.id) or row
+        return await self._runtime.store.run(row.id) or row
 
     async def _attend(self, run_id: str, owner: Owner) -> bool:
         """Take the run for a moment if nobody alive holds it."""
         row = await self.claim(run_id, owner)
         if row is None:
             return False
-        supervisor = Supervisor(lambda name, error: self._assembly.on_trouble(run_id, f"{name}: {error}"))
+        supervisor = Supervisor(lambda name, error: self._runtime.on_trouble(run_id, f"{name}: {error}"))
         try:
-            walker = await self._assembly.walker(row, owner, supervisor)
+            walker = await self._runtime.walker(row, owner, supervisor)
             await walker.attend()
-            await self._assembly.settle()
+            await self._runtime.settle()
         finally:
-            self._assembly.projector.forget(run_id)
-            self._assembly.leases.drop(row)
+            self._runtime.projector.forget(run_id)
+            self._runtime.leases.drop(row)
         return True
 
     async def claim(self, run_id: str, owner: Owner) -> RunRow | None:
         """Claim one run, from a dead owner too."""
-        return await self._assembly.leases.claim(owner, ClaimFilter(run_id=run_id))
+        return await self._runtime.leases.claim(owner, ClaimFilter(run_id=run_id))
 
     async def stop(self, row: RunRow, *, now: bool) -> ControlResult:
         """Stop at the next node boundary, or now."""
@@ -115,13 +115,13 @@ class Control:
         """Adopt the files as they are now, if every live node still exists with its type."""
         digest, pinned = pin_all(loaded)
         for item in pinned:
-            self._assembly.pins.materialise(item)
-            await self._assembly.store.define(item.digest, item.body)
+            self._runtime.pins.materialise(item)
+            await self._runtime.store.define(item.digest, item.body)
         return await self.send(row, "reload", {"definition": digest})
 
     async def point(self, row: RunRow, node: str, visit: int | None) -> Point:
         """A visit in the run's own scope, the last one when no number is given."""
-        history = await self._assembly.library.history(row.id)
+        history = await self._runtime.library.history(row.id)
         return find_point(history, node, visit, name_of(row))
 
     async def rewind(self, row: RunRow, point: Point) -> ControlResult:
@@ -135,7 +135,7 @@ class Control:
         """A new run that shares this one's journal up to a visit; `limits` are the ceilings any new run gets."""
         if point.upto < 1:
             raise UsageError("that visit belongs to the run this one was forked from", hint="fork that run instead")
-        store, now = self._assembly.store, self._assembly.clock.now()
+        store, now = self._runtime.store, self._runtime.clock.now()
         if await store.find(row.workflow, key) is not None:
             raise UsageError(f"run '{row.workflow}-{key}' exists already", hint="choose another --run-id")
         uid = run_uid(row.workflow, key, 0, f"fork:{row.id}:{now!r}")
@@ -143,14 +143,14 @@ class Control:
             id=uid,
             key=key,
             root=uid,
-            workspace=self._assembly.workspace(uid),
+            workspace=self._runtime.workspace(uid),
             definition=row.definition,
             source=row.source,
             runs_dir=row.runs_dir,
             limits=limits or {},
         )
-        await self._assembly.library.define(row.definition)
-        graph = self._assembly.library.definitions.graph(row.definition)
+        await self._runtime.library.define(row.definition)
+        graph = self._runtime.library.definitions.graph(row.definition)
         return await store.create(
             forked_run(graph, values, origin=(row.id, point.upto, point.node), place=place, now=now)
         )

@@ -11,9 +11,9 @@ from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.layout import read_bookmark, segment
 
 
-def directories(assembly: Runtime, row: RunRow) -> list[Path]:
+def directories(runtime: Runtime, row: RunRow) -> list[Path]:
     """The run's directories: the plain one, or the one it was moved to when a newer run took its name."""
-    plain = assembly.run_dir(row)
+    plain = runtime.run_dir(row)
     moved = (f"{plain.name}.{row.generation}", f"{plain.name}~{segment(row.id)}")
     names = (plain, *(plain.with_name(name) for name in moved))
     return [path for path in names if not path.is_symlink() and path.is_dir() and uid_of(path) == row.id]

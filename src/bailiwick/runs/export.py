@@ -50,7 +50,7 @@ class ArchiveFile:
 class RunArchive:
     """Collects a run's files; `skipped` are entries that are no plain files or are gone."""
 
-    assembly: Runtime
+    runtime: Runtime
     skipped: list[str] = field(default_factory=list)
 
     async def items(self, row: RunRow, rows: list[RunRow]) -> list[tuple[str, ArchiveFile | Path]]:
@@ -68,23 +68,23 @@ class RunArchive:
         made = [ArchiveFile(f"{base}journal.ndjson", lines.encode(), last)]
         digests = list(dict.fromkeys(reversed(_definitions(events))))
         for name in digests:
-            body = json.dumps(await self.assembly.store.definition(name), indent=1, sort_keys=True)
+            body = json.dumps(await self.runtime.store.definition(name), indent=1, sort_keys=True)
             file = "definition.json" if name == digests[0] else f"definitions/{name}.json"
             made.append(ArchiveFile(f"{base}{file}", f"{body}\n".encode()))
         blobs = sorted({found for _, event in events for found in REFERENCE.findall(event.body)})
-        made += [ArchiveFile(f"{base}blobs/{blob}", self.assembly.store.blob(blob)) for blob in blobs]
+        made += [ArchiveFile(f"{base}blobs/{blob}", self.runtime.store.blob(blob)) for blob in blobs]
         made.append(ArchiveFile(f"{base}meta.json", _meta(row, len(events))))
         out += [(item.name, item) for item in made]
         for name in digests:
-            out += self._files(self.assembly.pins.path(name), f"{base}pinned/{name}")
-        for directory in directories(self.assembly, row)[:1]:
+            out += self._files(self.runtime.pins.path(name), f"{base}pinned/{name}")
+        for directory in directories(self.runtime, row)[:1]:
             out += self._files(directory, f"{base}run")
         for child in children_of(row, rows):
             await self._collect(child, rows, f"{base}children/{name_of(child)}/", out)
 
     async def _events(self, run_id: str, upto: int | None = None) -> list[tuple[str, StoredEvent]]:
         """Stored events with the run they belong to; a fork's inherited ones first."""
-        own = [(run_id, event) for event in await self.assembly.store.read(run_id, upto=upto)]
+        own = [(run_id, event) for event in await self.runtime.store.read(run_id, upto=upto)]
         if own and own[0][1].type == "Forked":
             body = json.loads(own[0][1].body)
             return [*await self._events(str(body["run"]), int(body["upto"])), *own]
@@ -139,13 +139,13 @@ def _meta(row: RunRow, events: int) -> bytes:
     return (json.dumps(body, indent=1) + "\n").encode()
 
 
-async def export(assembly: Runtime, row: RunRow, target: Path, *, force: bool = False) -> Exported:
+async def export(runtime: Runtime, row: RunRow, target: Path, *, force: bool = False) -> Exported:
     """Write the archive whole or not at all. Refuses to overwrite a file unless `force`."""
     if target.exists() and not force:
         hint = "choose another with -o, or --force"
         raise UsageError("the file exists", place=Place(str(target)), hint=hint, code="BW240")
-    evidence = RunArchive(assembly)
-    rows = await assembly.store.runs(root_id=row.root_id, archived=True)
+    evidence = RunArchive(runtime)
+    rows = await runtime.store.runs(root_id=row.root_id, archived=True)
     items = await evidence.items(row, rows)
     passing = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:

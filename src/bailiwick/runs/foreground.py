@@ -63,8 +63,8 @@ def exit_code(root: RunRow, tree: list[RunRow]) -> int:
 class Foreground:
     """Walks one tree. With `wait` it stays for people too; with `no_wait` it leaves when only time is missing."""
 
-    def __init__(self, assembly: Runtime, owner: Owner, *, wait: bool = False, no_wait: bool = False) -> None:
-        self._assembly = assembly
+    def __init__(self, runtime: Runtime, owner: Owner, *, wait: bool = False, no_wait: bool = False) -> None:
+        self._runtime = runtime
         self._owner = owner
         self._wait = wait
         self._no_wait = no_wait
@@ -72,14 +72,14 @@ class Foreground:
 
     def refuse_if_held(self, row: RunRow) -> None:
         """Raise `HeldByAnother` where somebody walks the run."""
-        refuse_if_held(row, self._owner, self._assembly.clock.now())
+        refuse_if_held(row, self._owner, self._runtime.clock.now())
 
     async def prepare(self, row: RunRow, by: str) -> RunRow:
         """Make a run walkable: refuse one that is held, resume one that stopped, failed, or was about to stop."""
         self.refuse_if_held(row)
         if await self._rests(row):
-            await Control(self._assembly, by).resume(row)
-        return await self._assembly.store.run(row.id) or row
+            await Control(self._runtime, by).resume(row)
+        return await self._runtime.store.run(row.id) or row
 
     async def _rests(self, row: RunRow) -> bool:
         if row.status == "ready":
@@ -91,32 +91,32 @@ class Foreground:
 
         One that the journal sent because it lost events is new, and is carried out first.
         """
-        stops = [message for message in await self._assembly.store.inbox(row.id) if message.kind == "stop"]
+        stops = [message for message in await self._runtime.store.inbox(row.id) if message.kind == "stop"]
         if stops:
             return not any(message.body.get("lost") for message in stops)
-        return bool((await self._assembly.library.state(row.id)).stopping)
+        return bool((await self._runtime.library.state(row.id)).stopping)
 
     async def _ended(self, row: RunRow) -> bool:
-        return (await self._assembly.library.state(row.id)).ended
+        return (await self._runtime.library.state(row.id)).ended
 
     async def walk(self, row: RunRow, signals: Interrupts) -> RunExit:
         """Walk the tree of a root run until it is over or waits for what we don't stay for."""
         if row.status == "ready":
-            worker = Worker(self._assembly, self._owner, ClaimFilter(root_id=row.root_id), CONCURRENCY)
+            worker = Worker(self._runtime, self._owner, ClaimFilter(root_id=row.root_id), CONCURRENCY)
             signals.worker = worker
             await worker.run(self._finished_of(row.root_id))
             self.replaced = worker.draining == "upgrade"
         else:
-            await mend(self._assembly, row.root_id)
+            await mend(self._runtime, row.root_id)
         verdict = await self.verdict(row)
         if signals.caught and not signals.hands_over and verdict.row.status == "ready":
-            await Control(self._assembly, signals.caught).stop(verdict.row, now=True)
+            await Control(self._runtime, signals.caught).stop(verdict.row, now=True)
             return await self.verdict(row)
         return verdict
 
     def _finished_of(self, root_id: str) -> Callable[[], Awaitable[bool]]:
         async def finished() -> bool:
-            tree = await self._assembly.store.runs(root_id=root_id)
+            tree = await self._runtime.store.runs(root_id=root_id)
             state = leaf_state(tree)
             if state == "waiting":
                 return not self._wait
@@ -126,6 +126,6 @@ class Foreground:
 
     async def verdict(self, row: RunRow) -> RunExit:
         """The run as it is, with the exit code that says so."""
-        tree = await self._assembly.store.runs(root_id=row.root_id)
-        fresh = await self._assembly.store.run(row.id) or row
+        tree = await self._runtime.store.runs(root_id=row.root_id)
+        fresh = await self._runtime.store.run(row.id) or row
         return RunExit(fresh, exit_code(fresh, tree))

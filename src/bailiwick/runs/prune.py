@@ -67,30 +67,30 @@ def select(rows: Iterable[RunRow], now: float, older_than: float, keep: int = 0)
     return out
 
 
-async def plan(assembly: Runtime, older_than: float, keep: int = 0) -> list[PruneItem]:
+async def plan(runtime: Runtime, older_than: float, keep: int = 0) -> list[PruneItem]:
     """What `prune` would remove, with sizes. Changes nothing."""
-    rows = await assembly.store.runs(archived=True)
+    rows = await runtime.store.runs(archived=True)
     out = []
-    for row, members in select(rows, assembly.clock.now(), older_than, keep):
-        paths = [path for member in members for path in _paths(assembly, member)]
+    for row, members in select(rows, runtime.clock.now(), older_than, keep):
+        paths = [path for member in members for path in _paths(runtime, member)]
         out.append(PruneItem(row, members, tuple(paths), sum(map(size_of, paths))))
     return out
 
 
-def _paths(assembly: Runtime, row: RunRow) -> list[Path]:
-    places = (Path(assembly.workspace(row.id)), assembly.state_dir / "homes" / row.id)
+def _paths(runtime: Runtime, row: RunRow) -> list[Path]:
+    places = (Path(runtime.workspace(row.id)), runtime.state_dir / "homes" / row.id)
     own = [place for place in places if place.is_dir() and not place.is_symlink()]
-    return [*directories(assembly, row), *own]
+    return [*directories(runtime, row), *own]
 
 
-async def prune(assembly: Runtime, doomed: Iterable[PruneItem]) -> Pruned:
+async def prune(runtime: Runtime, doomed: Iterable[PruneItem]) -> Pruned:
     """Remove the runs, then their files: a crash in between leaves files, never a run without its journal."""
     gone: list[RunRow] = []
     kept: list[tuple[RunRow, str]] = []
     size = 0
     for item in sorted(doomed, key=lambda d: -d.row.created_at):
         try:
-            await assembly.store.delete(item.row.id)
+            await runtime.store.delete(item.row.id)
         except UsageError as error:
             kept.append((item.row, error.what))
             continue
@@ -98,21 +98,21 @@ async def prune(assembly: Runtime, doomed: Iterable[PruneItem]) -> Pruned:
             shutil.rmtree(path, ignore_errors=True)
         gone.append(item.row)
         size += item.size
-    pins, freed = await sweep_pins(assembly)
+    pins, freed = await sweep_pins(runtime)
     return Pruned(tuple(gone), tuple(kept), pins, size + freed)
 
 
-async def sweep_pins(assembly: Runtime) -> tuple[int, int]:
+async def sweep_pins(runtime: Runtime) -> tuple[int, int]:
     """Remove pins that no run can need, set aside first and looked at once more; gives how many and their bytes."""
-    root = assembly.pins.root
+    root = runtime.pins.root
     if not root.is_dir():
         return 0, 0
-    now = assembly.clock.now()
+    now = runtime.clock.now()
     there = {path.name: path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")}
     old = {name for name, path in there.items() if now - path.stat().st_mtime >= YOUNG_PIN}
-    unused = old - await _used(assembly) if old else set()
+    unused = old - await _used(runtime) if old else set()
     aside = {name: there[name].rename(root / f".{name}.unused") for name in sorted(unused)}
-    needed = await _used(assembly) if aside else set()
+    needed = await _used(runtime) if aside else set()
     count = size = 0
     for name, path in aside.items():
         if name in needed:
@@ -124,9 +124,9 @@ async def sweep_pins(assembly: Runtime) -> tuple[int, int]:
     return count, size
 
 
-async def _used(assembly: Runtime) -> set[str]:
+async def _used(runtime: Runtime) -> set[str]:
     """Every definition that a run has or had (a fork may go back to one), with those that it calls."""
-    store = assembly.store
+    store = runtime.store
     found: set[str] = set()
     waiting: list[str] = []
     for row in await store.runs(archived=True):

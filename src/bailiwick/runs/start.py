@@ -39,53 +39,59 @@ class StartedRun:
     notices: tuple[str, ...] = ()
 
 
-def key_of(wish: StartRequest) -> str:
+def key_of(start_request: StartRequest) -> str:
     """The run id: the person's, else a digest of the params, else `default`."""
-    return wish.key if wish.key is not None else params_key(wish.params) if wish.params else "default"
+    return (
+        start_request.key
+        if start_request.key is not None
+        else params_key(start_request.params)
+        if start_request.params
+        else "default"
+    )
 
 
-async def start(assembly: Runtime, wish: StartRequest) -> StartedRun:
+async def start(runtime: Runtime, start_request: StartRequest) -> StartedRun:
     """The run of this name and id: the one there is, or a new one. Refuses params and sources that differ."""
-    graph = wish.loaded.graph
-    key = key_of(wish)
+    graph = start_request.loaded.graph
+    key = key_of(start_request)
     if not NAME.fullmatch(key):
         what = f"run id '{key}' is not a valid name" if key else "the run id is empty"
         raise UsageError(what, hint="letters, digits, '_', '.', '-'; at most 64")
-    found = await assembly.store.find(graph.name, key)
-    digest, pinned = pin_all(wish.loaded)
-    if found is not None and not wish.fresh:
-        return await _known(assembly, wish, found)
-    refuse(check_params(graph, wish.params))
+    found = await runtime.store.find(graph.name, key)
+    digest, pinned = pin_all(start_request.loaded)
+    if found is not None and not start_request.fresh:
+        return await _known(runtime, start_request, found)
+    refuse(check_params(graph, start_request.params))
     if found is not None:
-        await _set_aside(assembly, found)
-    assembly.require_room()
-    notices = unread_params(graph, wish.loaded.reads, wish.params)
-    notices += await _others(assembly, graph.name, key)
+        await _set_aside(runtime, found)
+    runtime.require_room()
+    notices = unread_params(graph, start_request.loaded.reads, start_request.params)
+    notices += await _others(runtime, graph.name, key)
     row = await _create(
-        assembly, wish, key=key, pinned=pinned, digest=digest, generation=found.generation + 1 if found else 0
+        runtime, start_request, key=key, pinned=pinned, digest=digest, generation=found.generation + 1 if found else 0
     )
     return StartedRun(row, new=True, notices=tuple(notices))
 
 
-async def _known(assembly: Runtime, wish: StartRequest, row: RunRow) -> StartedRun:
-    source = str(wish.loaded.root)
+async def _known(runtime: Runtime, start_request: StartRequest, row: RunRow) -> StartedRun:
+    source = str(start_request.loaded.root)
     if row.source != source:
         raise UsageError(
             f"run '{row.workflow}-{row.run_key}' was started from {row.source}, not from {source}",
             hint="choose another --run-id, or --fresh to set the old run aside",
             code="BW206",
         )
-    if wish.params:
-        refuse_other_params(row, await assembly.library.state(row.id), wish.params)
-    notices = await pin_notices(assembly.library, row, wish.loaded)
-    return StartedRun(row, new=False, notices=(*notices, *await kept_agent(assembly, row, wish.agents)))
+    if start_request.params:
+        refuse_other_params(row, await runtime.library.state(row.id), start_request.params)
+    notices = await pin_notices(runtime.library, row, start_request.loaded)
+    return StartedRun(row, new=False, notices=(*notices, *await kept_agent(runtime, row, start_request.agents)))
 
 
-async def kept_agent(assembly: Runtime, row: RunRow, asked: dict[str, Json]) -> tuple[str, ...]:
+async def kept_agent(runtime: Runtime, row: RunRow, asked: dict[str, Json]) -> tuple[str, ...]:
     """What to say where a command names another agent than the run was started with: the run keeps its own."""
     if row.status == "done" or not asked:
         return ()
-    kept = (await assembly.library.state(row.id)).agents
+    kept = (await runtime.library.state(row.id)).agents
     if all(kept.get(name) == value for name, value in asked.items()):
         return ()
     named = ", ".join(f"{name} {value}" for name, value in asked.items())
@@ -108,45 +114,45 @@ def refuse_other_params(row: RunRow, state: State, params: dict[str, Json]) -> N
     )
 
 
-async def _set_aside(assembly: Runtime, row: RunRow) -> None:
+async def _set_aside(runtime: Runtime, row: RunRow) -> None:
     if row.status == "ready":
         raise NotReady(
             f"run '{row.workflow}-{row.run_key}' is not over",
             hint=f"bailiwick runs stop {row.workflow}-{row.run_key} --now, then --fresh again",
         )
-    old = assembly.run_dir(row)
-    await assembly.store.archive(row.id)
+    old = runtime.run_dir(row)
+    await runtime.store.archive(row.id)
     if old.is_dir():
         target = old.with_name(f"{old.name}.{row.generation}")
         if not target.exists():
             old.rename(target)
 
 
-async def _others(assembly: Runtime, workflow: str, key: str) -> list[str]:
-    rows = await assembly.store.runs(workflow=workflow)
+async def _others(runtime: Runtime, workflow: str, key: str) -> list[str]:
+    rows = await runtime.store.runs(workflow=workflow)
     names = [f"{r.workflow}-{r.run_key}" for r in rows if r.run_key != key and r.status != "done" and r.parent is None]
     return [f"unfinished run of the same workflow: {', '.join(names[:5])}"] if names else []
 
 
 async def _create(
-    assembly: Runtime, wish: StartRequest, key: str, pinned: list[Pinned], digest: str, generation: int
+    runtime: Runtime, start_request: StartRequest, key: str, pinned: list[Pinned], digest: str, generation: int
 ) -> RunRow:
-    graph, now = wish.loaded.graph, assembly.clock.now()
+    graph, now = start_request.loaded.graph, runtime.clock.now()
     for item in pinned:
-        assembly.pins.materialise(item)
-        await assembly.store.define(item.digest, item.body)
-    uid = run_uid(graph.name, key, generation, f"{host_id()}:{assembly.state_dir}:{now!r}")
+        runtime.pins.materialise(item)
+        await runtime.store.define(item.digest, item.body)
+    uid = run_uid(graph.name, key, generation, f"{host_id()}:{runtime.state_dir}:{now!r}")
     place = NewRunPlace(
         id=uid,
         key=key,
         root=uid,
-        workspace=assembly.workspace(uid),
+        workspace=runtime.workspace(uid),
         definition=digest,
-        source=str(wish.loaded.root),
-        runs_dir=wish.runs_dir,
+        source=str(start_request.loaded.root),
+        runs_dir=start_request.runs_dir,
         generation=generation,
         sources={item.digest: str(item.root) for item in pinned},
-        limits=wish.limits,
-        agents=wish.agents,
+        limits=start_request.limits,
+        agents=start_request.agents,
     )
-    return await assembly.store.create(created_run(graph, wish.params, place, now))
+    return await runtime.store.create(created_run(graph, start_request.params, place, now))

@@ -36,13 +36,13 @@ class RunTreeRow:
 async def grow(library: RunReader, row: RunRow, rows: list[RunRow], state_now: Callable[[RunRow], str]) -> RunTreeRow:
     """The tree of a run; journals are read only of runs that are not over. `state_now` is the word for a run."""
     known = facts(row)
-    twig = RunTreeRow(name_of(row), state_now(row), str(known.get("reason") or known.get("node") or ""))
+    tree_row = RunTreeRow(name_of(row), state_now(row), str(known.get("reason") or known.get("node") or ""))
     if row.status in ("ready", "stopped"):
         state = await library.state(row.id)
-        twig.members += _scopes(state, "", "interrupted" if twig.state == "interrupted" else "running")
+        tree_row.members += _scopes(state, "", "interrupted" if tree_row.state == "interrupted" else "running")
     for child in children_of(row, rows):
-        twig.members.append(await grow(library, child, rows, state_now))
-    return twig
+        tree_row.members.append(await grow(library, child, rows, state_now))
+    return tree_row
 
 
 def _scopes(state: State, parent: str, going: str) -> list[RunTreeRow]:

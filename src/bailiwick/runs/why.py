@@ -57,38 +57,45 @@ class RunHistory:
         return visits(self.entries)
 
 
-def explain(story: RunHistory) -> list[Explanation]:
+def explain(history: RunHistory) -> list[Explanation]:
     """Why the run waits, stopped, failed, goes on or ended the way it did; what matters most comes first."""
-    now = [*_standing(story), *_waits(story), *_found(story), *_running(story), *_members(story), *_last_branch(story)]
-    return [*now, *_reentries(story), *_budget(story), *_defaults(story), *_turns(story), *_rejected(story)]
+    now = [
+        *_standing(history),
+        *_waits(history),
+        *_found(history),
+        *_running(history),
+        *_members(history),
+        *_last_branch(history),
+    ]
+    return [*now, *_reentries(history), *_budget(history), *_defaults(history), *_turns(history), *_rejected(history)]
 
 
-def explain_node(story: RunHistory, node: str) -> list[Explanation]:
+def explain_node(history: RunHistory, node: str) -> list[Explanation]:
     """Why a node was reached and what came of its last visits, in every scope."""
-    known = story.state.graph.nodes
-    found = [visit for visit in story.visits if visit.node == node]
+    known = history.state.graph.nodes
+    found = [visit for visit in history.visits if visit.node == node]
     if not found:
         where = "" if node in known else f"; the workflow has no node '{node}' now"
-        return [Explanation("node", f"'{node}' has not been visited by {story.name}{where}")]
+        return [Explanation("node", f"'{node}' has not been visited by {history.name}{where}")]
     out: list[Explanation] = []
     for visit in found[-LAST:]:
-        out += _visit(story, visit)
+        out += _visit(history, visit)
     if len(found) > LAST:
-        out.append(Explanation("node", f"{len(found) - LAST} earlier visits: bailiwick runs show {story.name}"))
-    own = [(s, w) for s, w in story.state.waits() if s.cursor == node and w.kind != "budget"]
-    out += [_wait(story.state, scope, wait) for scope, wait in own]
-    out += [_told(*one) for one in _statements(story) if one[0].node == node][-LAST:]
-    return [*out, *_reentries(story, node), *_defaults(story, node)]
+        out.append(Explanation("node", f"{len(found) - LAST} earlier visits: bailiwick runs show {history.name}"))
+    own = [(s, w) for s, w in history.state.waits() if s.cursor == node and w.kind != "budget"]
+    out += [_wait(history.state, scope, wait) for scope, wait in own]
+    out += [_told(*one) for one in _statements(history) if one[0].node == node][-LAST:]
+    return [*out, *_reentries(history, node), *_defaults(history, node)]
 
 
-def _statements(story: RunHistory) -> list[tuple[Visit, NodeStatement]]:
+def _statements(history: RunHistory) -> list[tuple[Visit, NodeStatement]]:
     """What nodes said they found, in order; visits that a rewind took back are among it."""
-    return sorted(((visit, one) for visit in story.visits for one in visit.statements), key=lambda pair: pair[1].seq)
+    return sorted(((visit, one) for visit in history.visits for one in visit.statements), key=lambda pair: pair[1].seq)
 
 
-def _found(story: RunHistory) -> list[Explanation]:
+def _found(history: RunHistory) -> list[Explanation]:
     """What nodes that say what they find found last, unless all was well: a gate names the failing test."""
-    last = {visit.node: (visit, one) for visit, one in _statements(story)}
+    last = {visit.node: (visit, one) for visit, one in _statements(history)}
     return [_told(visit, one) for visit, one in last.values() if not one.good]
 
 
@@ -96,28 +103,28 @@ def _told(visit: Visit, one: NodeStatement) -> Explanation:
     return Explanation("found", f"{_named(visit)} found: {one.text}", one.lines, one.at)
 
 
-def _standing(story: RunHistory) -> list[Explanation]:
-    state = story.state
-    end = _last(story.entries, ev.RunFinished)
+def _standing(history: RunHistory) -> list[Explanation]:
+    state = history.state
+    end = _last(history.entries, ev.RunFinished)
     match state.status:
         case "done":
             text = f"done at '{end[2].node}'" if end else "done"
             return [Explanation("done", text, at=state.ended_at)]
         case "failed":
-            return _run_failure(story, end)
+            return _run_failure(history, end)
         case "stopped":
-            return [_stopped(story)]
+            return [_stopped(history)]
         case _:
-            asked = _last(story.entries, ev.StopRequested) if state.stopping else None
+            asked = _last(history.entries, ev.StopRequested) if state.stopping else None
             if asked is None:
                 return []
             how = "as soon as its processes have ended" if state.stopping == "now" else "when the running node is done"
             return [Explanation("stopping", f"{_by(asked[2].by)} asked it to stop; it does {how}", at=asked[1])]
 
 
-def _stopped(story: RunHistory) -> Explanation:
-    asked = _last(story.entries, ev.StopRequested)
-    hint = f"go on with: bailiwick resume {story.name}"
+def _stopped(history: RunHistory) -> Explanation:
+    asked = _last(history.entries, ev.StopRequested)
+    hint = f"go on with: bailiwick resume {history.name}"
     if asked is None:
         return Explanation("stopped", "stopped", (hint,))
     how = "at once" if asked[2].now else "at the next node boundary"
@@ -128,27 +135,27 @@ def _by(name: str) -> str:
     return name or "somebody"
 
 
-def _run_failure(story: RunHistory, end: tuple[int, float, ev.RunFinished] | None) -> list[Explanation]:
+def _run_failure(history: RunHistory, end: tuple[int, float, ev.RunFinished] | None) -> list[Explanation]:
     if end is None:
         return []
     _, at, event = end
     if event.ended:
         reason = f": {event.reason}" if event.reason else ""
         return [Explanation("failed", f"the fail node '{event.node}' ended it{reason}", at=at)]
-    failed = [v for v in story.visits if v.node == event.node and not v.scope and v.result == "failed"]
+    failed = [v for v in history.visits if v.node == event.node and not v.scope and v.result == "failed"]
     if failed:
-        return [_failure(story, failed[-1])]
+        return [_failure(history, failed[-1])]
     return [Explanation("failed", f"failed at '{event.node}': {event.reason}", at=at)]
 
 
-def _visit(story: RunHistory, visit: Visit) -> list[Explanation]:
-    out = _reached(story, visit)
+def _visit(history: RunHistory, visit: Visit) -> list[Explanation]:
+    out = _reached(history, visit)
     suffix = " (taken back by a rewind)" if visit.undone else ""
     match visit.result:
         case "failed":
-            out.append(_failure(story, visit))
+            out.append(_failure(history, visit))
         case "done" | "default":
-            out.append(_left(story, visit, suffix))
+            out.append(_left(history, visit, suffix))
         case _:
             what = f"{visit.result}: {_cause(visit.detail)}" if visit.detail else visit.result
             out.append(Explanation("node", f"{_named(visit)} is {what}{suffix}", at=visit.began))
@@ -160,9 +167,9 @@ def _named(visit: Visit) -> str:
     return f"'{visit.place}'{number}"
 
 
-def _left(story: RunHistory, visit: Visit, suffix: str) -> Explanation:
+def _left(history: RunHistory, visit: Visit, suffix: str) -> Explanation:
     if visit.status is VisitStatus.PASSED:
-        node = _graphs(story)(visit.seq).nodes.get(visit.node)
+        node = _graphs(history)(visit.seq).nodes.get(visit.node)
         if isinstance(node, Branch):
             return Explanation("branch", branch_sentence(node, visit) + suffix, at=visit.ended)
     to = f", then went to '{visit.next}'" if visit.next else ""
@@ -171,14 +178,14 @@ def _left(story: RunHistory, visit: Visit, suffix: str) -> Explanation:
     return Explanation("node", f"{_named(visit)} was done{default}{tries}{to}{suffix}", at=visit.ended)
 
 
-def _reached(story: RunHistory, visit: Visit) -> list[Explanation]:
+def _reached(history: RunHistory, visit: Visit) -> list[Explanation]:
     """The visit of the same scope that led to this one."""
-    before = [v for v in story.visits if v.scope == visit.scope and v.left is not None and v.left < visit.seq]
+    before = [v for v in history.visits if v.scope == visit.scope and v.left is not None and v.left < visit.seq]
     led = next((v for v in reversed(before) if v.next == visit.node), None)
     if led is None:
         return []
     how = "failed and its on_error leads" if led.status is VisitStatus.FAILED else "leads"
-    node = story.state.graph.nodes.get(led.node)
+    node = history.state.graph.nodes.get(led.node)
     if led.status is VisitStatus.PASSED and isinstance(node, Branch):
         return [Explanation("reached", f"{_named(visit)} was reached because {branch_sentence(node, led)}")]
     return [Explanation("reached", f"{_named(visit)} was reached because '{led.node}' {how} there")]
@@ -208,11 +215,11 @@ def _quoted(value: Json) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def _failure(story: RunHistory, visit: Visit) -> Explanation:
+def _failure(history: RunHistory, visit: Visit) -> Explanation:
     """A node that failed: each attempt, what was decided after it, and the last words of the last one."""
-    failure, resolve = visit.failure or {}, story.state.resolve
-    lines = _attempts(story, visit)
-    node = story.state.graph.nodes.get(visit.node)
+    failure, resolve = visit.failure or {}, history.state.resolve
+    lines = _attempts(history, visit)
+    node = history.state.graph.nodes.get(visit.node)
     if lines and isinstance(node, Work):
         lines.append(_why_no_more(node, str(failure.get("kind", ""))))
     ends = [tried.end for tried in visit.tries if isinstance(tried.end, ev.EffectFinished)]
@@ -224,13 +231,13 @@ def _failure(story: RunHistory, visit: Visit) -> Explanation:
     return Explanation("failed", f"{_named(visit)} failed{tries}: {message}{to}", tuple(lines), visit.ended)
 
 
-def _attempts(story: RunHistory, visit: Visit) -> list[str]:
+def _attempts(history: RunHistory, visit: Visit) -> list[str]:
     """A line per attempt of a visit: how it ended, how long it took, and the pause that was decided after it."""
     lines: list[str] = []
     for tried in visit.tries:
         match tried.end:
             case ev.EffectFinished(failure=failure, seconds=seconds):
-                how = f"{story.state.resolve((failure or {}).get('message')) or 'ok'} ({duration(seconds)})"
+                how = f"{history.state.resolve((failure or {}).get('message')) or 'ok'} ({duration(seconds)})"
             case ev.EffectLost(why=why):
                 how = f"cut off, {_cause(why)}"
             case None:
@@ -254,18 +261,18 @@ def _cause(why: str) -> str:
     return _CAUSES.get(why, why)
 
 
-def _waits(story: RunHistory) -> list[Explanation]:
+def _waits(history: RunHistory) -> list[Explanation]:
     return (
-        [_tried(story, scope, _wait(story.state, scope, wait)) for scope, wait in story.state.waits()]
-        if story.state.status == "running"
+        [_tried(history, scope, _wait(history.state, scope, wait)) for scope, wait in history.state.waits()]
+        if history.state.status == "running"
         else []
     )
 
 
-def _tried(story: RunHistory, scope: Scope, reason: Explanation) -> Explanation:
+def _tried(history: RunHistory, scope: Scope, reason: Explanation) -> Explanation:
     """A wait with what was tried before it, where attempts of the same visit failed."""
     name = (scope.path, scope.cursor, scope.visit)
-    lines = [line for visit in story.visits if visit.name == name for line in _attempts(story, visit)]
+    lines = [line for visit in history.visits if visit.name == name for line in _attempts(history, visit)]
     return replace(reason, lines=(*lines[-LAST:], *reason.lines)) if lines else reason
 
 
@@ -296,33 +303,33 @@ def _wait(state: State, scope: Scope, wait: WaitState) -> Explanation:
             return Explanation("waits", f"'{where}' sleeps until {due}, {since}", at=wait.opened_at)
 
 
-def _running(story: RunHistory) -> list[Explanation]:
+def _running(history: RunHistory) -> list[Explanation]:
     out = []
-    for scope, flight in story.state.flights():
+    for scope, flight in history.state.flights():
         attempt = f", attempt {flight.attempt}" if flight.attempt > 1 else ""
         again = f", entered {flight.entry} times" if flight.entry > 1 else ""
         where = place(scope.path, scope.cursor)
-        if story.holder == "":
-            out.append(_interrupted(story, where, flight.since))
+        if history.holder == "":
+            out.append(_interrupted(history, where, flight.since))
             continue
         out.append(
             Explanation("running", f"'{where}' runs since {local(flight.since)}{attempt}{again}", at=flight.since)
         )
-    if not out and story.state.status == "running" and not story.state.waits():
-        where = story.state.scopes[""].cursor
+    if not out and history.state.status == "running" and not history.state.waits():
+        where = history.state.scopes[""].cursor
         out.append(Explanation("running", f"it is at '{where}' and goes on as soon as a worker runs it"))
     return out
 
 
-def _interrupted(story: RunHistory, where: str, since: float) -> Explanation:
+def _interrupted(history: RunHistory, where: str, since: float) -> Explanation:
     """A step that had begun and whose process is gone."""
     text = f"'{where}' was interrupted: it began {local(since)}, and its process is gone"
-    return Explanation("interrupted", text, (f"go on with: bailiwick resume {story.name}",), since)
+    return Explanation("interrupted", text, (f"go on with: bailiwick resume {history.name}",), since)
 
 
-def _members(story: RunHistory) -> list[Explanation]:
+def _members(history: RunHistory) -> list[Explanation]:
     """Branches and items that failed as data: the run goes on, and people may wonder."""
-    lanes = [lane for visit in story.visits if not visit.undone for lane in visit.lanes.values() if lane.status]
+    lanes = [lane for visit in history.visits if not visit.undone for lane in visit.lanes.values() if lane.status]
     lanes.sort(key=lambda lane: lane.end_seq)
     failed = [f"{lane.path}: {lane.error or 'no reason given'}" for lane in lanes]
     if not failed:
@@ -332,9 +339,9 @@ def _members(story: RunHistory) -> list[Explanation]:
     return [Explanation("members", text, tuple(failed[:LAST]))]
 
 
-def _last_branch(story: RunHistory) -> list[Explanation]:
-    graph_at = _graphs(story)
-    for visit in reversed(story.visits):
+def _last_branch(history: RunHistory) -> list[Explanation]:
+    graph_at = _graphs(history)
+    for visit in reversed(history.visits):
         if visit.status is VisitStatus.PASSED and not visit.undone:
             node = graph_at(visit.seq).nodes.get(visit.node)
             if isinstance(node, Branch):
@@ -342,22 +349,22 @@ def _last_branch(story: RunHistory) -> list[Explanation]:
     return []
 
 
-def _graphs(story: RunHistory) -> Callable[[int], Graph]:
+def _graphs(history: RunHistory) -> Callable[[int], Graph]:
     """Gives the graph that was in force at an event, by its seq."""
     adopted = [
-        (seq, e.definition) for seq, _, e in story.entries if isinstance(e, ev.RunCreated | ev.DefinitionAdopted)
+        (seq, e.definition) for seq, _, e in history.entries if isinstance(e, ev.RunCreated | ev.DefinitionAdopted)
     ]
 
     def graph_at(seq: int) -> Graph:
         before = [name for number, name in adopted if number <= seq]
-        return story.state.graphs(before[-1]) if before else story.state.graph
+        return history.state.graphs(before[-1]) if before else history.state.graph
 
     return graph_at
 
 
-def _reentries(story: RunHistory, node: str | None = None) -> list[Explanation]:
+def _reentries(history: RunHistory, node: str | None = None) -> list[Explanation]:
     cut: dict[tuple[str, str], list[str]] = {}
-    for visit, tried in ended_attempts(story.visits):
+    for visit, tried in ended_attempts(history.visits):
         if isinstance(tried.end, ev.EffectLost) and node in (None, visit.node):
             cut.setdefault((tried.end.key, visit.place), []).append(_cause(tried.end.why))
     out = []
@@ -369,9 +376,9 @@ def _reentries(story: RunHistory, node: str | None = None) -> list[Explanation]:
     return out[-LAST:]
 
 
-def _budget(story: RunHistory) -> list[Explanation]:
+def _budget(history: RunHistory) -> list[Explanation]:
     out = []
-    for _, at, event in story.entries:
+    for _, at, event in history.entries:
         if isinstance(event, ev.BudgetReached):
             limit = budget_limit(event.unit, event.limit)
             out.append(Explanation("budget", f"the budget for {event.unit} ({limit}) was used up", at=at))
@@ -381,8 +388,8 @@ def _budget(story: RunHistory) -> list[Explanation]:
     return out[-LAST:]
 
 
-def _defaults(story: RunHistory, node: str | None = None) -> list[Explanation]:
-    used = [v for v in story.visits if v.defaulted and not v.undone and node in (None, v.node)]
+def _defaults(history: RunHistory, node: str | None = None) -> list[Explanation]:
+    used = [v for v in history.visits if v.defaulted and not v.undone and node in (None, v.node)]
     used.sort(key=lambda visit: visit.left or 0)
     out = []
     for visit in used[-LAST:]:
@@ -392,10 +399,10 @@ def _defaults(story: RunHistory, node: str | None = None) -> list[Explanation]:
     return out
 
 
-def _turns(story: RunHistory) -> list[Explanation]:
+def _turns(history: RunHistory) -> list[Explanation]:
     """Where a person bent the way: forks, rewinds, adopted definitions."""
     out = []
-    for _, at, event in story.entries:
+    for _, at, event in history.entries:
         match event:
             case ev.Forked():
                 values = f" with {', '.join(sorted(event.values))} set again" if event.values else ""
@@ -410,8 +417,8 @@ def _turns(story: RunHistory) -> list[Explanation]:
     return out[-LAST:]
 
 
-def _rejected(story: RunHistory) -> list[Explanation]:
-    found = [(at, e) for _, at, e in story.entries if isinstance(e, ev.SignalRejected)]
+def _rejected(history: RunHistory) -> list[Explanation]:
+    found = [(at, e) for _, at, e in history.entries if isinstance(e, ev.SignalRejected)]
     return [Explanation("refused", f"a message '{e.kind}' was refused: {e.reason}", at=at) for at, e in found[-LAST:]]
 
 

@@ -119,14 +119,14 @@ class Runtime:
         wake = asyncio.Event()
 
         async def refit(state: State) -> RunSetup:
-            return await self._outfit(row, state)
+            return await self._setup(row, state)
 
         walker = Walker(
             tools=self._tools(row),
             row=row,
             state=state,
             history=history,
-            outfit=await refit(state),
+            setup=await refit(state),
             refit=refit,
             effects=Effects(
                 self.kinds,
@@ -161,7 +161,7 @@ class Runtime:
             del self._resting[next(iter(self._resting))]
         self.projector.keep(row.id, RESTING)
 
-    async def _outfit(self, row: RunRow, state: State) -> RunSetup:
+    async def _setup(self, row: RunRow, state: State) -> RunSetup:
         definition = self.library.definitions.get(state.definition)
         renderer = Templates(self.pins.path(state.definition), strict=definition.graph.strict)
         rules = Rules(renderer, self.kinds.preparer(renderer), policy=self.policy)

@@ -257,22 +257,22 @@ def read_outputs(raw: bytes, outputs: Sequence[Output]) -> dict[str, Json]:
 
 
 def _read_object(raw: bytes, keys: str) -> dict[str, Json]:
-    wish = f"it has to be one JSON object with {keys}, and nothing else (messages belong on standard error)"
+    hint = f"it has to be one JSON object with {keys}, and nothing else (messages belong on standard error)"
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadAnswer(f"standard output is not UTF-8 at byte {error.start}; {wish}") from None
+        raise BadAnswer(f"standard output is not UTF-8 at byte {error.start}; {hint}") from None
     if not text.strip():
-        raise BadAnswer(f"standard output is empty; {wish}")
+        raise BadAnswer(f"standard output is empty; {hint}")
     try:
         data = _strict(text)
     except json.JSONDecodeError as error:
         what = f"{error.msg} at {error.lineno}:{error.colno}"
-        raise BadAnswer(f"standard output is not JSON ({what}); {wish}") from None
+        raise BadAnswer(f"standard output is not JSON ({what}); {hint}") from None
     except (ValueError, RecursionError) as error:
-        raise BadAnswer(f"standard output can't be used ({_cut(str(error))}); {wish}") from None
+        raise BadAnswer(f"standard output can't be used ({_cut(str(error))}); {hint}") from None
     if not isinstance(data, dict):
-        raise BadAnswer(f"standard output is a JSON {_TYPES.get(type(data), 'value')}; {wish}")
+        raise BadAnswer(f"standard output is a JSON {_TYPES.get(type(data), 'value')}; {hint}")
     return data
 
 

@@ -72,7 +72,7 @@ class Walker:
     row: RunRow
     state: State
     history: list[ev.Entry]
-    outfit: RunSetup
+    setup: RunSetup
     refit: Callable[[State], Awaitable[RunSetup]]
     effects: Effects
     wake: asyncio.Event
@@ -126,7 +126,7 @@ class Walker:
         await self._drain_inbox()
         while self.state.stopping and await self._advance():
             pass
-        ready = bool(decide(self.state, self.outfit.rules))
+        ready = bool(decide(self.state, self.setup.rules))
         await self._flush(release=True, wake_at=self._now() if ready else self._next_due())
 
     async def _turn(self) -> None:
@@ -134,7 +134,7 @@ class Walker:
         await self._drain_inbox()
         self._take_results()
         self._close_due()
-        if (reached := self.work.reached(self.state, self.outfit.family.time(self.state))) is not None:
+        if (reached := self.work.reached(self.state, self.setup.family.time(self.state))) is not None:
             self._record(reached)
         while await self._advance():
             pass
@@ -160,14 +160,14 @@ class Walker:
             pids = ", ".join(str(child.pid) for child in left)
             raise StoreUnavailable(f"processes of an earlier owner will not end: {pids}", hint="end them, then go on")
         for scope, flight in flights:
-            units = self.outfit.rules.units(scope, self.state.graph.nodes[scope.cursor])
+            units = self.setup.rules.units(scope, self.state.graph.nodes[scope.cursor])
             self._settle(money.unknown(flight.key, units))
             self._record(ev.EffectLost(scope.path, flight.key, "crash"))
 
     def _settle(self, spent: list[money.Spent]) -> None:
         """Turn what was set aside for an effect into what it came to, in every scope it was set aside in."""
         for one in spent:
-            scopes = self.booked.get(one.key) or self.outfit.family.scopes(day(self._now()))
+            scopes = self.booked.get(one.key) or self.setup.family.scopes(day(self._now()))
             self.pending.settle += [
                 Settlement(scope, key=one.key, unit=one.unit, amount=one.amount, known=one.known) for scope in scopes
             ]
@@ -195,10 +195,10 @@ class Walker:
             if any(isinstance(e, ev.Rewound) for e in found):
                 self.pending.closed += [wait.id for _, wait in before]
                 self.pending.messages += [
-                    self.outfit.family.stop(w.id, self._now()) for _, w in before if w.kind == "child"
+                    self.setup.family.stop(w.id, self._now()) for _, w in before if w.kind == "child"
                 ]
             if any(isinstance(e, ev.DefinitionAdopted) for e in found):
-                self.outfit = await self.refit(self.state)
+                self.setup = await self.refit(self.state)
             self.pending.consumed.append(row.id)
         if self.pending.consumed:
             crashpoints.reach("inbox.drained")
@@ -208,7 +208,7 @@ class Walker:
     def _family_follows(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunResumed):
             children = [wait.id for _, wait in self.state.waits() if wait.kind == "child"]
-            self.pending.messages += [self.outfit.family.resume(child, self._now()) for child in children]
+            self.pending.messages += [self.setup.family.resume(child, self._now()) for child in children]
 
     def _take_results(self) -> None:
         for scope, key, data in self.effects.observed:
@@ -237,7 +237,7 @@ class Walker:
         """Carry out one decision; flush when enough is pending. False when there is nothing to decide."""
         if self.interrupt or self.suspended:
             return False
-        actions = decide(self.state, self.outfit.rules)
+        actions = decide(self.state, self.setup.rules)
         for action in actions:
             match action:
                 case co.StartEffect():
@@ -249,7 +249,7 @@ class Walker:
                 case co.CancelEffects():
                     self.effects.cancel(action.keys)
                 case co.StopChild():
-                    self.pending.messages.append(self.outfit.family.stop(action.child, self._now()))
+                    self.pending.messages.append(self.setup.family.stop(action.child, self._now()))
                 case _:
                     self._decided(action)
         count = len(self.pending.events)
@@ -269,10 +269,10 @@ class Walker:
     def _decided(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunStopped):
             children = [wait.id for _, wait in self.state.waits() if wait.kind == "child"]
-            self.pending.messages += [self.outfit.family.stop(child, self._now()) for child in children]
+            self.pending.messages += [self.setup.family.stop(child, self._now()) for child in children]
         self._record(event)
         if isinstance(event, ev.RunFinished):
-            self.pending.messages += self.outfit.family.ended(self.state, self._cost(), self._now())
+            self.pending.messages += self.setup.family.ended(self.state, self._cost(), self._now())
         if isinstance(event, ev.StepDone) and event.node in self.state.scopes[event.scope].writes:
             crashpoints.reach("scope.joined")
 
@@ -290,7 +290,7 @@ class Walker:
         units = []
         for unit, wanted in start.units:
             node = self.state.graph.nodes[start.node]
-            limits = self.outfit.family.limits(unit, node, self.state, day(self._now()))
+            limits = self.setup.family.limits(unit, node, self.state, day(self._now()))
             amount = await money.cut(self.tools.store, unit, wanted=wanted, limits=limits, pending=self.pending)
             units.append((unit, amount))
             self.booked[start.key] = [scope for scope, _ in limits]
@@ -301,7 +301,7 @@ class Walker:
         self.starting.append(replace(start, units=tuple(units)))
 
     async def _call(self, call: co.StartChild) -> None:
-        made = await self.outfit.family.child(call, self.state, self._now())
+        made = await self.setup.family.child(call, self.state, self._now())
         self._record(
             ev.ChildStarted(
                 call.scope, node=call.node, visit=call.visit, key=call.key, child=made.id, params=call.params
@@ -356,7 +356,7 @@ class Walker:
             self.tools.on_sent()
         for start in starting:
             crashpoints.reach("effect.after_start_commit")
-            self.effects.start(start, self.outfit.around, self.state.graph.nodes[start.node])
+            self.effects.start(start, self.setup.around, self.state.graph.nodes[start.node])
 
     def _over_budget(self, error: BudgetExceeded) -> None:
         """A reservation did not fit: take back the starts that count, keep everything else, and say so."""
@@ -386,7 +386,7 @@ class Walker:
         return min((deadlines.left(run, name, due_at) for name, due_at in waits), default=None)
 
     def _time_over(self) -> float | None:
-        return self.work.due(self.state, self.outfit.family.time(self.state))
+        return self.work.due(self.state, self.setup.family.time(self.state))
 
     def _pause(self) -> float | None:
         if self.effects.finished:
@@ -395,7 +395,7 @@ class Walker:
         limits = [self._due_in(), None if ceiling is None else max(0.0, ceiling - self._now())]
         return min((limit for limit in limits if limit is not None), default=None)
 
-    def fence(self) -> None:
+    def sandboxes(self) -> None:
         """The run is another's: end our children, append nothing."""
         self.pending, self.starting = Pending(), []
         self.effects.cancel()
@@ -403,7 +403,7 @@ class Walker:
     def taken_over(self) -> None:
         """Another process has claimed the run."""
         self.lost = True
-        self.fence()
+        self.sandboxes()
         self.wake.set()
 
     def suspend(self) -> None:

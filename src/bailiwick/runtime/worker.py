@@ -23,7 +23,7 @@ DEAD_CHECK = 1.0
 class Worker:
     """Takes what `which` allows. `run` returns when `finished` says so and nothing is being walked."""
 
-    assembly: Runtime
+    runtime: Runtime
     owner: Owner
     which: ClaimFilter
     concurrency: int = 4
@@ -36,11 +36,11 @@ class Worker:
     async def run(self, finished: Callable[[], Awaitable[bool]]) -> None:
         """Serve until `finished` (asked whenever nothing can be claimed) or until told to drain."""
         self._supervisor = Supervisor(self._crashed)
-        self.assembly.nudge = self.nudge
+        self.runtime.nudge = self.nudge
         self._supervisor.start(self._look_forever(), "wake-ups")
         try:
             if self.which.root_id is not None:
-                await mend(self.assembly, self.which.root_id)
+                await mend(self.runtime, self.which.root_id)
             while self.problem is None:
                 claimed = not self.draining and await self._claim_some()
                 if self.draining and not self.held:
@@ -80,32 +80,32 @@ class Worker:
             try:
                 await self._begin(row)
             except BailiwickError as error:
-                self.assembly.leases.drop(row)
+                self.runtime.leases.drop(row)
                 self._broken(row, error)
         return taken
 
     async def _wake_overdue(self) -> None:
         """Make runs due whose span is over although the wall clock, which was set back, says otherwise."""
-        now = self.assembly.clock.now()
-        for run_id in self.assembly.deadlines.overdue():
+        now = self.runtime.clock.now()
+        for run_id in self.runtime.deadlines.overdue():
             with contextlib.suppress(NotFound):
-                await self.assembly.store.send(
+                await self.runtime.store.send(
                     Message(run_id, kind="wake", dedupe=f"span:{run_id}:{now!r}", body={}, at=now)
                 )
             self.nudge()
 
     async def _claim(self) -> RunRow | None:
         try:
-            return await self.assembly.leases.claim(self.owner, self.which)
+            return await self.runtime.leases.claim(self.owner, self.which)
         except StoreUnavailable as error:
-            self.assembly.on_trouble("", error.what)
+            self.runtime.on_trouble("", error.what)
             return None
 
     async def _begin(self, row: RunRow) -> None:
-        walker = await self.assembly.walker(row, self.owner, self._supervised())
+        walker = await self.runtime.walker(row, self.owner, self._supervised())
         walker.interrupt = self.draining
         self.held[row.id] = walker
-        self.assembly.leases.keep_for(row, walker)
+        self.runtime.leases.keep_for(row, walker)
         self._supervised().start(self._walk(walker), f"run {row.workflow} {row.run_key}")
 
     def _supervised(self) -> Supervisor:
@@ -120,75 +120,75 @@ class Worker:
         except LeaseLost as error:
             await self._fenced(walker, error)
         except StoreUnavailable as error:
-            self.assembly.on_trouble(walker.row.id, error.what)
-            walker.fence()
+            self.runtime.on_trouble(walker.row.id, error.what)
+            walker.sandboxes()
             await walker.effects.drained()
         except BailiwickError as error:
-            walker.fence()
+            walker.sandboxes()
             await walker.effects.drained()
             self._broken(walker.row, error)
         finally:
             self.held.pop(walker.row.id, None)
-            self.assembly.projector.forget(walker.row.id)
-            self.assembly.leases.drop(walker.row)
+            self.runtime.projector.forget(walker.row.id)
+            self.runtime.leases.drop(walker.row)
             self.wake.set()
 
     async def _fenced(self, walker: Walker, error: LeaseLost) -> None:
-        walker.fence()
+        walker.sandboxes()
         await walker.effects.drained()
         self._broken(walker.row, error)
 
     def _broken(self, row: RunRow, error: BailiwickError) -> None:
         """A run that can't be walked ends a worker that is there for it alone; others are served on."""
-        self.assembly.on_trouble(row.id, error.what)
+        self.runtime.on_trouble(row.id, error.what)
         if row.id in (self.which.run_id, self.which.root_id):
             self.problem = error
 
     async def _look_forever(self) -> None:
         while True:
             await asyncio.sleep(LOOK)
-            if self.assembly.store.changed():
+            if self.runtime.store.changed():
                 self.nudge()
-            if not self.draining and self.assembly.replaced():
+            if not self.draining and self.runtime.replaced():
                 self.drain("upgrade", now=False)
 
     async def _pause(self) -> float | None:
         """How long nothing can become due: until the next wake_at; a second where an owner may have died."""
         if self.draining or len(self.held) >= self.concurrency:
             return None
-        now = self.assembly.clock.now()
+        now = self.runtime.clock.now()
         due = await self._next_wake()
-        stale = [r for r in await self.assembly.store.held(now, self.which) if r.id not in self.held]
+        stale = [r for r in await self.runtime.store.held(now, self.which) if r.id not in self.held]
         limits = [max(0.0, due - now) + 0.001] if due is not None else []
         if stale or (due is not None and due <= now):
             limits = [DEAD_CHECK]
-        if (left := self.assembly.deadlines.set_back()) is not None:
+        if (left := self.runtime.deadlines.set_back()) is not None:
             limits.append(left + 0.001)
         return min(limits, default=None)
 
     async def _next_wake(self) -> float | None:
         if self.which.root_id is None:
-            return await self.assembly.store.next_wake()
-        tree = await self.assembly.store.runs(root_id=self.which.root_id, status="ready")
+            return await self.runtime.store.next_wake()
+        tree = await self.runtime.store.runs(root_id=self.which.root_id, status="ready")
         return min((r.wake_at for r in tree if r.wake_at is not None and r.owner is None), default=None)
 
     def _crashed(self, name: str, error: BaseException) -> None:
         self.problem = self.problem or error
-        self.assembly.on_trouble("", f"{name}: {type(error).__name__}: {error}")
+        self.runtime.on_trouble("", f"{name}: {type(error).__name__}: {error}")
         self.wake.set()
 
     async def _let_go(self) -> None:
         for walker in self.held.values():
-            walker.fence()
+            walker.sandboxes()
         await self._supervised().close()
-        await self.assembly.settle()
+        await self.runtime.settle()
 
 
-async def mend(assembly: Runtime, root_id: str) -> None:
+async def mend(runtime: Runtime, root_id: str) -> None:
     """Bring the directories of a tree's ended runs up to date: their walker may have died before writing them."""
-    for row in await assembly.store.runs(root_id=root_id):
-        mark = read_bookmark(assembly.run_dir(row))
+    for row in await runtime.store.runs(root_id=root_id):
+        mark = read_bookmark(runtime.run_dir(row))
         if row.status in ("done", "failed") and (mark is None or (mark.uid, mark.seq) != (row.id, row.seq)):
-            history = await assembly.library.history(row.id)
-            assembly.projector.open(row, assembly.run_dir(row), assembly.library, history)
-            assembly.projector.submit(row.id, history[-1:])
+            history = await runtime.library.history(row.id)
+            runtime.projector.open(row, runtime.run_dir(row), runtime.library, history)
+            runtime.projector.submit(row.id, history[-1:])

@@ -24,12 +24,15 @@ _NEVER_AS_A_WHOLE = ("/", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/
 _UNSAFE = "BW403"
 
 
-def uid_of(cage: SandboxSpec) -> int:
+def uid_of(sandbox_spec: SandboxSpec) -> int:
     """The uid (and gid) of a sandbox as root: the same for the same owner or tree, so that files stay its own."""
-    trees = [*(bind.source for bind in cage.binds if bind.write), *([cage.home] if cage.home else [])]
-    if not cage.owner and not trees:
+    trees = [
+        *(bind.source for bind in sandbox_spec.binds if bind.write),
+        *([sandbox_spec.home] if sandbox_spec.home else []),
+    ]
+    if not sandbox_spec.owner and not trees:
         return FIRST_UID + secrets.randbelow(UIDS)
-    return FIRST_UID + int(digest(cage.owner or os.path.realpath(trees[0]))[:12], 16) % UIDS
+    return FIRST_UID + int(digest(sandbox_spec.owner or os.path.realpath(trees[0]))[:12], 16) % UIDS
 
 
 def hand_over(tree: Path, uid: int) -> int:

@@ -48,7 +48,7 @@ class SandboxBackend(Protocol):
     async def check(self) -> SandboxStatus:
         """Whether it works here, by trying; cheap enough for the start of a run."""
 
-    def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AbstractAsyncContextManager[Sandbox]:
+    def enter(self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None) -> AbstractAsyncContextManager[Sandbox]:
         """Make a cage ready. `on_door` gets each listener as soon as a process of the room has made it.
 
         At the end nothing of it is left: no process, no mount, no cgroup, no temporary file.

@@ -51,16 +51,16 @@ _WORDS = {
 """What is tried inside: the words where the sandbox held, and where it did not."""
 
 
-async def self_test(fence: Sandboxes) -> list[EscapeProbe]:
+async def self_test(sandboxes: Sandboxes) -> list[EscapeProbe]:
     """Try every way in which what is inside could reach out. Leaves nothing behind; takes about a tenth of a second.
 
     Raises `NotReady` where the sandbox can't be entered.
     """
-    folder = make_private(fence.scratch / f"selftest-{secrets.token_hex(6)}")
+    folder = make_private(sandboxes.scratch / f"selftest-{secrets.token_hex(6)}")
     mark = f"selftest-{secrets.token_hex(8)}"
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
-            escaped, words = await _try(fence, folder, mark, int(server.getsockname()[1]))
+            escaped, words = await _try(sandboxes, folder, mark, int(server.getsockname()[1]))
         survived = bool(children.find_children({EFFECT_MARK: mark}))
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -72,7 +72,7 @@ async def self_test(fence: Sandboxes) -> list[EscapeProbe]:
     return [*probes, EscapeProbe("end", not survived, last)]
 
 
-async def _try(fence: Sandboxes, folder: Path, mark: str, port: int) -> tuple[dict[str, bool] | None, str]:
+async def _try(sandboxes: Sandboxes, folder: Path, mark: str, port: int) -> tuple[dict[str, bool] | None, str]:
     """What got through, by name; None and what was said where the attempts could not be made."""
     tree, outside = make_private(folder / "tree"), make_private(folder / "outside")
     secret = folder / "secret"
@@ -85,14 +85,14 @@ async def _try(fence: Sandboxes, folder: Path, mark: str, port: int) -> tuple[di
         "port": port,
         "start": "" if stat is None else str(stat.start),
     }
-    plain = fence.cage("gate", tree, limits=_LIMITS)
+    plain = sandboxes.sandbox_spec("gate", tree, limits=_LIMITS)
     handle = os.open(secret, os.O_RDONLY)
     os.set_inheritable(handle, True)
     try:
         program = await asyncio.to_thread(Path(attempts.__file__).read_text, "utf-8")
         argv = (str(find_interpreter().program), "-I", "-S", "-c", program, json.dumps(facts))
-        env = fence.env({EFFECT_MARK: mark})
-        end = await fence.run(_only(plain, tree), argv, env=env, timeout=SECONDS)
+        env = sandboxes.env({EFFECT_MARK: mark})
+        end = await sandboxes.run(_only(plain, tree), argv, env=env, timeout=SECONDS)
     finally:
         os.close(handle)
     try:
@@ -102,6 +102,6 @@ async def _try(fence: Sandboxes, folder: Path, mark: str, port: int) -> tuple[di
     return found, ""
 
 
-def _only(cage: SandboxSpec, tree: Path) -> SandboxSpec:
+def _only(sandbox_spec: SandboxSpec, tree: Path) -> SandboxSpec:
     """The cage without the operator's tools: what they show was chosen by the operator."""
-    return replace(cage, binds=tuple(bind for bind in cage.binds if bind.source == tree))
+    return replace(sandbox_spec, binds=tuple(bind for bind in sandbox_spec.binds if bind.source == tree))

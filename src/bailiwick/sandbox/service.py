@@ -164,7 +164,7 @@ class Sandboxes:
         """How the sandbox stands here: as it was found at the opening, tried now where nobody has."""
         return self.standing or await self.sandbox.check()
 
-    def cage(self, role: Role, tree: Path | None, **also: Unpack[SandboxOptions]) -> SandboxSpec:
+    def sandbox_spec(self, role: Role, tree: Path | None, **also: Unpack[SandboxOptions]) -> SandboxSpec:
         """A cage around a tree, which is at `INNER` inside, writable unless `write` is False.
 
         In this order: tools, `reads`, tree, `environment`. Without a sandbox there is no inside, and no `INNER`.
@@ -199,7 +199,7 @@ class Sandboxes:
 
     async def run(  # noqa: PLR0913  what a process can be given, by name
         self,
-        cage: SandboxSpec,
+        sandbox_spec: SandboxSpec,
         argv: tuple[str, ...],
         *,
         env: Mapping[str, str] | None = None,
@@ -219,11 +219,11 @@ class Sandboxes:
         """
         variables = {EFFECT_MARK: secrets.token_hex(8), **(self.env() if env is None else env)}
         doorman = _Doorman(egress, self.relay.passage() if self.relay else None)
-        async with self.sandbox.enter(cage, doorman) as room:
+        async with self.sandbox.enter(sandbox_spec, doorman) as room:
             command = room.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
             alarm: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
             notes, since = list[str](), SystemClock().now()
-            watch = asyncio.ensure_future(watch_disk(written(cage), cage.limits, _ringer(alarm, notes)))
+            watch = asyncio.ensure_future(watch_disk(written(sandbox_spec), sandbox_spec.limits, _ringer(alarm, notes)))
             try:
                 stop = cancel or asyncio.Event()
                 end = await run_process(command, on_line=on_line, cancel=stop, alarm=alarm)
@@ -232,8 +232,8 @@ class Sandboxes:
                 alarm.cancel()
                 await doorman.settle()
             notes += _told(room, command, end)
-        if end.why == "disk" and cage.role != "agent":
-            await asyncio.to_thread(reclaim, written(cage), cage.limits, since)
+        if end.why == "disk" and sandbox_spec.role != "agent":
+            await asyncio.to_thread(reclaim, written(sandbox_spec), sandbox_spec.limits, since)
         return replace(end, stderr=end.stderr + "".join(f"{OURS}{n}\n" for n in notes).encode()) if notes else end
 
 
@@ -264,9 +264,11 @@ class _Doorman:
                 await self.passage.close()
 
 
-def written(cage: SandboxSpec) -> tuple[Path, ...]:
+def written(sandbox_spec: SandboxSpec) -> tuple[Path, ...]:
     """What of the host a cage can write to."""
-    return tuple(bind.source for bind in cage.binds if bind.write) + ((cage.home,) if cage.home else ())
+    return tuple(bind.source for bind in sandbox_spec.binds if bind.write) + (
+        (sandbox_spec.home,) if sandbox_spec.home else ()
+    )
 
 
 def _ringer(alarm: asyncio.Future[Why], notes: list[str]) -> Callable[[str], None]:
@@ -318,7 +320,7 @@ def make_scratch(config: Config) -> Path:
     return own_scratch(config.paths.cache)
 
 
-async def open_fence(
+async def open_sandboxes(
     config: Config, *, attended: bool, marks: Mapping[str, str] = _NOTHING, environment: Environment | None = None
 ) -> Sandboxes:
     """The sandbox that the configuration asks for. Raises `NotReady` where it can't be had; it is never left out.

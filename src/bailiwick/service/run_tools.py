@@ -83,7 +83,7 @@ class RunTools:
         _check_agents(app, loaded)
         limits = within(starting_limits(app.config, loaded.graph.budget), self.licence.usd)
         key = f"mcp-{secrets.token_hex(4)}"
-        wish = StartRequest(
+        start_request = StartRequest(
             loaded,
             dict(asked.arguments.get("params") or {}),
             key,
@@ -91,8 +91,8 @@ class RunTools:
             limits=limits,
             agents={STARTED_BY: asked.by},
         )
-        self._note(asked.by, wish)
-        started = await start(app.runtime, wish)
+        self._note(asked.by, start_request)
+        started = await start(app.runtime, start_request)
         self.walk(started.row)
         return {
             "run_id": started.row.id,
@@ -107,10 +107,10 @@ class RunTools:
     async def status(self, asked: ToolRequest) -> dict[str, Json]:
         """Where a run is, what it waits for, what it has spent."""
         row, state = await self._found(asked)
-        assembly = self.app.runtime
-        tree = await assembly.store.runs(root_id=row.root_id)
-        found = standing(row, tree, current_owner("bailiwick"), assembly.clock.now())
-        waits = [doc.wait_document(wait) for wait in await assembly.store.waits(row.id)]
+        runtime = self.app.runtime
+        tree = await runtime.store.runs(root_id=row.root_id)
+        found = standing(row, tree, current_owner("bailiwick"), runtime.clock.now())
+        waits = [doc.wait_document(wait) for wait in await runtime.store.waits(row.id)]
         about = doc.standing_document(found)
         return {
             **self._head(row, state, found.state),
@@ -140,11 +140,11 @@ class RunTools:
             raise UsageError(what, hint="a person can stop it: bailiwick runs stop", code=NOT_OURS)
         if row.status != "ready":
             return {**self._head(row, state, row.status), "note": "it was over or stopped already"}
-        assembly = self.app.runtime
+        runtime = self.app.runtime
         beside = Supervisor(lambda _name, _error: None)
-        beside.start(_nudge_forever(assembly.nudge), "nudges")
+        beside.start(_nudge_forever(runtime.nudge), "nudges")
         try:
-            outcome = await Control(assembly, asked.by).stop(row, now=True)
+            outcome = await Control(runtime, asked.by).stop(row, now=True)
         finally:
             await beside.close()
         note = outcome.refused or ("" if outcome.taken else "its worker has not answered yet; the request is recorded")
@@ -155,8 +155,8 @@ class RunTools:
 
     async def approvals(self, _asked: ToolRequest) -> dict[str, Json]:
         """What waits for a person."""
-        assembly = self.app.runtime
-        found = await overview(assembly.store, current_owner("bailiwick"), assembly.clock.now())
+        runtime = self.app.runtime
+        found = await overview(runtime.store, current_owner("bailiwick"), runtime.clock.now())
         return {"approvals": [doc.question_document(one) for one in found.questions]}
 
     async def proposals(self, _asked: ToolRequest) -> dict[str, Json]:
@@ -191,19 +191,19 @@ class RunTools:
         return load(known[name][1], find)
 
     async def _require_sandbox(self) -> None:
-        fence = await self.app.fence()
-        if fence.sandbox.name == "none":
+        sandboxes = await self.app.sandboxes()
+        if sandboxes.sandbox.name == "none":
             hint = "set sandbox.profile to auto, with bubblewrap or a container engine installed"
             raise NotReady("runs are started over MCP only with a sandbox", hint=hint, code=NO_SANDBOX)
 
-    def _note(self, by: str, wish: StartRequest) -> None:
+    def _note(self, by: str, start_request: StartRequest) -> None:
         from bailiwick.audit.service import append
 
         data = {
-            "workflow": wish.loaded.graph.name,
-            "run_id": wish.key,
-            "params": sorted(wish.params),
-            "limits": wish.limits,
+            "workflow": start_request.loaded.graph.name,
+            "run_id": start_request.key,
+            "params": sorted(start_request.params),
+            "limits": start_request.limits,
         }
         append(self.app.config.paths.state, "run.started", data, actor=by, clock=self.app.runtime.clock)
 

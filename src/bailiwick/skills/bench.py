@@ -38,7 +38,7 @@ LOCKS = "locks"
 class CallSetting:
     """What benches of one process share: a way to the sandbox, our directories, a way to take secrets out of texts."""
 
-    fence: Callable[[], Awaitable[Sandboxes]]
+    sandboxes: Callable[[], Awaitable[Sandboxes]]
     paths: Paths
     home: Path
     clean: Callable[[str], str] = lambda text: text
@@ -116,12 +116,12 @@ class ProjectFiles:
 
     async def open(self) -> AttemptFiles:
         """Take the project; what was there before anything was done is the site given back."""
-        fence = await self.setting.fence()
+        sandboxes = await self.setting.sandboxes()
         paths = self.setting.paths
-        copies = await Copies.take(self.project, paths.state, fence.scratch, self.watching.cancel)
+        copies = await Copies.take(self.project, paths.state, sandboxes.scratch, self.watching.cancel)
         self._copies = copies
         self._trials = ProjectChecks(
-            fence,
+            sandboxes,
             copies=copies,
             cancel=self.watching.cancel,
             clean=self.setting.clean,

@@ -65,7 +65,7 @@ class SkillServices:
     clock: Clock
     by: str
     router: Routes
-    fence: Callable[[], Awaitable[Sandboxes]]
+    sandboxes: Callable[[], Awaitable[Sandboxes]]
     brain: Callable[[], Brain]
     clean: Callable[[str], str]
     library: SkillSet

@@ -116,20 +116,20 @@ class Copies:
 async def _from_repository(root: Path, state: Path, cancel: asyncio.Event | None) -> tuple[Objects, str] | None:
     """The tree of a directory in a git repository; None where it is in none, or ignored there."""
     try:
-        vault = await GitStore.open(state, root, cancel=cancel)
+        git_store = await GitStore.open(state, root, cancel=cancel)
     except NotReady as error:
         if error.code == NO_REPOSITORY:
             return None
         raise
-    tree = (await vault.survey(vault.repository, bounds=BOUNDS)).tree
-    inner = root.relative_to(vault.repository).as_posix()
+    tree = (await git_store.survey(git_store.repository, bounds=BOUNDS)).tree
+    inner = root.relative_to(git_store.repository).as_posix()
     if inner == ".":
-        return vault.objects, tree
-    entries = await vault.objects.entries(tree, (inner,))
+        return git_store.objects, tree
+    entries = await git_store.objects.entries(tree, (inner,))
     if not entries or entries[0].path == inner:
         return None
     below = [TreeEntry(entry.path[len(inner) + 1 :], entry.mode, entry.id) for entry in entries]
-    return vault.objects, await vault.objects.edit("", (), below)
+    return git_store.objects, await git_store.objects.edit("", (), below)
 
 
 async def _from_folder(root: Path, folder: Path, cancel: asyncio.Event | None) -> tuple[Objects, str]:

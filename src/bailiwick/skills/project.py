@@ -48,7 +48,7 @@ class ProjectCall:
     async def outcome(self) -> Outcome:
         """Open the bench, look whether the call can be done at all, and have it routed."""
         call, shared = self._call, self._call.shared
-        setting = CallSetting(shared.fence, shared.config.paths, Environment().home(), shared.clean)
+        setting = CallSetting(shared.sandboxes, shared.config.paths, Environment().home(), shared.clean)
         check = find_check(call.tool.skill, call.tool.phase)
         watching = Watching(call.caller.cancel, call.caller.show)
         bench = ProjectFiles(

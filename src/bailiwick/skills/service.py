@@ -48,7 +48,7 @@ class Skills:
     clock: Clock
     by: str
     router: Routes
-    fence: Callable[[], Awaitable[Sandboxes]]
+    sandboxes: Callable[[], Awaitable[Sandboxes]]
     brain: Callable[[], Brain]
     clean: Callable[[str], str] | None = None
 
@@ -66,7 +66,7 @@ class Skills:
             clock=self.clock,
             by=self.by,
             router=self.router,
-            fence=self.fence,
+            sandboxes=self.sandboxes,
             brain=self.brain,
             clean=self._cleaner(),
             library=library,

@@ -103,7 +103,7 @@ def _relative(word: str, root: Path) -> str:
 class ProjectChecks:
     """Runs the tests of one project. `clean` takes secrets out of a text; `grounds` says what is never shown."""
 
-    fence: Sandboxes
+    sandboxes: Sandboxes
     copies: Copies
     cancel: asyncio.Event
     clean: Callable[[str], str] = lambda text: text
@@ -119,7 +119,7 @@ class ProjectChecks:
             return
         own = [self.copies.root / name / "bin" / program for name in VENVS]
         own.append(self.copies.root / "node_modules" / ".bin" / program)
-        if resolve_program(program, self.fence.toolchains) is None and not any(os.path.lexists(one) for one in own):
+        if resolve_program(program, self.sandboxes.toolchains) is None and not any(os.path.lexists(one) for one in own):
             raise UsageError(
                 f"test_cmd starts '{program}', which is not there", hint=install_hint(program), code=BAD_COMMAND
             )
@@ -172,11 +172,11 @@ class ProjectChecks:
         async def files(_which: Which) -> tuple[str, ...]:
             return await self.copies.files(tree)
 
-        fence, binds = self.fence, self._binds(work)
-        if fence.sandbox.name == "none":
-            fence, binds = replace(fence, marks={**fence.marks, **self._link(work)}), ()
+        sandboxes, binds = self.sandboxes, self._binds(work)
+        if sandboxes.sandbox.name == "none":
+            sandboxes, binds = replace(sandboxes, marks={**sandboxes.marks, **self._link(work)}), ()
         return CheckContext(
-            fence,
+            sandboxes,
             environment=binds,
             base_tree=work,
             changes=(),
@@ -211,7 +211,7 @@ class ProjectChecks:
     def _has_place(self, root: Path) -> bool:
         """Whether the copy can be shown at the project's own path without hiding anything that is needed."""
         installed = tuple(root / name for name in INSTALLED)
-        shown = [bind.target for bind in (*self.fence.toolchains.binds, *self.fence.mounts)]
+        shown = [bind.target for bind in (*self.sandboxes.toolchains.binds, *self.sandboxes.mounts)]
         needed = [place for place in shown if not any(map(place.is_relative_to, installed))]
         hides = any(place.is_relative_to(root) for place in (*needed, INNER, HOME, *_SYSTEM))
         return not hides and not is_system(root) and not any(map(root.is_relative_to, (INNER, *_SYSTEM)))

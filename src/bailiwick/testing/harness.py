@@ -97,20 +97,20 @@ async def opened(state: Path, watch: Watch | None = None) -> AsyncIterator[Runti
 
     clock = SystemClock()
     store = await open_store(state, clock)
-    assembly = Runtime(store, clock, state, lambda: Environment().child_environment({}), watch=watch or Watch())
+    runtime = Runtime(store, clock, state, lambda: Environment().child_environment({}), watch=watch or Watch())
     try:
-        yield assembly
+        yield runtime
     finally:
-        await assembly.close()
+        await runtime.close()
 
 
-async def begin(assembly: Runtime, workflow: Path, key: str | None = None) -> RunRow:
+async def begin(runtime: Runtime, workflow: Path, key: str | None = None) -> RunRow:
     """Start a run of a workflow directory, or find the one there is; called workflows lie beside it."""
     from bailiwick.lang.load import load  # only starting needs the language
     from bailiwick.runs.start import StartRequest, start
 
     loaded = load(workflow, lambda name, caller: caller.parent / name)
-    return (await start(assembly, StartRequest(loaded, key=key))).row
+    return (await start(runtime, StartRequest(loaded, key=key))).row
 
 
 class Quiet:
@@ -121,18 +121,18 @@ class Quiet:
     hands_over = False
 
 
-async def walk(assembly: Runtime, row: RunRow, name: str = "harness", answer: Json = "yes") -> RunExit:
+async def walk(runtime: Runtime, row: RunRow, name: str = "harness", answer: Json = "yes") -> RunExit:
     """Walk a run until it is over: questions are answered, a stopped run is resumed."""
-    foreground = Foreground(assembly, current_owner(name))
+    foreground = Foreground(runtime, current_owner(name))
     for _ in range(TURNS):
         row = await foreground.prepare(row, name)
         verdict = await foreground.walk(row, Quiet())
         row = verdict.row
         if row.status in OVER:
             return verdict
-        for wait in await assembly.store.waits(row.id):
+        for wait in await runtime.store.waits(row.id):
             if row.status == "ready" and "choices" in wait.body:
-                await Control(assembly, name).answer(row, answer, wait.id)
+                await Control(runtime, name).answer(row, answer, wait.id)
     raise AssertionError(f"the run is stuck: {row}")
 
 
@@ -173,13 +173,13 @@ Look = dict[str, RunRecord]
 
 async def look(state: Path) -> Look:
     """Everything a state directory says."""
-    async with opened(state) as assembly:
-        return await look_at(assembly)
+    async with opened(state) as runtime:
+        return await look_at(runtime)
 
 
-async def look_at(assembly: Runtime) -> Look:
+async def look_at(runtime: Runtime) -> Look:
     """Everything an open state directory says."""
-    store, library = assembly.store, RunReader(assembly.store)
+    store, library = runtime.store, RunReader(runtime.store)
     out: Look = {}
     for row in await store.runs():
         state = await library.state(row.id)
@@ -207,14 +207,14 @@ class CrashCase:
         """Look at what a dead process left, at a copy."""
         self.cuts.append(await look(self.home.copy_state(self.home.root / f"cut{len(self.cuts)}")))
 
-    async def findings(self, assembly: Runtime) -> list[str]:
+    async def findings(self, runtime: Runtime) -> list[str]:
         """What is wrong at the end; an empty list is the proof that the crashes changed nothing that matters."""
-        end = await look_at(assembly)
+        end = await look_at(runtime)
         lines = self.home.lines()
         found = self._verdict(end)
         for run, seen in end.items():
             found += [f"{run}: {text}" for text in (*journal_findings(seen), *index_findings(seen))]
-            found += [f"{run}: {text}" for text in await directory_findings(assembly, seen.row, self.home)]
+            found += [f"{run}: {text}" for text in await directory_findings(runtime, seen.row, self.home)]
             found += [f"{run}: process {child.pid} is left" for child in find_children({"BAILIWICK_RUN": run})]
             if seen.row.owner is not None or seen.inbox:
                 found.append(f"{run}: it is over but held or has messages")
@@ -311,19 +311,19 @@ def evidence_findings(end: Look, lines: Sequence[ScriptLogLine]) -> list[str]:
     return found + [f"{nodes[key]} succeeded without having run to its end" for key in done if key not in ended]
 
 
-async def directory_findings(assembly: Runtime, row: RunRow, home: Home) -> list[str]:
+async def directory_findings(runtime: Runtime, row: RunRow, home: Home) -> list[str]:
     """Where the run directory is not what the journal makes of it."""
     from bailiwick.runtime.projection import rebuild
 
-    await assembly.settle()
-    library = RunReader(assembly.store)
+    await runtime.settle()
+    library = RunReader(runtime.store)
     made = home.root / "rebuilt" / row.id
     shutil.rmtree(made, ignore_errors=True)
     made.parent.mkdir(exist_ok=True)
     events = await library.history(row.id)
     facts = RunFacts(row.workflow, row.run_key, row.id)
     rebuild(made, events, library.definitions.graph, library.fetch, run=facts)
-    there, wanted = _files(assembly.run_dir(row)), _files(made)
+    there, wanted = _files(runtime.run_dir(row)), _files(made)
     names = [name for name in sorted({*there, *wanted}) if there.get(name) != wanted.get(name)]
     return [f"the run directory differs from its journal at {', '.join(names[:5])}"] if names else []
 

@@ -80,8 +80,8 @@ def stage_of(
     chosen = AgentSettings(backend="played", policy=policy, **settings)
     tmp_path.mkdir(exist_ok=True)
 
-    def make(assembly: Runtime) -> AgentKind:
-        kind = AgentKind(TurnRunner(chosen, assembly.store, assembly.clock, "UTC"))
+    def make(runtime: Runtime) -> AgentKind:
+        kind = AgentKind(TurnRunner(chosen, runtime.store, runtime.clock, "UTC"))
         kind.desk._backends["played\0"] = backend
         return kind
 

@@ -94,10 +94,10 @@ def test_a_backend_whose_turn_would_be_refused_has_no_check_mark(home: Path, mon
         return next(each for each in listed if each["name"] == "claude")
 
     def refused() -> str:
-        brokerage = BrokerAccess(load_config(Path.cwd(), {}), ManualClock())
+        broker_access = BrokerAccess(load_config(Path.cwd(), {}), ManualClock())
         turn = Turn("k", "p", None, home, dict(os.environ))
         try:
-            asyncio.run(_opened(brokerage, turn))
+            asyncio.run(_opened(broker_access, turn))
         except NotReady as error:
             return error.sentence
         return ""
@@ -113,11 +113,11 @@ def test_a_backend_whose_turn_would_be_refused_has_no_check_mark(home: Path, mon
             assert why in claude()["said"]
 
 
-async def _opened(brokerage: BrokerAccess, turn: Turn) -> None:
+async def _opened(broker_access: BrokerAccess, turn: Turn) -> None:
     try:
-        brokerage.revoke(await brokerage.open(ClaudeBackend(), turn, lambda: None))
+        broker_access.revoke(await broker_access.open(ClaudeBackend(), turn, lambda: None))
     finally:
-        await brokerage.close()
+        await broker_access.close()
 
 
 def test_a_secret_that_can_not_be_read_spoils_one_line_only(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

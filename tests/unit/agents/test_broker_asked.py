@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 MODEL = {"model": "m-1"}
 
 
-def play(story: Coroutine[Any, Any, None]) -> None:
+def play(history: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 600))
+    asyncio.run(asyncio.wait_for(history, 600))
 
 
 def request(**fields: Json) -> bytes:
@@ -97,7 +97,7 @@ def usage(count: int, output: int) -> dict[str, Json]:
 def test_a_request_that_can_not_be_counted_is_refused(body: bytes, words: str) -> None:
     """What two readers could read in two ways, or stands for more than it holds, is never sent."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(1, 1)), 1.0) as stage:
             status, _, got = await stage.ask(body=body)
             assert (status, stage.vendor.heads) == (400, [])
@@ -105,30 +105,30 @@ def test_a_request_that_can_not_be_counted_is_refused(body: bytes, words: str) -
             await settled(stage.grant)
             assert (stage.grant.purse.spent, stage.grant.purse.reserved, stage.grant.bodies) == (0.0, 0.0, 0)
 
-    play(story())
+    play(history())
 
 
 def test_a_compressed_request_is_refused() -> None:
     """What can't be read can't be counted."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(1, 1)), 1.0) as stage:
             status, _, _ = await stage.ask(extra="content-encoding: gzip\r\n")
             assert (status, stage.vendor.heads) == (415, [])
 
-    play(story())
+    play(history())
 
 
 def test_tools_that_the_vendor_runs_are_left_out_where_others_remain() -> None:
     """An agent that offers a search among its tools works on without it; what it costs is in no count of tokens."""
     own = [{"type": "function", "name": "edit"}, {"name": "read", "input_schema": {"source": {"type": "url"}}}]
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(1, 1)), 1.0) as stage:
             assert (await stage.ask(body=request(tools=[*own, {"type": "web_search"}])))[0] == 200
             assert json.loads(stage.vendor.bodies[0])["tools"] == own
 
-    play(story())
+    play(history())
 
 
 def test_images_count_by_what_they_can_be_and_documents_by_what_the_model_takes() -> None:
@@ -136,7 +136,7 @@ def test_images_count_by_what_they_can_be_and_documents_by_what_the_model_takes(
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "x" * 400_000}}
     paper = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "x"}}
 
-    async def story() -> None:
+    async def history() -> None:
         silent = said({"model": "m-1"})
         async with staged(silent, 1.0) as stage:
             asked = request(messages=[{"role": "user", "content": [picture]}])
@@ -146,13 +146,13 @@ def test_images_count_by_what_they_can_be_and_documents_by_what_the_model_takes(
             status, _, got = await stage.ask(body=request(messages=[{"role": "user", "content": [paper]}]))
             assert (status, "document" in json.loads(got)["error"]["message"]) == (400, True)
 
-    play(story())
+    play(history())
 
 
 def test_only_models_of_the_turn_are_asked() -> None:
     """An agent that was talked into it must not use the dearest model of the house."""
 
-    async def story() -> None:
+    async def history() -> None:
         rules = GrantRules(ModelList(("m-1", "m-mini")))
         async with staged(said(usage(1, 1)), 1.0, rules=rules) as stage:
             assert (await stage.ask(body=request(model="m-1-20260101")))[0] == 200
@@ -166,13 +166,13 @@ def test_only_models_of_the_turn_are_asked() -> None:
             assert found is not None
             assert found.kind is FailureKind.BILLING, "the operator has to change something: nothing is tried again"
 
-    play(story())
+    play(history())
 
 
 def test_a_model_without_a_price_is_asked_only_where_that_is_allowed() -> None:
     """Unknown is not free."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(1, 1)), 1.0) as stage:
             status, _, got = await stage.ask(body=request(model="other"))
             assert (status, stage.vendor.heads) == (403, [])
@@ -182,7 +182,7 @@ def test_a_model_without_a_price_is_asked_only_where_that_is_allowed() -> None:
             assert (await stage.ask(body=body))[0] == 200
             assert stage.vendor.bodies == [body]
 
-    play(story())
+    play(history())
 
 
 def test_a_vendors_stream_is_asked_for_its_count_and_a_gateways_is_left_alone() -> None:
@@ -190,7 +190,7 @@ def test_a_vendors_stream_is_asked_for_its_count_and_a_gateways_is_left_alone() 
     vendor, gateway = Upstream("https://api.openai.com"), Upstream("http://127.0.0.1:9")
     assert (vendor.is_vendor, gateway.is_vendor) == (True, False)
 
-    async def story() -> None:
+    async def history() -> None:
         for upstream, tells in ((vendor, True), (gateway, False)):
             grant = Grant("k", "", "", upstream, Purse(1.0), per_million)
             asked = await admission.read("/v1/chat/completions", request(stream=True), grant)
@@ -198,17 +198,17 @@ def test_a_vendors_stream_is_asked_for_its_count_and_a_gateways_is_left_alone() 
             sent = json.loads(ticket.asked.sent())
             assert sent.get("stream_options") == ({"include_usage": True} if tells else None)
 
-    play(story())
+    play(history())
 
 
 def test_a_request_that_fits_is_sent_as_it_came() -> None:
     """Not a byte is changed where nothing has to be."""
     body = b'{ "max_tokens" : 9,\n "model": "m-1", "x": "\\u00e9" }'
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(1, 1)), 1.0) as stage:
             await stage.ask(body=body)
             assert stage.vendor.bodies == [body]
             assert BODY  # the plain one goes the same way in every other test
 
-    play(story())
+    play(history())

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 needs_openssl = pytest.mark.needs("openssl")
 
 
-def play(story: Coroutine[Any, Any, None]) -> None:
+def play(history: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 600))
+    asyncio.run(asyncio.wait_for(history, 600))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ async def ask_secure(
 def test_a_vendor_is_believed_only_with_a_certificate_that_is_trusted(certificate: tuple[Path, Path]) -> None:
     """A credential must never be sent to whoever answers."""
 
-    async def story() -> None:
+    async def history() -> None:
         assert (await ask_secure(certificate, certificate[0]))[0] == 200
         status, grant = await ask_secure(certificate, None)
         assert status == 502
@@ -78,7 +78,7 @@ def test_a_vendor_is_believed_only_with_a_certificate_that_is_trusted(certificat
         assert isinstance(trouble, Trouble)
         assert "certificate" in trouble.message.lower()
 
-    play(story())
+    play(history())
 
 
 @needs_openssl
@@ -102,7 +102,7 @@ def test_a_proxy_carries_bytes_and_sees_no_credential(certificate: tuple[Path, P
             writer.write(data)
         writer.close()
 
-    async def story() -> None:
+    async def history() -> None:
         server = await asyncio.start_server(proxy, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         assert (await ask_secure(certificate, certificate[0], f"http://u:p@127.0.0.1:{port}"))[0] == 200
@@ -113,7 +113,7 @@ def test_a_proxy_carries_bytes_and_sees_no_credential(certificate: tuple[Path, P
         server.close()
         await server.wait_closed()
 
-    play(story())
+    play(history())
 
 
 def test_a_gateway_of_the_operators_gets_the_credential_that_was_made_for_it(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_proxy_is_used_unless_the_host_is_excepted(tmp_path: Path) -> None:
 def test_a_backend_works_through_the_broker_as_it_does_without() -> None:
     """The whole way: an address and a token for the turn, the model's answer, its count from the wire."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with ModelServer() as server:
             broker = Broker()
             await broker.start()
@@ -173,4 +173,4 @@ def test_a_backend_works_through_the_broker_as_it_does_without() -> None:
             assert grant.facts() == [Used(1200, 50, 1000, 0.0017, model="m-1")]
             assert server.requests[0].headers["authorization"] == "Bearer real"
 
-    play(story())
+    play(history())

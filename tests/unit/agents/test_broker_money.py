@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 MODEL = {"model": "m-1"}
 
 
-def play(story: Coroutine[Any, Any, None]) -> None:
+def play(history: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 600))
+    asyncio.run(asyncio.wait_for(history, 600))
 
 
 def request(**fields: Json) -> bytes:
@@ -61,7 +61,7 @@ def test_a_hundred_requests_at_once_never_spend_more_than_the_limit() -> None:
         input=len(body), output=400, cached=0
     )  # exactly what each may cost at most, but for what is around
 
-    async def story() -> None:
+    async def history() -> None:
         async with ModelServer({"dear": [Say("x", tokens=dear)]}) as server, staged(said({})) as stage:
             rung: list[str] = []
             grant = stage.broker.grant(
@@ -82,7 +82,7 @@ def test_a_hundred_requests_at_once_never_spend_more_than_the_limit() -> None:
             assert grant.purse.spent <= 0.0205
             assert (grant.purse.reserved, grant.why, rung) == (0.0, "budget", ["x"])
 
-    play(story())
+    play(history())
 
 
 def test_requests_beside_each_other_wait_for_what_others_may_still_cost() -> None:
@@ -95,7 +95,7 @@ def test_requests_beside_each_other_wait_for_what_others_may_still_cost() -> Non
             await release.wait()
         await said(usage(50, 1))(vendor, reader, writer)
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(slow, 0.015) as stage:
             first = asyncio.ensure_future(stage.ask(body=request()))
             await stage.vendor.asked.wait()
@@ -106,7 +106,7 @@ def test_requests_beside_each_other_wait_for_what_others_may_still_cost() -> Non
             assert [(await first)[0], (await second)[0]] == [200, 200]
             assert stage.grant.why is None
 
-    play(story())
+    play(history())
 
 
 def test_who_waits_too_long_is_told_to_ask_again_and_the_turn_goes_on() -> None:
@@ -116,7 +116,7 @@ def test_who_waits_too_long_is_told_to_ask_again_and_the_turn_goes_on() -> None:
         vendor.asked.set()
         await reader.read()
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(hang, 0.012, Patience(turn=0.01)) as stage:
             first = asyncio.ensure_future(stage.ask(body=request()))
             await stage.vendor.asked.wait()
@@ -127,13 +127,13 @@ def test_who_waits_too_long_is_told_to_ask_again_and_the_turn_goes_on() -> None:
             await first
             assert stage.grant.purse.reserved == 0
 
-    play(story())
+    play(history())
 
 
 def test_an_answer_is_allowed_as_many_tokens_as_can_be_paid() -> None:
     """Rather a shorter answer than none; below what is worth asking for the request is refused."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(50, 1)), 0.0220) as stage:
             body = request(max_tokens=32_000, system="s" * 100)
             status, _, _ = await stage.ask(body=body)
@@ -150,21 +150,21 @@ def test_an_answer_is_allowed_as_many_tokens_as_can_be_paid() -> None:
             small = BrokerSetup(stage.broker, stage.vendor, grant)
             assert (await small.ask(body=request(max_tokens=5)))[0] == 200, "a short answer needs no more"
 
-    play(story())
+    play(history())
 
 
 def test_thinking_is_not_clamped_below_its_own_budget() -> None:
     """The vendor refuses a limit that is not above the tokens for thinking: then the request is refused instead."""
     thinking = {"type": "enabled", "budget_tokens": 2000}
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(50, 1)), 0.025) as stage:
             assert (await stage.ask(body=request(max_tokens=32_000, thinking=thinking)))[0] == 400
         async with staged(said(usage(50, 1)), 0.035) as stage:
             assert (await stage.ask(body=request(max_tokens=32_000, thinking=thinking)))[0] == 200
             assert 3024 <= json.loads(stage.vendor.bodies[0])["max_tokens"] < 3400
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_thinking_is_not_clamped_below_its_own_budget() -> None:
 def test_an_answer_without_a_limit_is_given_one(path: str, name: str) -> None:
     """Else nobody could say what it costs at most; every choice counts."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(50, 1)), 1.0) as stage:
             assert (await stage.ask(path, b'{"model":"m-1"}'))[0] == 200
             assert json.loads(stage.vendor.bodies[0])[name] == 16_000
@@ -182,14 +182,14 @@ def test_an_answer_without_a_limit_is_given_one(path: str, name: str) -> None:
             assert (await stage.ask(path, b'{"model":"m-1","n":99}'))[0] == 400
             assert len(stage.vendor.heads) == 1
 
-    play(story())
+    play(history())
 
 
 def test_what_the_vendor_counted_makes_the_next_prompt_smaller() -> None:
     """A long session is not refused for bytes whose tokens are known."""
     long = "word " * 20_000
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(usage(20_000, 10)), 0.25) as stage:
             first = request(messages=[{"role": "user", "content": long}], system="be brief")
             more = [{"role": "user", "content": long}, {"role": "assistant", "content": "y" * 500}]
@@ -200,7 +200,7 @@ def test_what_the_vendor_counted_makes_the_next_prompt_smaller() -> None:
             ticket = await admission.admit(asked, stage.grant, "", 1.0)
             assert 20_000 < ticket.meter.most.input < 20_200
 
-    play(story())
+    play(history())
 
 
 def no_usage(*events: bytes) -> Answering:
@@ -226,7 +226,7 @@ SPOKEN = b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n'
 def test_an_answer_that_tells_no_count_is_counted_by_what_was_said(answering: Answering, output: int) -> None:
     """Nothing is free because nobody counted it; the prompt counts at its most."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(answering, 1.0) as stage:
             asked = request()
             assert (await stage.ask("/v1/chat/completions", asked))[0] == 200
@@ -236,7 +236,7 @@ def test_an_answer_that_tells_no_count_is_counted_by_what_was_said(answering: An
             assert spent.usd == pytest.approx(stage.grant.purse.spent)
             assert stage.grant.purse.reserved == 0
 
-    play(story())
+    play(history())
 
 
 def test_an_answer_that_breaks_off_is_paid_for_as_far_as_it_came() -> None:
@@ -247,7 +247,7 @@ def test_an_answer_that_breaks_off_is_paid_for_as_far_as_it_came() -> None:
         event = SPOKEN % (b"x" * 200)
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n" + event)
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(drop, 1.0) as stage:
             reader, writer = await asyncio.open_connection(*stage.host.split(":"))
             writer.write(stage.request("/v1/chat/completions", request()))
@@ -257,7 +257,7 @@ def test_an_answer_that_breaks_off_is_paid_for_as_far_as_it_came() -> None:
             assert used(stage.grant).output == 100
             assert stage.grant.purse.reserved == 0
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize("begins", [False, True], ids=["before the answer", "within the answer"])
@@ -270,7 +270,7 @@ def test_a_client_that_hangs_up_pays_in_full(begins: bool) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + SPOKEN % b"x")
         await reader.read()
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(hang, 1.0) as stage:
             reader, writer = await asyncio.open_connection(*stage.host.split(":"))
             writer.write(stage.request(body=request()))
@@ -283,18 +283,18 @@ def test_a_client_that_hangs_up_pays_in_full(begins: bool) -> None:
             assert used(stage.grant).output == 1000
             assert stage.grant.purse.reserved == 0
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "429 Too Many Requests", "500 Oops", "529 Overloaded"])
 def test_what_never_began_costs_nothing(status: str) -> None:
     """A vendor that refuses does not bill."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said({"error": {"message": "no"}}, status), 1.0) as stage:
             await stage.ask()
             await settled(stage.grant)
             assert (stage.grant.purse.spent, stage.grant.purse.reserved) == (0.0, 0.0)
             assert [type(fact) for fact in stage.grant.facts()] == [Trouble]
 
-    play(story())
+    play(history())

@@ -100,7 +100,7 @@ TestTurn.settings = settings(max_examples=60, stateful_step_count=40, deadline=N
 def test_requests_are_admitted_in_the_order_in_which_they_came() -> None:
     """A large one is not passed by small ones for ever."""
 
-    async def story() -> list[str]:
+    async def history() -> list[str]:
         purse, order = Purse(10.0), list[str]()
         first = await purse.take(8.0, 8.0, 1.0)
         assert first is not None
@@ -117,13 +117,13 @@ def test_requests_are_admitted_in_the_order_in_which_they_came() -> None:
         await asyncio.gather(*tasks)
         return order
 
-    assert asyncio.run(story()) == ["large", "small"]
+    assert asyncio.run(history()) == ["large", "small"]
 
 
 def test_who_waited_long_enough_gets_what_is_left_or_is_told() -> None:
     """The wait for others has an end."""
 
-    async def story() -> None:
+    async def history() -> None:
         purse = Purse(10.0)
         held = await purse.take(8.0, 8.0, 1.0)
         assert held is not None
@@ -134,17 +134,17 @@ def test_who_waited_long_enough_gets_what_is_left_or_is_told() -> None:
         assert part.amount == 2.0
         assert (purse.left, purse.reserved) == (0.0, 10.0)
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_without_a_limit_everything_is_admitted() -> None:
     """A turn that may cost what it likes is only counted."""
 
-    async def story() -> None:
+    async def history() -> None:
         purse = Purse(None)
         hold = await purse.take(1e9, 1e9, 1.0)
         assert hold is not None
         purse.settle(hold, 5.0)
         assert (purse.spent, purse.reserved, purse.is_empty) == (5.0, 0.0, False)
 
-    asyncio.run(story())
+    asyncio.run(history())

@@ -27,16 +27,16 @@ BIG = 100 << 20
 PIECE = 64 << 10
 
 
-def play(story: Coroutine[Any, Any, None]) -> None:
+def play(history: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 600))
+    asyncio.run(asyncio.wait_for(history, 600))
 
 
 def refused(raw: str, patience: Patience | None = None) -> int:
     """The status that some bytes get; `HOST` and `TOKEN` stand for the right ones. Nothing may reach the vendor."""
     statuses: list[int] = []
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(OK), patience=patience) as stage:
             text = raw.replace("HOST", stage.host).replace("TOKEN", stage.grant.token)
             status, _, body = await stage.send(text.encode("latin-1"))
@@ -44,7 +44,7 @@ def refused(raw: str, patience: Patience | None = None) -> int:
             assert stage.vendor.heads == []
             statuses.append(status)
 
-    play(story())
+    play(history())
     return statuses[0]
 
 
@@ -89,27 +89,27 @@ def test_what_is_not_plainly_right_is_refused(raw: str, status: int) -> None:
 def test_a_chunk_that_is_malformed_is_refused(body: str) -> None:
     """The vendor never hears of such a body."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(OK)) as stage:
             head = HEAD.replace("HOST", stage.host).replace("TOKEN", stage.grant.token)
             raw = f"{head}Transfer-Encoding: chunked\r\n\r\n{body}"
             assert (await stage.send(raw.encode()))[0] == 400
             assert stage.vendor.heads == []
 
-    play(story())
+    play(history())
 
 
 def test_what_follows_a_request_is_never_taken_for_another() -> None:
     """One request per connection: a second one in the same bytes is not even looked at."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(OK)) as stage:
             status, head, _ = await stage.send(stage.request() + stage.request("/v1/responses"))
             assert status == 200
             assert "connection: close" in head
             assert len(stage.vendor.heads) == 1
 
-    play(story())
+    play(history())
 
 
 def test_a_request_that_drips_is_given_up() -> None:
@@ -117,20 +117,20 @@ def test_a_request_that_drips_is_given_up() -> None:
     quick = Patience(head=0.05, body=0.05)
     assert refused("POST /v1/messages HTTP/1.1\r\nHost: HO", quick) == 408
 
-    async def story() -> None:
+    async def history() -> None:
         async def never(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.read()
 
         async with staged(never, patience=quick) as stage:
             assert (await stage.send(stage.request(body=b"{}")[:-1]))[0] == 408
 
-    play(story())
+    play(history())
 
 
 def test_a_client_that_waits_for_a_word_gets_it() -> None:
     """Some send a large body only after 100 Continue."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(OK)) as stage:
             reader, writer = await asyncio.open_connection(*stage.host.split(":"))
             head, _, body = stage.request(extra="Expect: 100-continue\r\n").partition(b"\r\n\r\n")
@@ -141,7 +141,7 @@ def test_a_client_that_waits_for_a_word_gets_it() -> None:
             assert "expect" not in stage.vendor.heads[0].lower()
             writer.close()
 
-    play(story())
+    play(history())
 
 
 async def pour(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -156,7 +156,7 @@ async def pour(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.Str
 def test_a_hundred_megabytes_of_an_answer_do_not_grow_memory() -> None:
     """It is passed on as fast as the client takes it, whatever it holds: even one event without an end."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(pour) as stage:
             reader, writer = await asyncio.open_connection(*stage.host.split(":"))
             with peak_memory() as peak:
@@ -171,13 +171,13 @@ def test_a_hundred_megabytes_of_an_answer_do_not_grow_memory() -> None:
             assert isinstance(used, Used)
             assert used.output == 100, "what is said without being counted counts by its size, up to the limit"
 
-    play(story())
+    play(history())
 
 
 def test_requests_are_held_within_bounds() -> None:
     """Each is read whole before it is sent: neither one nor many at once may fill the memory."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(OK)) as stage:
             raw = stage.request(body=b"").replace(b"content-length: 0", b"transfer-encoding: chunked")
             too_much = raw + b"%x\r\n" % (40 << 20) + b"z" * (33 << 20)
@@ -189,7 +189,7 @@ def test_requests_are_held_within_bounds() -> None:
             await settled(stage.grant)
             assert (stage.grant.bodies, len(stage.vendor.heads)) == (0, 1)
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_requests_are_held_within_bounds() -> None:
 def test_an_upstream_that_makes_no_sense_is_unreachable(raw: bytes, words: str) -> None:
     """A gateway or a hotel's login page is no model: it is waited for, never followed."""
 
-    async def story() -> None:
+    async def history() -> None:
         async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await vendor.take_body(reader)
             writer.write(raw)
@@ -220,13 +220,13 @@ def test_an_upstream_that_makes_no_sense_is_unreachable(raw: bytes, words: str) 
             assert (trouble.type, trouble.final) == (UNREACHABLE, False)
             assert words in trouble.message
 
-    play(story())
+    play(history())
 
 
 def test_an_answer_that_breaks_off_is_not_made_to_look_whole() -> None:
     """Half an answer that ends well would be taken for the answer."""
 
-    async def story() -> None:
+    async def history() -> None:
         async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await vendor.take_body(reader)
             writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
@@ -239,13 +239,13 @@ def test_an_answer_that_breaks_off_is_not_made_to_look_whole() -> None:
             assert [fact.type for fact in stage.grant.facts() if isinstance(fact, Trouble)] == [UNREACHABLE]
             writer.close()
 
-    play(story())
+    play(history())
 
 
 def test_what_a_server_says_besides_its_chunks_is_passed_over() -> None:
     """Extensions and trailers are the vendor's right; the client gets the body alone."""
 
-    async def story() -> None:
+    async def history() -> None:
         async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await vendor.take_body(reader)
             writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nT: u\r\n\r\n")
@@ -254,13 +254,13 @@ def test_what_a_server_says_besides_its_chunks_is_passed_over() -> None:
             assert (await stage.ask())[2] == b"hello"
             assert stage.grant.facts() == [Used(1046, 3, 0, 0.001076, model="m-1")]
 
-    play(story())
+    play(history())
 
 
 def test_a_vendor_that_does_not_read_on_is_heard() -> None:
     """A vendor that says too large closes at once; the client has to learn why, and nothing is paid."""
 
-    async def story() -> None:
+    async def history() -> None:
         body = b'{"error":{"type":"request_too_large","message":"Too large."}}'
 
         async def answering(vendor: Vendor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -272,14 +272,14 @@ def test_a_vendor_that_does_not_read_on_is_heard() -> None:
             assert (status, got) == (413, body)
             assert stage.grant.facts() == [Trouble("Too large.", 413, "request_too_large", final=False)]
 
-    play(story())
+    play(history())
 
 
 def test_a_compressed_answer_is_refused_where_there_is_a_budget() -> None:
     """What can't be counted can't be kept within a limit."""
     squeezed = answer("200 OK", "content-encoding: gzip\r\n", b"\x1f\x8b")
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(squeezed, 1.0) as stage:
             assert (await stage.ask())[0] == 502
             assert stage.grant.facts()[0] == Used(1046, 100, 0, 0.002046, model="m-1"), "it was answered all the same"
@@ -289,13 +289,13 @@ def test_a_compressed_answer_is_refused_where_there_is_a_budget() -> None:
             assert free.grant.facts() == [Used(1046, 1, 0, 0.001056, model="m-1")]
             assert "accept-encoding: identity" in stage.vendor.heads[0]
 
-    play(story())
+    play(history())
 
 
 def test_it_serves_on_a_socket_that_was_made_elsewhere() -> None:
     """In a sandbox the only way out is a port whose socket was made inside."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(OK)) as stage:
             url = await stage.broker.listen(socket.create_server(("127.0.0.1", 0)))
             here = url.removeprefix("http://")
@@ -303,14 +303,14 @@ def test_it_serves_on_a_socket_that_was_made_elsewhere() -> None:
             assert (await send(here, raw))[0] == 200
             assert (await send(here, stage.request()))[0] == 400
 
-    play(story())
+    play(history())
 
 
 def test_a_client_that_is_slow_to_read_gets_the_whole_answer() -> None:
     """The end of an answer is where its result is."""
     body = b"z" * 60_000
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(answer("200 OK", "content-type: text/plain\r\n", body)) as stage:
             listening = socket.socket()
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
@@ -334,13 +334,13 @@ def test_a_client_that_is_slow_to_read_gets_the_whole_answer() -> None:
             client.close()
             assert got.endswith(b"\r\n\r\n" + body)
 
-    play(story())
+    play(history())
 
 
 def test_closing_ends_connections_that_say_nothing() -> None:
     """A process must not wait for somebody who only knocked."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with staged(said(OK), patience=Patience(head=3600)) as stage:
             reader, writer = await asyncio.open_connection(*stage.host.split(":"))
             await stage.ask()
@@ -348,13 +348,13 @@ def test_closing_ends_connections_that_say_nothing() -> None:
             assert await reader.read() == b""
             writer.close()
 
-    play(story())
+    play(history())
 
 
 def test_a_broker_can_be_closed_and_started_again() -> None:
     """Both are safe to call twice; a grant without a server would be an address that nobody serves."""
 
-    async def story() -> None:
+    async def history() -> None:
         broker = Broker()
         with pytest.raises(InternalBug):
             broker.grant("k", Upstream("https://api.example"))
@@ -370,4 +370,4 @@ def test_a_broker_can_be_closed_and_started_again() -> None:
         assert (await send(host, raw))[0] == 401, "what was granted before ended with it"
         await broker.close()
 
-    play(story())
+    play(history())

@@ -29,7 +29,7 @@ class NamedBackend:
     capabilities: Capabilities
 
 
-def _brokerage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str = "") -> BrokerAccess:
+def _broker_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str = "") -> BrokerAccess:
     (tmp_path / "config").mkdir(exist_ok=True)
     (tmp_path / "config" / "config.yaml").write_text(config)
     (tmp_path / "state").mkdir(exist_ok=True)
@@ -46,11 +46,11 @@ def _turn(tmp_path: Path) -> Turn:
 
 def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gets an address on loopback and a token for one turn; the key stays with us."""
-    brokerage = _brokerage(tmp_path, monkeypatch)
+    broker_access = _broker_access(tmp_path, monkeypatch)
     backend = NamedBackend("claude", Capabilities(credential="brokered"))
 
     async def scene() -> None:
-        access = await brokerage.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
+        access = await broker_access.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
         try:
             assert access.grant is not None
             assert access.turn.base_url is not None
@@ -60,8 +60,8 @@ def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: p
             counted = access.facts([Used(input=5, output=5, usd=9.0)])
             assert counted, "what the agent says counts where the broker saw nothing"
         finally:
-            brokerage.revoke(access)
-            await brokerage.close()
+            broker_access.revoke(access)
+            await broker_access.close()
 
     asyncio.run(scene())
 
@@ -71,27 +71,27 @@ def test_a_strange_reset_keeps_a_window_no_longer_than_a_cap_may_last(
 ) -> None:
     """The reserve of a window that never begins again would close the credential for good."""
     text = "credentials:\n  main: {backend: claude, reserve: {week: 30%}}\nagents: {cap_max_wait: 1h}\n"
-    brokerage = _brokerage(tmp_path, monkeypatch, text)
-    now = brokerage.clock.now()
-    brokerage.remember("main", [LimitSeen(hit=False, window="week", used=0.9, resets_at=now + 20 * 86400)])
-    assert brokerage.kept_free("main") == 3600
-    assert isinstance(brokerage.clock, ManualClock)
-    brokerage.clock.advance(3601)
-    assert brokerage.kept_free("main") == 0
+    broker_access = _broker_access(tmp_path, monkeypatch, text)
+    now = broker_access.clock.now()
+    broker_access.remember("main", [LimitSeen(hit=False, window="week", used=0.9, resets_at=now + 20 * 86400)])
+    assert broker_access.kept_free("main") == 3600
+    assert isinstance(broker_access.clock, ManualClock)
+    broker_access.clock.advance(3601)
+    assert broker_access.kept_free("main") == 0
 
 
 def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person's own share of a subscription is left to the person."""
     text = "credentials:\n  main: {backend: claude, billing: subscription, reserve: {five_hour: 30%}}\n"
-    brokerage = _brokerage(tmp_path, monkeypatch, text)
-    now = brokerage.clock.now()
-    brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.6, resets_at=now + 900)])
-    assert brokerage.kept_free("main") == 0
-    brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now + 900)])
-    assert brokerage.kept_free("main") == 900
-    assert brokerage.kept_free("other") == 0
-    brokerage.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now - 1)])
-    assert brokerage.kept_free("main") == 0, "the window has begun again"
+    broker_access = _broker_access(tmp_path, monkeypatch, text)
+    now = broker_access.clock.now()
+    broker_access.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.6, resets_at=now + 900)])
+    assert broker_access.kept_free("main") == 0
+    broker_access.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now + 900)])
+    assert broker_access.kept_free("main") == 900
+    assert broker_access.kept_free("other") == 0
+    broker_access.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now - 1)])
+    assert broker_access.kept_free("main") == 0, "the window has begun again"
 
 
 def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(
@@ -101,10 +101,10 @@ def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(
     backend = NamedBackend("claude", Capabilities(credential="brokered"))
     for name, value in (("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "eu-west-1")):
         monkeypatch.setenv(name, value)
-    brokerage = _brokerage(tmp_path, monkeypatch)
+    broker_access = _broker_access(tmp_path, monkeypatch)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(NotReady, match="out of the agent's reach"):
-        asyncio.run(brokerage.open(backend, _turn(tmp_path), lambda: None))  # type: ignore[arg-type]
+        asyncio.run(broker_access.open(backend, _turn(tmp_path), lambda: None))  # type: ignore[arg-type]
     allowed = BrokerAccess(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
     access = asyncio.run(allowed.open(backend, _turn(tmp_path), lambda: None))  # type: ignore[arg-type]
     assert access.grant is None
@@ -115,21 +115,21 @@ def test_a_configured_endpoint_goes_before_the_vendor(tmp_path: Path, monkeypatc
     monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-key-for-the-vendor")
     monkeypatch.setenv("LOCAL_KEY", "sk-made-up-key-of-our-own-server")
     text = "endpoints:\n  openai: {url: 'http://127.0.0.1:9/v1', key: '${secret:env:LOCAL_KEY}'}\n"
-    brokerage = _brokerage(tmp_path, monkeypatch, text)
-    assert brokerage.credential("openai").token == "sk-made-up-key-of-our-own-server"
-    assert brokerage.credential("openai").name.endswith("127.0.0.1:9/v1")
+    broker_access = _broker_access(tmp_path, monkeypatch, text)
+    assert broker_access.credential("openai").token == "sk-made-up-key-of-our-own-server"
+    assert broker_access.credential("openai").name.endswith("127.0.0.1:9/v1")
 
 
 def test_the_persons_own_login_is_not_used_without_their_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A CLI that is logged in as its user would spend and refresh that login; a gateway is another matter."""
     backend = NamedBackend("claude", Capabilities(credential="brokered"))
-    brokerage = _brokerage(tmp_path, monkeypatch)
+    broker_access = _broker_access(tmp_path, monkeypatch)
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     bare = replace(_turn(tmp_path), env={"PATH": "/usr/bin"})
     with pytest.raises(NotReady, match="no credential"):
-        asyncio.run(brokerage.open(backend, bare, lambda: None))  # type: ignore[arg-type]
+        asyncio.run(broker_access.open(backend, bare, lambda: None))  # type: ignore[arg-type]
     gateway = replace(bare, env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
-    assert asyncio.run(brokerage.open(backend, gateway, lambda: None)).grant is None  # type: ignore[arg-type]
+    assert asyncio.run(broker_access.open(backend, gateway, lambda: None)).grant is None  # type: ignore[arg-type]
     allowed = BrokerAccess(load_config(tmp_path, {"agents.allow_exposed_credentials": True}), ManualClock())
     assert asyncio.run(allowed.open(backend, bare, lambda: None)).turn == bare  # type: ignore[arg-type]
 
@@ -141,11 +141,11 @@ def test_a_turn_is_given_its_models_and_the_persons_word_on_unknown_prices(
     """What the configuration says about models and prices is what the broker goes by."""
     text = "agents: {models: {claude: {also: [house/extra]}}, answer_tokens: 4000}\n"
     text += f"budget: {{unknown_cost: {word}}}\n"
-    brokerage = _brokerage(tmp_path, monkeypatch, text)
+    broker_access = _broker_access(tmp_path, monkeypatch, text)
     backend = NamedBackend("claude", Capabilities(credential="brokered", default_model="sonnet"))
 
     async def scene() -> None:
-        access = await brokerage.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
+        access = await broker_access.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
         try:
             assert access.grant is not None
             rules = access.grant.rules
@@ -157,7 +157,7 @@ def test_a_turn_is_given_its_models_and_the_persons_word_on_unknown_prices(
             ]
             assert (rules.unpriced, rules.answer_tokens) == (is_asked, 4000)
         finally:
-            brokerage.revoke(access)
-            await brokerage.close()
+            broker_access.revoke(access)
+            await broker_access.close()
 
     asyncio.run(scene())

@@ -20,7 +20,7 @@ from bailiwick.agents.port import Turn
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
 from bailiwick.errors import NotReady
-from tests.unit.agents.test_fencing import asked, fencing, run
+from tests.unit.agents.test_fencing import asked, run, turn_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bailiwick.agents.fencing import TurnSandbox
 
-__all__ = ["fencing"]
+__all__ = ["turn_sandbox"]
 
 BEDROCK = {"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_PROFILE": "work", "AWS_REGION": "eu-west-1"}
 VERTEX = {"CLAUDE_CODE_USE_VERTEX": "1", "CLOUD_ML_REGION": "europe-west1", "ANTHROPIC_VERTEX_PROJECT_ID": "p"}
@@ -49,8 +49,8 @@ print(json.dumps({"env": dict(os.environ), "seen": seen}))
 """
 
 
-def _access(tmp_path: Path, fencing: TurnSandbox, env: Mapping[str, str], *, exposed: bool = True) -> TurnAccess:
-    access = asked(tmp_path, fencing, exposed=exposed)
+def _access(tmp_path: Path, turn_sandbox: TurnSandbox, env: Mapping[str, str], *, exposed: bool = True) -> TurnAccess:
+    access = asked(tmp_path, turn_sandbox, exposed=exposed)
     return replace(access, turn=replace(access.turn, env={**access.turn.env, **env}))
 
 
@@ -63,13 +63,13 @@ def _files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given_env", [BEDROCK, VERTEX], ids=["bedrock", "vertex"])
 def test_a_cloud_account_reaches_the_program_and_its_files_stay_as_they_are(
-    fencing: TurnSandbox, tmp_path: Path, given_env: dict[str, str]
+    turn_sandbox: TurnSandbox, tmp_path: Path, given_env: dict[str, str]
 ) -> None:
     """Variables, files and hosts of that cloud, and of no other; the files can be read and not changed."""
     _files(tmp_path)
-    access = _access(tmp_path, fencing, given_env)
+    access = _access(tmp_path, turn_sandbox, given_env)
     stay = TurnSandboxRequest("root", access.turn.cwd)
-    end, text, seen = run(fencing, access, stay, "python3", "-I", "-c", LOOK)
+    end, text, seen = run(turn_sandbox, access, stay, "python3", "-I", "-c", LOOK)
     assert end.code == 0, end.stderr
     told = json.loads(text)
     assert {name: told["env"].get(name) for name in given_env} == given_env
@@ -83,19 +83,19 @@ def test_a_cloud_account_reaches_the_program_and_its_files_stay_as_they_are(
     )
     assert region in hosts
     assert "api.anthropic.com" not in hosts
-    home = fencing.state / "homes" / "root"
+    home = turn_sandbox.state / "homes" / "root"
     assert not (home / ".aws").exists()
     assert not (home / ".config" / "gcloud").exists()
 
 
-def test_keys_of_a_cloud_are_carried_only_for_that_cloud(fencing: TurnSandbox, tmp_path: Path) -> None:
+def test_keys_of_a_cloud_are_carried_only_for_that_cloud(turn_sandbox: TurnSandbox, tmp_path: Path) -> None:
     """An agent that is brokered gets neither them nor the switch that would send it there."""
     env = {**BEDROCK, "AWS_SECRET_ACCESS_KEY": "aws", "GOOGLE_APPLICATION_CREDENTIALS": "/g.json"}
     stay = TurnSandboxRequest("root", tmp_path)
-    exposed = fencing.dress(_access(tmp_path, fencing, env), "claude", stay).turn.env
+    exposed = turn_sandbox.dress(_access(tmp_path, turn_sandbox, env), "claude", stay).turn.env
     assert (exposed["AWS_SECRET_ACCESS_KEY"], exposed["AWS_PROFILE"]) == ("aws", "work")
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in exposed
-    brokered = fencing.dress(_access(tmp_path, fencing, env, exposed=False), "claude", stay).turn.env
+    brokered = turn_sandbox.dress(_access(tmp_path, turn_sandbox, env, exposed=False), "claude", stay).turn.env
     assert not [name for name in brokered if name.startswith("AWS_")]
     assert "CLAUDE_CODE_USE_BEDROCK" not in brokered
 
@@ -120,10 +120,10 @@ def test_what_a_cloud_lacks_is_named_before_the_turn(
         **env,
     }.items():
         monkeypatch.setenv(name, value)
-    brokerage = BrokerAccess(load_config(tmp_path, {}), ManualClock())
+    broker_access = BrokerAccess(load_config(tmp_path, {}), ManualClock())
     turn = Turn("k", "p", None, tmp_path, dict(os.environ))
     with pytest.raises(NotReady, match=missing):
-        asyncio.run(brokerage.open(ClaudeBackend(), turn, lambda: None))
+        asyncio.run(broker_access.open(ClaudeBackend(), turn, lambda: None))
 
 
 @given(region=st.text(max_size=20))

@@ -33,10 +33,10 @@ def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(*(agent(f"a{i}") for i in range(6)), budget=g.Budget(usd=1.1))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
-        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        rows = [r for r in await runtime.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert sum(r.settled or 0 for r in rows) == pytest.approx(0.25 * len(backend.seen))
         assert sum(r.reserved for r in rows) == 0
         assert len(backend.seen) == 5, "the last one begins with what is left: over by less than one answer"
@@ -49,9 +49,9 @@ def test_an_unknown_cost_counts_as_what_was_set_aside(tmp_path: Path) -> None:
     """Unknown is not zero."""
     stage = stage_of(tmp_path, ScriptedBackend([GOOD]), replace(QUICK, reserve_usd=1.0))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, chain(agent()))
-        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, chain(agent()))
+        rows = [r for r in await runtime.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert [(r.settled, r.known) for r in rows] == [(1.0, False)]
 
     stage.play(scene)
@@ -63,10 +63,10 @@ def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
     second: list[AgentEvent] = [SessionKnown("s1"), Used(150, 15, usd=0.7, cumulative=True), Answered('{"x": 1}')]
     stage = stage_of(tmp_path, ScriptedBackend([first, second]), replace(QUICK, reserve_usd=1.0))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, chain(agent()))
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, chain(agent()))
         assert verdict.code == DONE
-        spent = {r.unit: r.settled for r in await assembly.store.spend(f"run:{verdict.row.id}")}
+        spent = {r.unit: r.settled for r in await runtime.store.spend(f"run:{verdict.row.id}")}
         assert spent["usd"] == pytest.approx(0.7)
         assert spent["tokens"] == 165
         assert spent["agent_calls"] == 2
@@ -81,16 +81,16 @@ def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: P
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0), clock)
     first, second = chain(agent(), agent("b")), replace(chain(agent()), name="other")
 
-    async def scene(assembly: Runtime) -> None:
-        assembly.daily = {"usd": 4.0}
-        assert (await stage.walk(assembly, first)).code == DONE
-        verdict = await stage.walk(assembly, second)
+    async def scene(runtime: Runtime) -> None:
+        runtime.daily = {"usd": 4.0}
+        assert (await stage.walk(runtime, first)).code == DONE
+        verdict = await stage.walk(runtime, second)
         assert verdict.code == BUDGET
         assert len(backend.seen) == 2
-        waits = await assembly.store.waits(verdict.row.id)
+        waits = await runtime.store.waits(verdict.row.id)
         assert waits[0].due_at is not None
         clock.advance(waits[0].due_at - clock.now() + 1)
-        assert (await stage.walk(assembly, second)).code == DONE
+        assert (await stage.walk(runtime, second)).code == DONE
 
     stage.play(scene)
 
@@ -101,12 +101,12 @@ def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(agent(), agent("b"), agent("c"))
 
-    async def scene(assembly: Runtime) -> None:
-        assembly.daily = {"usd": 4.0}
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        runtime.daily = {"usd": 4.0}
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
-        assert not (await Control(assembly, "tester").answer(verdict.row, "raise")).refused
-        assert (await stage.walk(assembly, graph)).code == DONE
+        assert not (await Control(runtime, "tester").answer(verdict.row, "raise")).refused
+        assert (await stage.walk(runtime, graph)).code == DONE
 
     stage.play(scene)
 
@@ -122,10 +122,10 @@ def test_turns_at_once_never_overshoot_by_more_than_one_answer_each(tmp_path: Pa
     }
     graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(20))}, budget=g.Budget(usd=5.0))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
-        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+        rows = [r for r in await runtime.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert sum(r.settled or 0 for r in rows) <= 5.0 + 0.9
 
     stage.play(scene)
@@ -136,10 +136,10 @@ def test_a_credential_has_a_ceiling_of_its_own(tmp_path: Path) -> None:
     backend = ScriptedBackend([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
 
-    async def scene(assembly: Runtime) -> None:
-        assembly.purse = lambda _node, _chosen: ("main", {"usd": 2.0})
-        assert (await stage.walk(assembly, chain(agent()))).code == DONE
-        verdict = await stage.walk(assembly, replace(chain(agent()), name="other"))
+    async def scene(runtime: Runtime) -> None:
+        runtime.purse = lambda _node, _chosen: ("main", {"usd": 2.0})
+        assert (await stage.walk(runtime, chain(agent()))).code == DONE
+        verdict = await stage.walk(runtime, replace(chain(agent()), name="other"))
         assert verdict.code == BUDGET
         assert "credential.usd" in str((verdict.row.summary or {})["question"])
 
@@ -151,14 +151,14 @@ def test_an_unknown_cost_is_free_where_that_is_allowed_and_refused_where_it_is_n
     allowing = stage_of(tmp_path / "a", ScriptedBackend([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="allow")
     refusing = stage_of(tmp_path / "b", ScriptedBackend([GOOD]), replace(QUICK, reserve_usd=1.0), unknown_cost="refuse")
 
-    async def free(assembly: Runtime) -> None:
-        verdict = await allowing.walk(assembly, chain(agent()))
-        rows = [r for r in await assembly.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
+    async def free(runtime: Runtime) -> None:
+        verdict = await allowing.walk(runtime, chain(agent()))
+        rows = [r for r in await runtime.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert [(r.settled, r.known) for r in rows] == [(0.0, False)]
 
-    async def refused(assembly: Runtime) -> None:
-        assert (await refusing.walk(assembly, chain(agent()))).code == WAITS
-        waits = await assembly.store.waits()
+    async def refused(runtime: Runtime) -> None:
+        assert (await refusing.walk(runtime, chain(agent()))).code == WAITS
+        waits = await runtime.store.waits()
         assert "price" in waits[0].body["question"]
 
     allowing.play(free)
@@ -170,9 +170,9 @@ def test_a_model_outside_the_allowed_ones_is_never_asked(tmp_path: Path) -> None
     backend = ScriptedBackend([GOOD])
     stage = stage_of(tmp_path, backend, allowed_models=("small",))
 
-    async def scene(assembly: Runtime) -> None:
-        assert (await stage.walk(assembly, chain(agent(spec={"model": "huge"})))).code == WAITS
+    async def scene(runtime: Runtime) -> None:
+        assert (await stage.walk(runtime, chain(agent(spec={"model": "huge"})))).code == WAITS
         assert backend.seen == []
-        assert (await stage.walk(assembly, replace(chain(agent(spec={"model": "small"})), name="ok"))).code == DONE
+        assert (await stage.walk(runtime, replace(chain(agent(spec={"model": "small"})), name="ok"))).code == DONE
 
     stage.play(scene)

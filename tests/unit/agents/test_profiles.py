@@ -54,14 +54,14 @@ def _open(tmp_path: Path, env: Mapping[str, str], model: str | None) -> TurnAcce
             patch.delenv(name, raising=False)
         for name, value in {"BAILIWICK_HOME": str(tmp_path / "bw"), **env}.items():
             patch.setenv(name, value)
-        brokerage = BrokerAccess(load_config(tmp_path, {}), ManualClock())
+        broker_access = BrokerAccess(load_config(tmp_path, {}), ManualClock())
 
         async def go() -> TurnAccess:
             try:
                 turn = Turn("key", "hello", model, tmp_path, dict(env), max_usd=1.0)
-                return await brokerage.open(CodexBackend(), turn, lambda: None)
+                return await broker_access.open(CodexBackend(), turn, lambda: None)
             finally:
-                await brokerage.close()
+                await broker_access.close()
 
         return asyncio.run(go())
 

@@ -168,7 +168,7 @@ def test_nobody_writes_before_they_hold_the_lock(mind: Mind) -> None:
     own = mind.root / OWN
     own.mkdir(parents=True)
 
-    async def story() -> tuple[list[str], list[str]]:
+    async def history() -> tuple[list[str], list[str]]:
         keeper = mind.brain.keeper
         inside = asyncio.Event()
 
@@ -184,4 +184,4 @@ def test_nobody_writes_before_they_hold_the_lock(mind: Mind) -> None:
         await waiting
         return early, sorted(path.name for path in own.iterdir())
 
-    assert run(story()) == (["lock"], [".gitignore", "lock"])
+    assert run(history()) == (["lock"], [".gitignore", "lock"])

@@ -158,13 +158,13 @@ def broker_rules(config: Config) -> object:
     return broker(config)._rules(backend, SimpleNamespace(model="m", env={}))
 
 
-def fence(config: Config) -> object:
+def sandboxes(config: Config) -> object:
     """The sandbox that is opened."""
-    from bailiwick.sandbox.service import open_fence
+    from bailiwick.sandbox.service import open_sandboxes
 
     async def opened() -> object:
         try:
-            found = await open_fence(config, attended=False)
+            found = await open_sandboxes(config, attended=False)
         except BailiwickError as error:
             return error.sentence
         return found.sandbox.name, found.limits, found.mounts
@@ -285,8 +285,8 @@ def protection(config: Config) -> object:
     """What a gate protects besides its own."""
     from bailiwick.gate.from_config import whereabouts
 
-    vault = SimpleNamespace(repository=Path("/r"))
-    return whereabouts(config, vault, SimpleNamespace(toolchains=())).protected  # type: ignore[arg-type]
+    git_store = SimpleNamespace(repository=Path("/r"))
+    return whereabouts(config, git_store, SimpleNamespace(toolchains=())).protected  # type: ignore[arg-type]
 
 
 def egress(config: Config) -> object:
@@ -296,8 +296,8 @@ def egress(config: Config) -> object:
     async def none() -> None:
         return None
 
-    app: Any = SimpleNamespace(config=config, clock=CLOCK, fence=none)
-    return asyncio.run(AgentServices(app, None).fencing()).allow
+    app: Any = SimpleNamespace(config=config, clock=CLOCK, sandboxes=none)
+    return asyncio.run(AgentServices(app, None).turn_sandbox()).allow
 
 
 def order(config: Config) -> object:
@@ -305,7 +305,7 @@ def order(config: Config) -> object:
     from bailiwick.cli.pipelines.service import PipelineRunner
 
     request = SimpleNamespace(pattern="issue-to-pr", attempts=None, base=None, allow=(), known_red=False)
-    desk_ = SimpleNamespace(vault=SimpleNamespace(repository="/r"))
+    desk_ = SimpleNamespace(git_store=SimpleNamespace(repository="/r"))
     errand: Any = SimpleNamespace(request=request, app=SimpleNamespace(config=config), desk=desk_)
     return PipelineRunner._order(errand, None).attempts
 
@@ -320,7 +320,7 @@ def briefed(config: Config) -> object:
         return ("AGENTS.md", "HOUSE.md")
 
     request: Any = SimpleNamespace(tell=told.append)
-    desk_: Any = SimpleNamespace(vault=SimpleNamespace(files=files))
+    desk_: Any = SimpleNamespace(git_store=SimpleNamespace(files=files))
     ground: Any = SimpleNamespace(commit="c")
     own: Any = SimpleNamespace(config=config)
     asyncio.run(_conventions(request, own, desk_, ground))
@@ -415,11 +415,11 @@ PROBES: tuple[Probe, ...] = (
     Probe("credentials.*.budget.usd", 3, purse, CLAUDE),
     Probe("credentials.*.budget.tokens", 3, purse, CLAUDE),
     *(Probe(f"agents.{name}", value, agents) for name, value in KNOBS.items()),
-    Probe("sandbox.profile", "none", fence),
-    Probe("sandbox.mounts", ["/usr/share"], fence),
-    Probe("sandbox.disk", "1 GB", fence),
-    Probe("sandbox.files", 1000, fence),
-    Probe("sandbox.unattended_none", True, fence, {"sandbox": {"profile": "none"}}),
+    Probe("sandbox.profile", "none", sandboxes),
+    Probe("sandbox.mounts", ["/usr/share"], sandboxes),
+    Probe("sandbox.disk", "1 GB", sandboxes),
+    Probe("sandbox.files", 1000, sandboxes),
+    Probe("sandbox.unattended_none", True, sandboxes, {"sandbox": {"profile": "none"}}),
     Probe("protected", ["billing/**"], protection),
     Probe("publish.mode", "never", proposals),
     Probe("publish.draft", False, proposals),

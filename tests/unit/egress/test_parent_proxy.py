@@ -15,9 +15,9 @@ HERE = {"ok.example": ["127.0.0.1"]}
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-def play(story: Coroutine[Any, Any, None]) -> None:
+def play(history: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 600))
+    asyncio.run(asyncio.wait_for(history, 600))
 
 
 class Forwarder:
@@ -47,7 +47,7 @@ async def by_way_of(forwarder: Forwarder, world: FakeNetwork, raw: bytes) -> tup
 def test_with_a_proxy_of_the_operator_tunnels_are_chained() -> None:
     """It resolves the name itself, as such networks often have no other name server; its login stays on our side."""
 
-    async def story() -> None:
+    async def history() -> None:
         forwarder = Forwarder()
         world = FakeNetwork({}, ("ok.example",), proxy="http://me:p%40ss@HERE")
         answer, scene = await by_way_of(forwarder, world, tunnel("OK.example:443") + b"x")
@@ -58,19 +58,19 @@ def test_with_a_proxy_of_the_operator_tunnels_are_chained() -> None:
         ]
         assert scene.asked == []
 
-    play(story())
+    play(history())
 
 
 def test_with_a_proxy_of_the_operator_plain_requests_keep_their_whole_address() -> None:
     """That is how a proxy is asked for them."""
 
-    async def story() -> None:
+    async def history() -> None:
         forwarder = Forwarder()
         world = FakeNetwork({}, ("ok.example:80",), proxy="HERE")
         await by_way_of(forwarder, world, b"GET http://ok.example/x HTTP/1.1\r\nHost: ok.example\r\n\r\n")
         assert forwarder.heads[0].startswith("GET http://ok.example:80/x HTTP/1.1\r\nhost: ok.example\r\n")
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize(
@@ -79,20 +79,20 @@ def test_with_a_proxy_of_the_operator_plain_requests_keep_their_whole_address() 
 def test_a_proxy_of_the_operator_widens_nothing(target: str, status: int) -> None:
     """List and addresses are judged before it is asked; and its own refusal is passed on as what it is."""
 
-    async def story() -> None:
+    async def history() -> None:
         forwarder = Forwarder(407)
         world = FakeNetwork({}, ("ok.example",), ("10.0.0.1",), proxy="HERE")
         answer, _ = await by_way_of(forwarder, world, tunnel(target))
         assert answer.startswith(f"HTTP/1.1 {status} ".encode())
         assert len(forwarder.heads) == (1 if status == 502 else 0)
 
-    play(story())
+    play(history())
 
 
 def test_hosts_listed_in_no_proxy_are_reached_directly() -> None:
     """The operator's own servers are often not reachable through their proxy."""
 
-    async def story() -> None:
+    async def history() -> None:
         forwarder = Forwarder()
         world = FakeNetwork(HERE, ("ok.example:PORT",), proxy="HERE", no_proxy="example")
         async with stage(world) as scene:
@@ -100,17 +100,17 @@ def test_hosts_listed_in_no_proxy_are_reached_directly() -> None:
             assert answer.endswith(b"hello x")
             assert forwarder.heads == []
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize("proxy", ["https://127.0.0.1:1", "socks5://127.0.0.1:1", "http://"])
 def test_a_proxy_that_can_not_be_used_is_named(proxy: str) -> None:
     """A silent detour around it would break the operator's own rule."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(FakeNetwork(HERE, ("ok.example:PORT",), proxy=proxy)) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}"))
             assert answer.startswith(b"HTTP/1.1 502 ")
             assert b"network.proxy" in answer
 
-    play(story())
+    play(history())

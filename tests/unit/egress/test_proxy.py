@@ -18,9 +18,9 @@ POST = "POST http://ok.example/"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-def play(story: Coroutine[Any, Any, None]) -> None:
+def play(history: Coroutine[Any, Any, None]) -> None:
     """Run a test's story to its end."""
-    asyncio.run(asyncio.wait_for(story, 600))
+    asyncio.run(asyncio.wait_for(history, 600))
 
 
 async def refusal(world: FakeNetwork, target: str) -> tuple[bytes, ProxySetup]:
@@ -35,30 +35,30 @@ async def refusal(world: FakeNetwork, target: str) -> tuple[bytes, ProxySetup]:
 def test_a_listed_host_is_reached_and_its_bytes_are_carried() -> None:
     """The tunnel carries bytes both ways unread, and ends when both sides have."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(OPEN) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}") + b"\x16\x03\x01")
             assert answer == ESTABLISHED + b"hello \x16\x03\x01"
             assert (scene.server.connections, scene.refused) == (1, [])
 
-    play(story())
+    play(history())
 
 
 def test_a_tunnel_may_be_asked_for_in_http_1_0() -> None:
     """Python's own client does so, and names no host in a field of its own."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(OPEN) as scene:
             answer = await scene.ask(f"CONNECT ok.example:{scene.server.port} HTTP/1.0\r\n\r\nx".encode())
             assert answer == ESTABLISHED + b"hello x"
 
-    play(story())
+    play(history())
 
 
 def test_a_host_that_is_not_listed_is_refused_and_told() -> None:
     """Without asking a name server: a name alone could carry a secret out."""
 
-    async def story() -> None:
+    async def history() -> None:
         answer, scene = await refusal(OPEN, "evil.example:443")
         assert answer.startswith(b"HTTP/1.1 403 ")
         assert b"evil.example:443" in answer
@@ -66,7 +66,7 @@ def test_a_host_that_is_not_listed_is_refused_and_told() -> None:
         assert scene.asked == []
         assert scene.refused[0][0] == "evil.example:443"
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_a_host_that_is_not_listed_is_refused_and_told() -> None:
 def test_neither_another_port_nor_a_neighbour_is_meant(target: str) -> None:
     """The address of a listed host is not the host: it is dialled only when it is listed itself."""
 
-    async def story() -> None:
+    async def history() -> None:
         answer, _ = await refusal(OPEN, target)
         assert answer.startswith(b"HTTP/1.1 403 ")
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_neither_another_port_nor_a_neighbour_is_meant(target: str) -> None:
 def test_a_name_in_disguise_is_a_bad_request(target: str) -> None:
     """Before any list is asked."""
 
-    async def story() -> None:
+    async def history() -> None:
         answer, scene = await refusal(OPEN, target)
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert scene.asked == []
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize(
@@ -102,20 +102,20 @@ def test_a_name_in_disguise_is_a_bad_request(target: str) -> None:
 def test_a_pattern_or_a_public_registry_does_not_lead_into_the_private_network(address: str) -> None:
     """Whoever owns a name chooses its address: a name that the operator did not list itself may not point inwards."""
 
-    async def story() -> None:
+    async def history() -> None:
         names = {"a.wide.example": [address], "reg.example": [address]}
         world = FakeNetwork(names, ("*.wide.example:PORT",), ("reg.example:PORT",))
         for target in ("a.wide.example:PORT", "reg.example:PORT"):
             answer, _ = await refusal(world, target)
             assert answer.startswith(b"HTTP/1.1 403 ")
 
-    play(story())
+    play(history())
 
 
 def test_the_address_that_was_judged_is_the_one_that_is_dialled() -> None:
     """The name is asked for once: a second answer, as rebinding needs it, never comes into play."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(
             FakeNetwork({"a.example": ["10.9.9.9", "127.0.0.1"]}, ("127.0.0.1:PORT", "*.example:PORT"))
         ) as scene:
@@ -123,25 +123,25 @@ def test_the_address_that_was_judged_is_the_one_that_is_dialled() -> None:
             assert answer.endswith(b"hello x"), "the private one was left out, the listed one taken"
             assert scene.asked == ["a.example"]
 
-    play(story())
+    play(history())
 
 
 def test_a_host_without_an_address_is_told_apart_from_a_forbidden_one() -> None:
     """A person who reads the log has to know whether to change the list or to look at the network."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(FakeNetwork({}, ("gone.example",))) as scene:
             answer = await scene.ask(tunnel("gone.example:443"))
             assert answer.startswith(b"HTTP/1.1 502 ")
             assert "can't be reached" in scene.refused[0][1]
 
-    play(story())
+    play(history())
 
 
 def test_a_plain_request_goes_out_where_its_port_is_listed() -> None:
     """In the form that a server expects, with the host that was judged, and one request per connection."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(OPEN) as scene:
             host = f"ok.example:{scene.server.port}"
             head = f"POST http://{host}/a?b=c HTTP/1.1\r\nHost: evil.example\r\nProxy-Authorization: Basic eA==\r\n"
@@ -157,19 +157,19 @@ def test_a_plain_request_goes_out_where_its_port_is_listed() -> None:
             assert sent == f"POST /a?b=c HTTP/1.1\r\n{fields}\r\nabc"
             assert first.startswith(b"hello POST")
 
-    play(story())
+    play(history())
 
 
 def test_a_plain_request_needs_port_80_on_the_list() -> None:
     """What is listed without a port is meant with TLS."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(FakeNetwork(HERE, ("ok.example",))) as scene:
             answer = await scene.ask(b"GET http://ok.example/ HTTP/1.1\r\nHost: ok.example\r\n\r\n")
             assert answer.startswith(b"HTTP/1.1 403 ")
             assert scene.refused[0][0] == "ok.example:80"
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize(
@@ -195,30 +195,30 @@ def test_a_plain_request_needs_port_80_on_the_list() -> None:
 def test_a_request_that_is_odd_is_refused(raw: bytes, status: int) -> None:
     """Where two programs could read a request differently, the stricter one ends it."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(FakeNetwork(HERE, ("ok.example", "ok.example:80"))) as scene:
             answer = await scene.ask(raw, end=False)
             assert answer.startswith(f"HTTP/1.1 {status} ".encode())
             assert (len(scene.refused), scene.asked) == (1, []), "no name is even looked up"
 
-    play(story())
+    play(history())
 
 
 def test_what_is_refused_is_safe_to_log() -> None:
     """The text comes from inside the sandbox: it must not carry a terminal sequence into the operator's log."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(OPEN) as scene:
             await scene.ask(b"CONNECT \x1b[2J\x07evil:443 HTTP/1.1\r\n\r\n")
             assert all(text.isprintable() for text in scene.refused[0])
 
-    play(story())
+    play(history())
 
 
 def test_after_close_the_port_is_dead_and_tunnels_are_gone() -> None:
     """The proxy ends with the run: a process that outlived it would find nothing."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(OPEN) as scene:
             reader, writer = await scene.connect()
             writer.write(tunnel(f"ok.example:{scene.server.port}"))
@@ -233,13 +233,13 @@ def test_after_close_the_port_is_dead_and_tunnels_are_gone() -> None:
             await scene.egress.serve(late)
             assert late.fileno() == -1, "a listener that comes too late is closed"
 
-    play(story())
+    play(history())
 
 
 def test_one_proxy_serves_every_process_of_its_room() -> None:
     """Each process inside makes a listener of its own."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(OPEN) as scene:
             second = listener()
             port = port_of(second)
@@ -249,13 +249,13 @@ def test_one_proxy_serves_every_process_of_its_room() -> None:
                 answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}") + b"x")
                 assert answer.endswith(b"hello x")
 
-    play(story())
+    play(history())
 
 
 def test_a_tunnel_too_many_is_turned_away() -> None:
     """A program inside can't use up the operator's descriptors."""
 
-    async def story() -> None:
+    async def history() -> None:
         world = FakeNetwork(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(connections=1))
         async with stage(world) as scene:
             reader, writer = await scene.connect()
@@ -265,48 +265,48 @@ def test_a_tunnel_too_many_is_turned_away() -> None:
             writer.close()
             await writer.wait_closed()
 
-    play(story())
+    play(history())
 
 
 @pytest.mark.parametrize("raw", [b"", b"CONNECT ok.exam"])
 def test_a_request_that_never_ends_is_let_go(raw: bytes) -> None:
     """A connection is held only as long as somebody is about to ask something."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(FakeNetwork(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(head=0.05))) as scene:
             assert await scene.ask(raw, end=False) == b""
 
-    play(story())
+    play(history())
 
 
 def test_a_silent_tunnel_is_closed() -> None:
     """Neither side speaks: the connection is of no use to anybody."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(FakeNetwork(HERE, ("ok.example:PORT",), pace=ProxyTimeouts(idle=0.05))) as scene:
             answer = await scene.ask(tunnel(f"ok.example:{scene.server.port}"), end=False)
             assert answer == ESTABLISHED
             await asyncio.wait_for(scene.server.ended.wait(), 600)
 
-    play(story())
+    play(history())
 
 
 def test_a_hundred_tunnels_at_once_all_work() -> None:
     """A package manager opens many connections."""
 
-    async def story() -> None:
+    async def history() -> None:
         async with stage(OPEN) as scene:
             raw = tunnel(f"ok.example:{scene.server.port}")
             answers = await asyncio.gather(*(scene.ask(raw + str(n).encode()) for n in range(100)))
             assert answers == [ESTABLISHED + b"hello " + str(n).encode() for n in range(100)]
 
-    play(story())
+    play(history())
 
 
 def test_the_systems_resolver_is_the_default() -> None:
     """Each address once, in the system's order."""
 
-    async def story() -> None:
+    async def history() -> None:
         assert "127.0.0.1" in await resolve("localhost", 443)
         egress = EgressProxy(allow_list(["localhost:1"]))
         made = listener()
@@ -318,13 +318,13 @@ def test_the_systems_resolver_is_the_default() -> None:
         writer.close()
         await egress.close()
 
-    play(story())
+    play(history())
 
 
 def test_a_big_transfer_arrives_whole_both_ways() -> None:
     """Bytes are passed on as the other side takes them, none lost or doubled, however the two sides keep pace."""
 
-    async def story() -> None:
+    async def history() -> None:
         size = 8 * 1024**2
         async with stage(OPEN) as scene:
             scene.server.greeting = b""
@@ -346,4 +346,4 @@ def test_a_big_transfer_arrives_whole_both_ways() -> None:
             writer.close()
             assert (got, sum(map(len, scene.server.got))) == (size, size)
 
-    play(story())
+    play(history())

@@ -21,25 +21,25 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-async def tell(passage: RelayServer, story: Callable[[int], Awaitable[None]]) -> None:
+async def tell(passage: RelayServer, history: Callable[[int], Awaitable[None]]) -> None:
     """Tell a story at the port of a door that the passage serves."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     await passage.serve("service-5432", listening)
     try:
-        await story(port)
+        await history(port)
     finally:
         await passage.close()
 
 
-def play(story: Callable[[int], Awaitable[None]], connections: int = 4) -> None:
+def play(history: Callable[[int], Awaitable[None]], connections: int = 4) -> None:
     """Tell a story at a door with the service behind it."""
 
     async def go() -> None:
         server = await asyncio.start_server(echo, "127.0.0.1", 0)
         async with server:
             address = Address(server.sockets[0].getsockname()[1], None)
-            await tell(Relay({"service-5432": address}, connections).passage(), story)
+            await tell(Relay({"service-5432": address}, connections).passage(), history)
 
     asyncio.run(asyncio.wait_for(go(), 600))
 
@@ -48,20 +48,20 @@ def test_every_byte_goes_both_ways_and_so_does_the_end() -> None:
     """A client that ends its half must be heard to the end, or protocols that answer only then would hang."""
     sent = bytes(range(256)) * 2048
 
-    async def story(port: int) -> None:
+    async def history(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
         writer.write_eof()
         assert await reader.read() == b"heard " + sent
         writer.close()
 
-    play(story)
+    play(history)
 
 
 def test_one_connection_too_many_is_closed_and_the_others_go_on() -> None:
     """A test that leaks connections must not use up the files of the process that runs the gate."""
 
-    async def story(port: int) -> None:
+    async def history(port: int) -> None:
         first, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"one")
         await writer.drain()
@@ -72,13 +72,13 @@ def test_one_connection_too_many_is_closed_and_the_others_go_on() -> None:
         assert await first.read() == b"heard one"
         writer.close()
 
-    play(story, connections=1)
+    play(history, connections=1)
 
 
 def test_the_end_of_a_command_ends_its_connections() -> None:
     """What is still open when the command has ended belongs to nobody."""
 
-    async def story(port: int) -> None:
+    async def history(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         await closing.close()
         assert await reader.read() == b""
@@ -90,7 +90,7 @@ def test_the_end_of_a_command_ends_its_connections() -> None:
         server = await asyncio.start_server(echo, "127.0.0.1", 0)
         async with server:
             closing.addresses = {"service-5432": Address(server.sockets[0].getsockname()[1], None)}
-            await tell(closing, story)
+            await tell(closing, history)
 
     closing = Relay({}).passage()
     asyncio.run(asyncio.wait_for(go(), 600))
@@ -99,14 +99,14 @@ def test_the_end_of_a_command_ends_its_connections() -> None:
 def test_nobody_behind_the_door_is_an_end_not_an_error() -> None:
     """A container that died must look to tests as it would without a sandbox: as a connection that is closed."""
 
-    async def story(port: int) -> None:
+    async def history(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         assert await reader.read() == b""
         writer.close()
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         closed = Address(free.getsockname()[1], None)
-    asyncio.run(asyncio.wait_for(tell(Relay({"service-5432": closed}).passage(), story), 600))
+    asyncio.run(asyncio.wait_for(tell(Relay({"service-5432": closed}).passage(), history), 600))
 
 
 def test_a_network_that_can_not_be_entered_is_not_taken_for_our_own(tmp_path: Path) -> None:

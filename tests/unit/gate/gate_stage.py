@@ -46,7 +46,7 @@ class GateSetup:
         return folder
 
     @property
-    def fence(self) -> Sandboxes:
+    def sandboxes(self) -> Sandboxes:
         """A fence with the operator's tools."""
         return Sandboxes(self.sandbox, _tools(self.scene.home), self.scratch)
 
@@ -55,11 +55,11 @@ class GateSetup:
         """Where things are kept."""
         return GatePlaces(self.scene.top / "cache", self.scene.state, registries=self.registries)
 
-    def shop(self, vault: GitStore) -> EnvironmentBuilder:
+    def shop(self, git_store: GitStore) -> EnvironmentBuilder:
         """What environments are made with."""
         return EnvironmentBuilder(
-            vault,
-            self.fence,
+            git_store,
+            self.sandboxes,
             self.places.cache,
             self.scene.repo,
             self.clock,
@@ -72,26 +72,33 @@ class GateSetup:
         """The vault."""
         return await self.scene.open()
 
-    def run(self, story: Callable[[GitStore], Awaitable[_T]]) -> _T:
+    def run(self, history: Callable[[GitStore], Awaitable[_T]]) -> _T:
         """Tell a story with the vault; each has a loop, and so an event, of its own."""
         self.cancel = asyncio.Event()
-        return self.scene.run(story)
+        return self.scene.run(history)
 
     def check(self, edit: dict[str, str | None], spec: GateSpec, **ask: Any) -> GateReport:
         """Edit a copy of HEAD and run the gate on it."""
 
-        async def story(vault: GitStore) -> GateReport:
-            base = await vault.resolve("HEAD")
+        async def history(git_store: GitStore) -> GateReport:
+            base = await git_store.resolve("HEAD")
             files = {path: None if text is None else text.encode() for path, text in edit.items()}
-            tree = await vault.write(await vault.tree_of(base), files)
-            return await self.gate(vault, GateRequest(base, tree, **ask), spec)
+            tree = await git_store.write(await git_store.tree_of(base), files)
+            return await self.gate(git_store, GateRequest(base, tree, **ask), spec)
 
-        return self.run(story)
+        return self.run(history)
 
-    async def gate(self, vault: GitStore, ask: GateRequest, spec: GateSpec) -> GateReport:
+    async def gate(self, git_store: GitStore, ask: GateRequest, spec: GateSpec) -> GateReport:
         """Run the gate."""
         return await run_gate(
-            ask, spec, vault, self.fence, self.places, cancel=self.cancel, show=self.shown.append, clock=self.clock
+            ask,
+            spec,
+            git_store,
+            self.sandboxes,
+            self.places,
+            cancel=self.cancel,
+            show=self.shown.append,
+            clock=self.clock,
         )
 
 

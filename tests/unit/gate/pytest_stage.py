@@ -46,7 +46,7 @@ class OpenFence:
     autoload: bool = False
     """Whether pytest loads the plugins that are installed here; without them it starts faster."""
 
-    def cage(self, role: str, tree: Path, **_: object) -> SandboxSpec:
+    def sandbox_spec(self, role: str, tree: Path, **_: object) -> SandboxSpec:
         return SandboxSpec("gate", (Bind(tree, tree, write=True),), tree)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -61,9 +61,11 @@ class OpenFence:
             **(extra or {}),
         }
 
-    async def run(self, cage: SandboxSpec, argv: tuple[str, ...], *, cancel: asyncio.Event, **options: Any) -> Exit:
+    async def run(
+        self, sandbox_spec: SandboxSpec, argv: tuple[str, ...], *, cancel: asyncio.Event, **options: Any
+    ) -> Exit:
         self.ran += 1
-        return await run_process(Command(argv, cwd=cage.cwd, **options), cancel=cancel)
+        return await run_process(Command(argv, cwd=sandbox_spec.cwd, **options), cancel=cancel)
 
 
 @dataclass(slots=True)
@@ -109,9 +111,9 @@ class PytestCheckSetup:
     def bench(self) -> CheckContext:
         scratch = self.place / "scratch"
         scratch.mkdir(exist_ok=True)
-        fence = cast("Any", OpenFence(scratch, autoload=self.autoload))
+        sandboxes = cast("Any", OpenFence(scratch, autoload=self.autoload))
         return CheckContext(
-            fence,
+            sandboxes,
             (),
             self.place,
             self.changes(),

@@ -54,8 +54,8 @@ class RunnerStage(PytestCheckSetup):
     def bench(self) -> CheckContext:
         bench = PytestCheckSetup.bench(self)
         if self.kind == "cargo-test":  # the home inside is another, in which rustup would find no toolchain
-            fence = cast("OpenFence", bench.fence)
-            fence.toolchains = replace(fence.toolchains, path=f"{rust_programs()}:{fence.toolchains.path}")
+            sandboxes = cast("OpenFence", bench.sandboxes)
+            sandboxes.toolchains = replace(sandboxes.toolchains, path=f"{rust_programs()}:{sandboxes.toolchains.path}")
         return bench
 
     def check(self, *run: str, timeout: float = 600.0) -> CheckResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.gate.detection import Wish, detect, wanted_files
+from bailiwick.gate.detection import PlanAdditions, detect, wanted_files
 from bailiwick.gate.spec import CheckSpec, GateSpec
 
 PYTHONS = ("python3", "python3.10", "python3.11", "python3.12", "python3.13")
@@ -12,13 +12,17 @@ PIP = ".venv/bin/python -m pip install"
 PROJECT = '[project]\nname = "shop"\nversion = "1"\n'
 
 
-def _planned(files: dict[str, str], *tools: str, tags: tuple[str, ...] = (), wish: Wish | None = None) -> GateSpec:
+def _planned(
+    files: dict[str, str], *tools: str, tags: tuple[str, ...] = (), additions: PlanAdditions | None = None
+) -> GateSpec:
     texts = {path: files[path].encode() for path in wanted_files(tuple(files))}
-    return detect(tuple(files), texts, lambda name: name in (*PYTHONS, *tools), tags=tags, wish=wish)
+    return detect(tuple(files), texts, lambda name: name in (*PYTHONS, *tools), tags=tags, additions=additions)
 
 
-def _prepare(files: dict[str, str], *tools: str, tags: tuple[str, ...] = (), wish: Wish | None = None) -> list[str]:
-    return [" ".join(command) for command in _planned(files, *tools, tags=tags, wish=wish).prepare]
+def _prepare(
+    files: dict[str, str], *tools: str, tags: tuple[str, ...] = (), additions: PlanAdditions | None = None
+) -> list[str]:
+    return [" ".join(command) for command in _planned(files, *tools, tags=tags, additions=additions).prepare]
 
 
 def _tests(spec: GateSpec) -> CheckSpec:
@@ -188,19 +192,19 @@ def test_a_wider_plan_takes_what_the_runners_install_and_features() -> None:
     extras = '[project.optional-dependencies]\ntest = ["a"]\ndocs = ["b"]\nyaml = ["c"]\n'
     files = {"pyproject.toml": PROJECT + extras, "tox.ini": "[testenv]\ndeps = mock\n[testenv:lint]\ndeps = black\n"}
     assert _prepare(files)[1] == f"{PIP} -e .[test] pytest"
-    assert _prepare(files, wish=Wish(level=1))[1] == f"{PIP} -e .[test,yaml] pytest mock"
+    assert _prepare(files, additions=PlanAdditions(level=1))[1] == f"{PIP} -e .[test,yaml] pytest mock"
 
 
 def test_piece_by_piece_the_project_comes_last() -> None:
     """Otherwise the index's copy of the project may take the editable one's place."""
     extras = '[project.optional-dependencies]\ntest = ["a"]\n'
     files = {"pyproject.toml": PROJECT + extras, "tests/test_a.py": "def test_a(mocker): ...\n"}
-    made = _prepare(files, wish=Wish(split=True, without=("extra test",)))
+    made = _prepare(files, additions=PlanAdditions(split=True, without=("extra test",)))
     pieces = ["pytest", "pytest-mock", "-e .", "--no-deps -e ."]
     assert made[1:] == [f"{PIP} {words}" for words in pieces]
 
 
 def test_unittest_is_the_last_resort() -> None:
     """Some tests were never meant for pytest."""
-    run = _tests(_planned({"setup.py": "", "tests/test_a.py": ""}, wish=Wish(unittest=True))).run
+    run = _tests(_planned({"setup.py": "", "tests/test_a.py": ""}, additions=PlanAdditions(unittest=True))).run
     assert " ".join(run) == "python -m unittest discover -s tests -t ."

@@ -38,10 +38,10 @@ def _recipe(*lines: str, copy: tuple[str, ...] = ()) -> Recipe:
 
 
 def _prepared(stage: GateSetup, recipe: Recipe) -> PreparedEnvironment:
-    async def story(vault: GitStore) -> PreparedEnvironment:
-        return await prepare_environment(recipe, await vault.resolve("HEAD"), stage.shop(vault))
+    async def history(git_store: GitStore) -> PreparedEnvironment:
+        return await prepare_environment(recipe, await git_store.resolve("HEAD"), stage.shop(git_store))
 
-    return stage.run(story)
+    return stage.run(history)
 
 
 def test_what_prepare_makes_is_mounted_read_only_in_the_gate(stage: GateSetup) -> None:
@@ -100,12 +100,12 @@ def test_what_a_package_wrote_is_ours_and_harmless(stage: GateSetup) -> None:
 def test_many_at_once_make_one(stage: GateSetup) -> None:
     """Five runs start at night in one repository: one prepares, the others wait for it."""
 
-    async def story(vault: GitStore) -> list[PreparedEnvironment]:
-        base = await vault.resolve("HEAD")
-        asked = [prepare_environment(_recipe(VENV), base, stage.shop(vault)) for _ in range(5)]
+    async def history(git_store: GitStore) -> list[PreparedEnvironment]:
+        base = await git_store.resolve("HEAD")
+        asked = [prepare_environment(_recipe(VENV), base, stage.shop(git_store)) for _ in range(5)]
         return list(await asyncio.gather(*asked))
 
-    assert len(set(stage.run(story))) == 1
+    assert len(set(stage.run(history))) == 1
     assert sum("preparing" in line for line in stage.shown) == 1
 
 

@@ -71,11 +71,11 @@ class GateNodeSetup:
             "want": "",
         } | context
 
-        async def fence() -> Sandboxes:
-            return self.stage.fence
+        async def sandboxes() -> Sandboxes:
+            return self.stage.sandboxes
 
         node = Work(id="gate", type="gate", spec=SPEC, outputs=tuple(Output(key) for key in outputs))
-        kind = GateKind(self.config, ManualClock(), fence)
+        kind = GateKind(self.config, ManualClock(), sandboxes)
 
         async def go() -> Done | Failed:
             self.witness.cancel = asyncio.Event()

@@ -306,7 +306,7 @@ def test_a_missing_pytest_is_a_failed_check_with_the_remedy(tmp_path: Path) -> N
     empty = tmp_path / "bin"
     empty.mkdir()
     (empty / "python3").symlink_to(Path(shutil.which("python3", path="/usr/bin:/bin") or os.devnull))
-    object.__setattr__(bench.fence, "toolchains", Toolchains(path=str(empty)))
+    object.__setattr__(bench.sandboxes, "toolchains", Toolchains(path=str(empty)))
     result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), bench))
     assert result.outcome == "failed"
     assert [f.code for f in result.findings] == ["missing-tool"]
@@ -319,7 +319,7 @@ def test_an_interpreter_that_can_t_start_is_not_the_change_s_fault(tmp_path: Pat
     broken = tmp_path / "bin"
     broken.mkdir()
     (broken / "python3").symlink_to(Path(shutil.which("false") or os.devnull))
-    object.__setattr__(bench.fence, "toolchains", Toolchains(path=str(broken)))
+    object.__setattr__(bench.sandboxes, "toolchains", Toolchains(path=str(broken)))
     result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), bench))
     assert (result.outcome, result.code, result.findings) == ("environment", 1, ())
 

@@ -52,8 +52,8 @@ def _program(path: Path, text: str = "") -> Path:
 
 
 def _bench(place: Path, *, sandbox: str = "bwrap", environment: tuple[Bind, ...] = ()) -> CheckContext:
-    fence = OpenFence(place, OpenSandbox(sandbox), Toolchains(path=str(place / "tools")))
-    return replace(PytestCheckSetup(place, {}, {}).bench(), fence=cast("Any", fence), environment=environment)
+    sandboxes = OpenFence(place, OpenSandbox(sandbox), Toolchains(path=str(place / "tools")))
+    return replace(PytestCheckSetup(place, {}, {}).bench(), sandboxes=cast("Any", sandboxes), environment=environment)
 
 
 def _find(command: str, bench: CheckContext, tree: Path, tracked: tuple[str, ...] = ()) -> PytestPython | None:

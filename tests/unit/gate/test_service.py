@@ -32,7 +32,7 @@ def test_a_good_change_is_green_and_its_report_is_kept_and_audited(stage: GateSe
     """The report is the evidence of a proposal: it has to be found again, unchanged, and to be in the audit."""
     report = stage.check({"app.py": "x = 1  # better\n"}, spec_of(GATE))
     assert report.verdict == "green"
-    assert (report.fence, report.policy) == ("none", digest(canonical([spec_of(GATE).digest, ""])))
+    assert (report.sandboxes, report.policy) == ("none", digest(canonical([spec_of(GATE).digest, ""])))
     assert load_report(stage.places.state, report.digest[:16]).to_json() == report.to_json()
     told = entries(stage.places.state, kind="gate.report")
     assert [entry.data["report"] for entry in told] == [report.digest]
@@ -182,13 +182,13 @@ def test_an_interrupted_gate_leaves_nothing(stage: GateSetup) -> None:
 
     stage.shown = Ends()
 
-    async def story(vault: GitStore) -> GateReport:
-        base = await vault.resolve("HEAD")
-        tree = await vault.write(await vault.tree_of(base), {"app.py": b"x = 3\n"})
-        return await stage.gate(vault, GateRequest(base, tree), spec)
+    async def history(git_store: GitStore) -> GateReport:
+        base = await git_store.resolve("HEAD")
+        tree = await git_store.write(await git_store.tree_of(base), {"app.py": b"x = 3\n"})
+        return await stage.gate(git_store, GateRequest(base, tree), spec)
 
     with pytest.raises(GateInterrupted):
-        stage.run(story)
+        stage.run(history)
     assert not (stage.places.state / "gates").exists()
     assert list(stage.scratch.iterdir()) == []
 
@@ -198,14 +198,14 @@ def test_the_gate_of_the_base_is_run_once_for_as_long_as_nothing_changes(stage: 
     count = tmp_path / "count"
     spec = spec_of(f"checks: [{{name: a, run: [sh, -c, 'echo x >> {count}']}}]")
 
-    async def story(vault: GitStore) -> list[GateReport]:
-        base = await vault.resolve("HEAD")
+    async def history(git_store: GitStore) -> list[GateReport]:
+        base = await git_store.resolve("HEAD")
         how = {"cancel": stage.cancel, "show": stage.shown.append, "clock": stage.clock}
-        asked = [await base_report(base, spec, vault, stage.fence, stage.places, **how) for _ in range(2)]  # type: ignore[arg-type]
+        asked = [await base_report(base, spec, git_store, stage.sandboxes, stage.places, **how) for _ in range(2)]  # type: ignore[arg-type]
         other = spec_of(f"checks: [{{name: b, run: [sh, -c, 'echo x >> {count}']}}]")
-        return [*asked, await base_report(base, other, vault, stage.fence, stage.places, **how)]  # type: ignore[arg-type]
+        return [*asked, await base_report(base, other, git_store, stage.sandboxes, stage.places, **how)]  # type: ignore[arg-type]
 
-    first, again, other = stage.run(story)
+    first, again, other = stage.run(history)
     assert first.digest == again.digest
     assert (first.verdict, other.checks[0].name) == ("green", "b")
     assert count.read_text() == "x\nx\n"

@@ -30,7 +30,7 @@ class NamedSandbox:
     name: str
 
 
-def fence(sandbox: str, place: Path) -> Sandboxes:
+def sandboxes(sandbox: str, place: Path) -> Sandboxes:
     """A fence with such a sandbox."""
     return Sandboxes(cast("Any", NamedSandbox(sandbox)), Toolchains(path="/usr/bin:/bin"), place)
 
@@ -42,7 +42,7 @@ def opened(sandbox: str, place: Path, services: tuple[Service, ...]) -> tuple[Sa
         means = ServiceContainers(
             asyncio.Event(), lambda _: None, {"DOCKER_HOST": f"unix://{place}/nobody", "PATH": str(place)}
         )
-        async with open_services(services, fence(sandbox, place), means) as found:
+        async with open_services(services, sandboxes(sandbox, place), means) as found:
             return found
 
     return asyncio.run(go())
@@ -140,7 +140,7 @@ def test_without_an_engine_the_way_to_get_one_is_said(tmp_path: Path, monkeypatc
 
 def test_a_gate_without_services_asks_no_engine(tmp_path: Path) -> None:
     """Most gates have none, and must not get slower."""
-    before = fence("bwrap", tmp_path)
+    before = sandboxes("bwrap", tmp_path)
     assert opened("bwrap", tmp_path, ()) == (before, None)
 
 
@@ -148,6 +148,6 @@ def test_only_cages_of_the_gate_get_the_doors(tmp_path: Path) -> None:
     """A database of the tests is none of the agent's business, nor of `prepare`'s."""
     relay = Relay({"service-5432": Address(1, None)})
     reaching = Sandboxes(cast("Any", NamedSandbox("bwrap")), Toolchains(path=""), tmp_path, relay=relay)
-    assert reaching.cage("gate", tmp_path).doors == ("service-5432",)
-    assert reaching.cage("agent", tmp_path).doors == ()
-    assert reaching.cage("prepare", tmp_path, doors=("egress",)).doors == ("egress",)
+    assert reaching.sandbox_spec("gate", tmp_path).doors == ("service-5432",)
+    assert reaching.sandbox_spec("agent", tmp_path).doors == ()
+    assert reaching.sandbox_spec("prepare", tmp_path, doors=("egress",)).doors == ("egress",)

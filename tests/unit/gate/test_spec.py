@@ -113,11 +113,11 @@ def scene(tmp_path: Path) -> RepositorySetup:
 def _found(scene: RepositorySetup, protected: tuple[str, ...] = (), tools: tuple[str, ...] = ()) -> GateSpec:
     paths = Paths(scene.top / "config", scene.state, scene.top / "cache", scene.top / "run", scene.top / "etc")
 
-    async def story(vault: GitStore) -> GateSpec:
+    async def history(git_store: GitStore) -> GateSpec:
         where = SpecLookup(paths, scene.repo, protected, lambda name: name in tools)
-        return await find_spec(vault, await vault.resolve("HEAD"), where)
+        return await find_spec(git_store, await git_store.resolve("HEAD"), where)
 
-    return scene.run(story)
+    return scene.run(history)
 
 
 def test_the_file_of_the_base_commit_counts_and_an_edit_is_pointed_out(scene: RepositorySetup) -> None:

@@ -50,17 +50,17 @@ def _sift(
 ) -> Left:
     """Check the base out, let somebody edit it, and sift what they left."""
 
-    async def story(vault: GitStore) -> Left:
-        base = await vault.resolve("HEAD")
+    async def history(git_store: GitStore) -> Left:
+        base = await git_store.resolve("HEAD")
         work = scene.top / "work"
-        await vault.checkout(base, work)
+        await git_store.checkout(base, work)
         edit(work)
-        asked = await vault.snapshot(work, base=base)
-        found = await sift(vault, base, asked, TreePolicy(POLICY, allow, installed))
-        files = await vault.files(found.tree)
-        return Left(found, files, {path: await vault.blob(found.tree, path) for path in files})
+        asked = await git_store.snapshot(work, base=base)
+        found = await sift(git_store, base, asked, TreePolicy(POLICY, allow, installed))
+        files = await git_store.files(found.tree)
+        return Left(found, files, {path: await git_store.blob(found.tree, path) for path in files})
 
-    return scene.run(story)
+    return scene.run(history)
 
 
 def _write(**files: str) -> Callable[[Path], None]:

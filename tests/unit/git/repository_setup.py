@@ -67,11 +67,11 @@ class RepositorySetup:
         names = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
         return await GitStore.open(self.state, repository or self.repo, environment=Environment(names))
 
-    def run(self, story: Callable[[GitStore], Awaitable[_T]]) -> _T:
+    def run(self, history: Callable[[GitStore], Awaitable[_T]]) -> _T:
         """Tell a story with the vault."""
 
         async def tell() -> _T:
-            return await story(await self.open())
+            return await history(await self.open())
 
         return asyncio.run(tell())
 

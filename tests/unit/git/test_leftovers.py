@@ -42,18 +42,18 @@ def test_a_worktree_is_made_over_what_a_crash_left_of_it(scene: RepositorySetup)
     """Each crash would leave a copy of the repository otherwise; another run's is not touched."""
     trees = Worktrees(scene.state, ManualClock())
 
-    async def story(vault: GitStore) -> str:
-        made = await trees.make(vault, "run-1", await vault.resolve("HEAD"), "agent/x")
+    async def history(git_store: GitStore) -> str:
+        made = await trees.make(git_store, "run-1", await git_store.resolve("HEAD"), "agent/x")
         await trees.remove(made)
         others = left_of(trees.folder, "0123456789abcdef")
         left = left_of(trees.folder, made.id)
-        again = await trees.make(vault, "run-1", await vault.resolve("HEAD"), "agent/x")
+        again = await trees.make(git_store, "run-1", await git_store.resolve("HEAD"), "agent/x")
         assert [path for path in left if path.exists()] == []
         assert [path for path in others if not path.exists()] == []
         return again.id
 
     assert asyncio.run(trees.list()) == ()
-    assert scene.run(story) == asyncio.run(trees.list())[0].id
+    assert scene.run(history) == asyncio.run(trees.list())[0].id
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -61,15 +61,15 @@ def test_clearing_a_run_leaves_nothing_of_its_worktree(scene: RepositorySetup, w
     """Also where the process before was killed while it removed it, and there is no worktree any more."""
     trees = Worktrees(scene.state, ManualClock())
 
-    async def story(vault: GitStore) -> None:
-        made = await trees.make(vault, "run-1", await vault.resolve("HEAD"), "agent/x")
+    async def history(git_store: GitStore) -> None:
+        made = await trees.make(git_store, "run-1", await git_store.resolve("HEAD"), "agent/x")
         if not whole:
             await trees.remove(made)
         left_of(trees.folder, made.id)
         await trees.clear("run-1")
         await trees.clear("run-1")
 
-    scene.run(story)
+    scene.run(history)
     assert [path.name for path in trees.folder.iterdir()] == [".locks"]
 
 
@@ -77,13 +77,13 @@ def test_a_vault_that_was_half_made_is_made_anew(scene: RepositorySetup) -> None
     """And nothing of the first attempt stays."""
     folder = scene.state / "git"
 
-    async def name(vault: GitStore) -> str:
-        return vault.git_dir.name
+    async def name(git_store: GitStore) -> str:
+        return git_store.git_dir.name
 
     git_dir = folder / scene.run(name)
     git_dir.rename(folder / f"new-{git_dir.name}")
     (folder / f"new-{git_dir.name}" / "HEAD").unlink()
-    scene.run(lambda vault: vault.resolve("HEAD"))
+    scene.run(lambda git_store: git_store.resolve("HEAD"))
     assert (git_dir / "HEAD").is_file()
     assert list(folder.glob("new-*")) == []
 
@@ -91,16 +91,16 @@ def test_a_vault_that_was_half_made_is_made_anew(scene: RepositorySetup) -> None
 def test_the_branch_that_keeps_the_work_of_a_run_is_found_again(scene: RepositorySetup) -> None:
     """Its worktree is gone, and the process that knew the name too."""
 
-    async def story(vault: GitStore) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
-        base = await vault.resolve("HEAD")
-        made = await vault.commit(await vault.tree_of(base), (base,), "unfinished", AUTHOR, when=WHEN)
-        await vault.keep("run-1", made)
-        before = await vault.branches_at(made)
-        await vault.branch("agent/x-1", made, expect=None)
-        assert await vault.kept("another") == ()
-        return await vault.kept("run-1"), before, await vault.branches_at(made), made
+    async def history(git_store: GitStore) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
+        base = await git_store.resolve("HEAD")
+        made = await git_store.commit(await git_store.tree_of(base), (base,), "unfinished", AUTHOR, when=WHEN)
+        await git_store.keep("run-1", made)
+        before = await git_store.branches_at(made)
+        await git_store.branch("agent/x-1", made, expect=None)
+        assert await git_store.kept("another") == ()
+        return await git_store.kept("run-1"), before, await git_store.branches_at(made), made
 
-    kept, before, after, made = scene.run(story)
+    kept, before, after, made = scene.run(history)
     assert (kept, before, after) == ((made,), (), ("agent/x-1",))
 
 
@@ -116,13 +116,13 @@ def test_a_push_that_another_git_was_faster_with_is_done(
     hook.write_text(f'#!/bin/sh\ngit update-ref "$1" "{arrives}"\n')
     hook.chmod(0o755)
 
-    async def story(vault: GitStore) -> str:
-        base = await vault.resolve("HEAD")
-        made = await vault.commit(await vault.tree_of(base), (base,), "ours", AUTHOR, when=WHEN)
+    async def history(git_store: GitStore) -> str:
+        base = await git_store.resolve("HEAD")
+        made = await git_store.commit(await git_store.tree_of(base), (base,), "ours", AUTHOR, when=WHEN)
         try:
-            await vault.push(server.url_of("o/r"), made, "agent/x", expect=None, token=TOKEN)
+            await git_store.push(server.url_of("o/r"), made, "agent/x", expect=None, token=TOKEN)
         except GitFailed as error:
             return error.kind
         return "done"
 
-    assert scene.run(story) == ("done" if wins else "rejected")
+    assert scene.run(history) == ("done" if wins else "rejected")

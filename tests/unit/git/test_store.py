@@ -21,11 +21,11 @@ def scene(tmp_path: Path) -> RepositorySetup:
 
 
 def _refusal(scene: RepositorySetup, ref: str = "HEAD", repository: Path | None = None) -> NotReady:
-    async def story() -> None:
+    async def history() -> None:
         await (await scene.open(repository)).resolve(ref)
 
     with pytest.raises(NotReady) as caught:
-        asyncio.run(story())
+        asyncio.run(history())
     return caught.value
 
 
@@ -33,12 +33,12 @@ def test_a_commit_of_the_operator_is_found_and_brought_in(scene: RepositorySetup
     """From here on the operator may rewrite or clean up their repository: the run has what it needs."""
     head = scene.git("rev-parse", "HEAD")
 
-    async def story(vault: GitStore) -> tuple[str, bytes | None]:
-        found = await vault.resolve("main")
+    async def history(git_store: GitStore) -> tuple[str, bytes | None]:
+        found = await git_store.resolve("main")
         scene.git("update-ref", "-d", "refs/heads/main")
-        return found, await vault.blob(found, "src/a.py")
+        return found, await git_store.blob(found, "src/a.py")
 
-    assert scene.run(story) == (head, b"x = 1\n")
+    assert scene.run(history) == (head, b"x = 1\n")
 
 
 def test_the_operators_repository_is_the_same_afterwards(scene: RepositorySetup) -> None:
@@ -51,14 +51,14 @@ def test_the_operators_repository_is_the_same_afterwards(scene: RepositorySetup)
 
     before = look()
 
-    async def story(vault: GitStore) -> None:
-        base = await vault.resolve("HEAD")
-        tree = await vault.snapshot(scene.repo)
-        commit = await vault.commit(tree, (base,), "x", AUTHOR, when=WHEN)
-        await vault.branch("agent/x", commit, expect=None)
-        await vault.delete_branch("agent/x", expect=commit)
+    async def history(git_store: GitStore) -> None:
+        base = await git_store.resolve("HEAD")
+        tree = await git_store.snapshot(scene.repo)
+        commit = await git_store.commit(tree, (base,), "x", AUTHOR, when=WHEN)
+        await git_store.branch("agent/x", commit, expect=None)
+        await git_store.delete_branch("agent/x", expect=commit)
 
-    scene.run(story)
+    scene.run(history)
     assert look() == before
 
 
@@ -69,14 +69,14 @@ def test_any_way_to_name_a_commit_works(scene: RepositorySetup, ref: str) -> Non
     scene.git("tag", "-a", "-m", "tag", "v1")
     scene.git("branch", "topic")
     scene.commit({"README.md": "two\n"})
-    assert scene.run(lambda vault: vault.resolve(ref)) == first
+    assert scene.run(lambda git_store: git_store.resolve(ref)) == first
 
 
 @pytest.mark.parametrize("ref", ["", "-x", "--all", "nope", "HEAD:README.md", "a\nb", "0" * 40])
 def test_what_names_no_commit_is_refused_with_the_name(scene: RepositorySetup, ref: str) -> None:
     """A name is never an option, and a wrong one is said back."""
     with pytest.raises(NotFound) as caught:
-        scene.run(lambda vault: vault.resolve(ref))
+        scene.run(lambda git_store: git_store.resolve(ref))
     assert caught.value.code == "BW418"
 
 
@@ -126,10 +126,10 @@ def test_a_damaged_history_leaves_nothing_half_in_the_vault(scene: RepositorySet
     _refusal(scene)
     file.write_bytes(kept)
 
-    async def story(vault: GitStore) -> tuple[str, ...]:
-        return await vault.files(await vault.resolve("HEAD"))
+    async def history(git_store: GitStore) -> tuple[str, ...]:
+        return await git_store.files(await git_store.resolve("HEAD"))
 
-    assert "src/a.py" in scene.run(story)
+    assert "src/a.py" in scene.run(history)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving a file to another user needs root")
@@ -139,7 +139,7 @@ def test_a_repository_of_another_user_needs_the_operators_word(scene: Repository
     error = _refusal(scene)
     assert (error.code, str(scene.repo) in error.hint) == ("BW414", True)
     (scene.home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {scene.repo}\n")
-    assert scene.run(lambda vault: vault.resolve("HEAD")) == scene.git("rev-parse", "HEAD")
+    assert scene.run(lambda git_store: git_store.resolve("HEAD")) == scene.git("rev-parse", "HEAD")
 
 
 def test_a_shallow_clone_works(scene: RepositorySetup) -> None:
@@ -147,14 +147,14 @@ def test_a_shallow_clone_works(scene: RepositorySetup) -> None:
     scene.commit({"README.md": "two\n"})
     scene.git("clone", "-q", "--depth=1", f"file://{scene.repo}", str(scene.top / "shallow"))
 
-    async def story() -> tuple[str, ...]:
-        vault = await scene.open(scene.top / "shallow")
-        commit = await vault.resolve("HEAD")
-        made = await vault.commit(await vault.tree_of(commit), (commit,), "x", AUTHOR, when=WHEN)
-        await vault.branch("agent/x", made, expect=None)
-        return await vault.files(commit)
+    async def history() -> tuple[str, ...]:
+        git_store = await scene.open(scene.top / "shallow")
+        commit = await git_store.resolve("HEAD")
+        made = await git_store.commit(await git_store.tree_of(commit), (commit,), "x", AUTHOR, when=WHEN)
+        await git_store.branch("agent/x", made, expect=None)
+        return await git_store.files(commit)
 
-    assert "src/a.py" in asyncio.run(story())
+    assert "src/a.py" in asyncio.run(history())
     assert scene.git("log", "--format=%s", "agent/x", cwd=scene.top / "shallow") == "x\nmore"
 
 
@@ -164,20 +164,20 @@ def test_a_detached_head_and_a_linked_work_tree_work(scene: RepositorySetup) -> 
     second = scene.commit({"README.md": "two\n"})
     scene.git("worktree", "add", "-q", "--detach", str(scene.top / "linked"), first)
 
-    async def story() -> tuple[str, str, bool]:
+    async def history() -> tuple[str, str, bool]:
         main, linked = await scene.open(), await scene.open(scene.top / "linked")
         return await main.resolve("HEAD"), await linked.resolve("HEAD"), main.git_dir == linked.git_dir
 
-    assert asyncio.run(story()) == (second, first, True)
+    assert asyncio.run(history()) == (second, first, True)
 
 
 def test_a_subdirectory_leads_to_its_repository(scene: RepositorySetup) -> None:
     """People start where they stand."""
 
-    async def story() -> Path:
+    async def history() -> Path:
         return (await scene.open(scene.repo / "src")).repository
 
-    assert asyncio.run(story()) == scene.repo
+    assert asyncio.run(history()) == scene.repo
 
 
 def test_a_repository_with_other_hashes_works(tmp_path: Path) -> None:
@@ -188,17 +188,17 @@ def test_a_repository_with_other_hashes_works(tmp_path: Path) -> None:
     scene.git("init", "-q", "--object-format=sha256")
     scene.commit({"a": "1\n"})
 
-    async def story(vault: GitStore) -> tuple[str, str]:
-        base = await vault.resolve("HEAD")
-        await vault.checkout(base, tmp_path / "out")
+    async def history(git_store: GitStore) -> tuple[str, str]:
+        base = await git_store.resolve("HEAD")
+        await git_store.checkout(base, tmp_path / "out")
         scene.put({"b": "2\n"}, tmp_path / "out")
-        tree = await vault.snapshot(tmp_path / "out")
-        tree = await vault.write(tree, {"a": None})
-        commit = await vault.commit(tree, (base,), "x", AUTHOR, when=WHEN)
-        await vault.branch("agent/x", commit, expect=None)
-        return commit, (await vault.diff(base, commit))[:5]
+        tree = await git_store.snapshot(tmp_path / "out")
+        tree = await git_store.write(tree, {"a": None})
+        commit = await git_store.commit(tree, (base,), "x", AUTHOR, when=WHEN)
+        await git_store.branch("agent/x", commit, expect=None)
+        return commit, (await git_store.diff(base, commit))[:5]
 
-    commit, text = scene.run(story)
+    commit, text = scene.run(history)
     assert (len(commit), text) == (64, "diff ")
     assert scene.git("ls-tree", "--name-only", "agent/x") == "b"
 
@@ -210,18 +210,18 @@ def test_submodules_and_large_files_are_found_and_refused_unless_allowed(scene: 
     with_module = scene.git("rev-parse", "HEAD")
     with_lfs = scene.commit({".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n"})
 
-    async def story(vault: GitStore) -> list[str]:
+    async def history(git_store: GitStore) -> list[str]:
         codes = []
         for commit in (with_module, with_lfs):
-            await vault.resolve(commit)
+            await git_store.resolve(commit)
             try:
-                await vault.check(commit, submodules=commit == with_lfs)
+                await git_store.check(commit, submodules=commit == with_lfs)
             except NotReady as error:
                 codes.append(error.code)
-            await vault.check(commit, submodules=True, lfs=True)
+            await git_store.check(commit, submodules=True, lfs=True)
         return codes
 
-    assert scene.run(story) == ["BW416", "BW417"]
+    assert scene.run(history) == ["BW416", "BW417"]
 
 
 def test_a_checkout_has_exact_bytes_modes_and_links(scene: RepositorySetup) -> None:
@@ -231,10 +231,10 @@ def test_a_checkout_has_exact_bytes_modes_and_links(scene: RepositorySetup) -> N
     (scene.repo / "tool.sh").chmod(0o755)
     base = scene.commit({"w.txt": "a\n$Id$\n", ".gitattributes": "*.txt text eol=crlf ident\n"})
 
-    async def story(vault: GitStore) -> None:
-        await vault.checkout(await vault.resolve(base), scene.top / "out")
+    async def history(git_store: GitStore) -> None:
+        await git_store.checkout(await git_store.resolve(base), scene.top / "out")
 
-    scene.run(story)
+    scene.run(history)
     out = scene.top / "out"
     assert (out / "w.txt").read_bytes() == b"a\n$Id$\n"
     assert (out / "link").readlink() == Path("/etc/passwd")
@@ -250,29 +250,29 @@ def test_a_checkout_goes_into_an_empty_directory_only(scene: RepositorySetup) ->
     (scene.top / "full/src").symlink_to(scene.top / "elsewhere")
     (scene.top / "alias").symlink_to(scene.top / "elsewhere")
 
-    async def story(vault: GitStore) -> None:
-        base = await vault.resolve("HEAD")
+    async def history(git_store: GitStore) -> None:
+        base = await git_store.resolve("HEAD")
         for into in ("full", "alias"):
             with pytest.raises(GitFailed) as caught:
-                await vault.checkout(base, scene.top / into)
+                await git_store.checkout(base, scene.top / into)
             assert caught.value.kind == "refused"
 
-    scene.run(story)
+    scene.run(history)
     assert list((scene.top / "elsewhere").iterdir()) == []
 
 
 def test_a_commit_says_who_and_when(scene: RepositorySetup) -> None:
     """Neither the machine's user nor its clock has a say: the same words give the same commit."""
 
-    async def story(vault: GitStore) -> tuple[str, str]:
-        base = await vault.resolve("HEAD")
-        tree = await vault.tree_of(base)
-        one = await vault.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, "Bot <bot@example.org>", when=WHEN)
-        two = await vault.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, "Bot <bot@example.org>", when=WHEN)
-        await vault.branch("agent/x", one, expect=None)
+    async def history(git_store: GitStore) -> tuple[str, str]:
+        base = await git_store.resolve("HEAD")
+        tree = await git_store.tree_of(base)
+        one = await git_store.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, "Bot <bot@example.org>", when=WHEN)
+        two = await git_store.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, "Bot <bot@example.org>", when=WHEN)
+        await git_store.branch("agent/x", one, expect=None)
         return one, two
 
-    one, two = scene.run(story)
+    one, two = scene.run(history)
     assert one == two
     shown = scene.git("log", "-1", "--format=%an|%ae|%cn|%at|%s|%b", "agent/x")
     assert shown == "Ann Other|ann@example.org|Bot|1700000000|Say ü|body"
@@ -282,12 +282,12 @@ def test_a_commit_says_who_and_when(scene: RepositorySetup) -> None:
 def test_an_author_that_is_no_person_is_refused(scene: RepositorySetup, author: str) -> None:
     """A line break in a name would write headers of the commit."""
 
-    async def story(vault: GitStore) -> None:
-        base = await vault.resolve("HEAD")
-        await vault.commit(await vault.tree_of(base), (base,), "x", author, when=WHEN)
+    async def history(git_store: GitStore) -> None:
+        base = await git_store.resolve("HEAD")
+        await git_store.commit(await git_store.tree_of(base), (base,), "x", author, when=WHEN)
 
     with pytest.raises(UsageError, match="does not name a person"):
-        scene.run(story)
+        scene.run(history)
 
 
 def test_a_commit_can_be_signed_with_the_operators_key(scene: RepositorySetup) -> None:
@@ -297,10 +297,10 @@ def test_a_commit_can_be_signed_with_the_operators_key(scene: RepositorySetup) -
     scene.git("config", "gpg.format", "ssh")
     scene.git("config", "user.signingKey", f"{key}.pub")
 
-    async def story(vault: GitStore) -> None:
-        base = await vault.resolve("HEAD")
-        commit = await vault.commit(await vault.tree_of(base), (base,), "x", AUTHOR, when=WHEN, sign=True)
-        await vault.branch("agent/x", commit, expect=None)
+    async def history(git_store: GitStore) -> None:
+        base = await git_store.resolve("HEAD")
+        commit = await git_store.commit(await git_store.tree_of(base), (base,), "x", AUTHOR, when=WHEN, sign=True)
+        await git_store.branch("agent/x", commit, expect=None)
 
-    scene.run(story)
+    scene.run(history)
     assert "BEGIN SSH SIGNATURE" in scene.git("cat-file", "commit", "agent/x")

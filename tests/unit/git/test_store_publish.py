@@ -30,8 +30,8 @@ def server(tmp_path: Path) -> Iterator[GitServer]:
         yield running
 
 
-async def _commit(vault: GitStore, parent: str, message: str) -> str:
-    return await vault.commit(await vault.tree_of(parent), (parent,), message, AUTHOR, when=WHEN)
+async def _commit(git_store: GitStore, parent: str, message: str) -> str:
+    return await git_store.commit(await git_store.tree_of(parent), (parent,), message, AUTHOR, when=WHEN)
 
 
 @pytest.mark.parametrize(
@@ -79,81 +79,81 @@ def test_ordinary_branches_of_ours_are_taken(name: str) -> None:
 def test_a_branch_is_made_moved_and_deleted_where_it_is_expected(scene: RepositorySetup) -> None:
     """Each step twice: a run that crashed in between comes by again."""
 
-    async def story(vault: GitStore) -> list[str]:
-        base = await vault.resolve("HEAD")
-        one = await _commit(vault, base, "one")
-        two = await _commit(vault, one, "two")
+    async def history(git_store: GitStore) -> list[str]:
+        base = await git_store.resolve("HEAD")
+        one = await _commit(git_store, base, "one")
+        two = await _commit(git_store, one, "two")
         seen = []
         for _ in range(2):
-            await vault.branch("agent/x", one, expect=None)
+            await git_store.branch("agent/x", one, expect=None)
         seen.append(scene.git("log", "-1", "--format=%s", "agent/x"))
         for _ in range(2):
-            await vault.branch("agent/x", two, expect=one)
+            await git_store.branch("agent/x", two, expect=one)
         seen.append(scene.git("log", "-1", "--format=%s", "agent/x"))
         for _ in range(2):
-            await vault.delete_branch("agent/x", expect=two)
+            await git_store.delete_branch("agent/x", expect=two)
         return [*seen, scene.git("branch", "--list", "agent/*")]
 
-    assert scene.run(story) == ["one", "two", ""]
+    assert scene.run(history) == ["one", "two", ""]
 
 
 def test_a_branch_that_somebody_changed_is_left_alone(scene: RepositorySetup) -> None:
     """Their commits are theirs."""
 
-    async def story(vault: GitStore) -> tuple[str, str]:
-        base = await vault.resolve("HEAD")
-        one = await _commit(vault, base, "one")
+    async def history(git_store: GitStore) -> tuple[str, str]:
+        base = await git_store.resolve("HEAD")
+        one = await _commit(git_store, base, "one")
         scene.git("branch", "agent/x", base)
         for expect in (None, one):
             with pytest.raises(GitFailed) as caught:
-                await vault.branch("agent/x", one, expect=expect)
+                await git_store.branch("agent/x", one, expect=expect)
             assert caught.value.kind == "rejected"
         with pytest.raises(GitFailed):
-            await vault.delete_branch("agent/x", expect=one)
+            await git_store.delete_branch("agent/x", expect=one)
         return base, scene.git("rev-parse", "agent/x")
 
-    base, found = scene.run(story)
+    base, found = scene.run(history)
     assert base == found
 
 
 def test_a_branch_that_is_checked_out_is_refused(scene: RepositorySetup) -> None:
     """Moving it would make the person's work tree look full of changes."""
 
-    async def story(vault: GitStore) -> None:
-        base = await vault.resolve("HEAD")
+    async def history(git_store: GitStore) -> None:
+        base = await git_store.resolve("HEAD")
         scene.git("checkout", "-q", "-b", "agent/x")
         with pytest.raises(GitFailed, match="checked out") as caught:
-            await vault.branch("agent/x", await _commit(vault, base, "one"), expect=base)
+            await git_store.branch("agent/x", await _commit(git_store, base, "one"), expect=base)
         assert caught.value.kind == "refused"
 
-    scene.run(story)
+    scene.run(history)
     assert scene.git("status", "--porcelain") == ""
 
 
 def test_of_many_who_make_one_branch_at_once_one_wins(scene: RepositorySetup) -> None:
     """Compare and swap: nobody's commit is lost without a word."""
 
-    async def story(vault: GitStore) -> list[str]:
-        base = await vault.resolve("HEAD")
-        commits = [await _commit(vault, base, f"number {number}") for number in range(6)]
-        asked = [vault.branch("agent/x", commit, expect=None) for commit in commits]
+    async def history(git_store: GitStore) -> list[str]:
+        base = await git_store.resolve("HEAD")
+        commits = [await _commit(git_store, base, f"number {number}") for number in range(6)]
+        asked = [git_store.branch("agent/x", commit, expect=None) for commit in commits]
         done = await asyncio.gather(*asked, return_exceptions=True)
         assert all(result is None or isinstance(result, GitFailed) for result in done), done
         return [commit for commit, result in zip(commits, done, strict=True) if result is None]
 
-    assert scene.run(story) == [scene.git("rev-parse", "agent/x")]
+    assert scene.run(history) == [scene.git("rev-parse", "agent/x")]
 
 
 def test_a_push_makes_the_branch_and_a_second_one_changes_nothing(scene: RepositorySetup, server: GitServer) -> None:
     """A crash after the push and before its record: the same push again succeeds."""
 
-    async def story(vault: GitStore) -> tuple[str, str | None]:
-        commit = await _commit(vault, await vault.resolve("HEAD"), "one")
+    async def history(git_store: GitStore) -> tuple[str, str | None]:
+        commit = await _commit(git_store, await git_store.resolve("HEAD"), "one")
         for _ in range(2):
-            await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
-        return commit, await vault.remote_branch(server.url_of("o/r"), "agent/x", token=READER)
+            await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+        return commit, await git_store.remote_branch(server.url_of("o/r"), "agent/x", token=READER)
 
-    pushed, found = scene.run(story)
+    pushed, found = scene.run(history)
     assert pushed == found
     assert scene.git("for-each-ref", "--format=%(refname)", cwd=server.path_of("o/r")) == "refs/heads/agent/x"
 
@@ -162,29 +162,29 @@ def test_a_push_never_goes_over_commits_of_others(scene: RepositorySetup, server
     """Commits people pushed to our branch are built upon, never rewritten."""
     url = server.url_of("o/r")
 
-    async def story(vault: GitStore) -> list[str]:
-        base = await vault.resolve("HEAD")
-        ours = await _commit(vault, base, "ours")
-        await vault.push(url, ours, "agent/x", expect=None, token=TOKEN)
-        theirs = await _commit(vault, ours, "theirs")
-        await vault.git.out(
+    async def history(git_store: GitStore) -> list[str]:
+        base = await git_store.resolve("HEAD")
+        ours = await _commit(git_store, base, "ours")
+        await git_store.push(url, ours, "agent/x", expect=None, token=TOKEN)
+        theirs = await _commit(git_store, ours, "theirs")
+        await git_store.git.out(
             "push",
             "-q",
             str(server.path_of("o/r")),
             f"{theirs}:refs/heads/agent/x",
-            call=vault.objects.call(transports=("file",)),
+            call=git_store.objects.call(transports=("file",)),
         )
-        again = await _commit(vault, base, "again")
+        again = await _commit(git_store, base, "again")
         kinds: list[str] = []
         for expect in (None, ours, theirs):
             with pytest.raises(GitFailed) as caught:
-                await vault.push(url, again, "agent/x", expect=expect, token=TOKEN)
+                await git_store.push(url, again, "agent/x", expect=expect, token=TOKEN)
             kinds.append(caught.value.kind)
-        upon = await _commit(vault, theirs, "upon")
-        await vault.push(url, upon, "agent/x", expect=theirs, token=TOKEN)
+        upon = await _commit(git_store, theirs, "upon")
+        await git_store.push(url, upon, "agent/x", expect=theirs, token=TOKEN)
         return kinds
 
-    assert scene.run(story) == ["rejected", "rejected", "rejected"]
+    assert scene.run(history) == ["rejected", "rejected", "rejected"]
     log = scene.git("log", "--format=%s", "agent/x", cwd=server.path_of("o/r"))
     assert log == "upon\ntheirs\nours\none"
 
@@ -192,13 +192,13 @@ def test_a_push_never_goes_over_commits_of_others(scene: RepositorySetup, server
 def test_what_we_pushed_ourselves_can_be_replaced(scene: RepositorySetup, server: GitServer) -> None:
     """A new round may start from a newer base."""
 
-    async def story(vault: GitStore) -> None:
-        base = await vault.resolve("HEAD")
-        first, second = await _commit(vault, base, "first"), await _commit(vault, base, "second")
-        await vault.push(server.url_of("o/r"), first, "agent/x", expect=None, token=TOKEN)
-        await vault.push(server.url_of("o/r"), second, "agent/x", expect=first, token=TOKEN)
+    async def history(git_store: GitStore) -> None:
+        base = await git_store.resolve("HEAD")
+        first, second = await _commit(git_store, base, "first"), await _commit(git_store, base, "second")
+        await git_store.push(server.url_of("o/r"), first, "agent/x", expect=None, token=TOKEN)
+        await git_store.push(server.url_of("o/r"), second, "agent/x", expect=first, token=TOKEN)
 
-    scene.run(story)
+    scene.run(history)
     assert scene.git("log", "-1", "--format=%s", "agent/x", cwd=server.path_of("o/r")) == "second"
 
 
@@ -206,12 +206,12 @@ def test_what_we_pushed_ourselves_can_be_replaced(scene: RepositorySetup, server
 def test_no_other_branch_can_be_pushed(scene: RepositorySetup, server: GitServer, branch: str) -> None:
     """There is no merge in this program, and no way around that."""
 
-    async def story(vault: GitStore) -> None:
-        commit = await vault.resolve("HEAD")
-        await vault.push(server.url_of("o/r"), commit, branch, expect=None, token=TOKEN)
+    async def history(git_store: GitStore) -> None:
+        commit = await git_store.resolve("HEAD")
+        await git_store.push(server.url_of("o/r"), commit, branch, expect=None, token=TOKEN)
 
     with pytest.raises(GitFailed):
-        scene.run(story)
+        scene.run(history)
     assert server.seen == []
 
 
@@ -236,12 +236,12 @@ def test_refusals_of_a_server_have_their_kind(
     """A login needs a person, a 503 only time; and no message holds the token."""
     server.knobs.status = status
 
-    async def story(vault: GitStore) -> None:
-        commit = await vault.resolve("HEAD")
-        await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=token)
+    async def history(git_store: GitStore) -> None:
+        commit = await git_store.resolve("HEAD")
+        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=token)
 
     with pytest.raises(GitFailed) as caught:
-        scene.run(story)
+        scene.run(history)
     assert caught.value.kind == kind
     assert caught.value.hint
     assert token is None or token not in caught.value.what
@@ -256,12 +256,12 @@ def test_a_redirect_does_not_carry_the_token_elsewhere(
         server.knobs.status = 302
         server.knobs.location = f"{other.url_of('o/r')}/info/refs?service=git-receive-pack"
 
-        async def story(vault: GitStore) -> None:
-            commit = await vault.resolve("HEAD")
-            await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+        async def history(git_store: GitStore) -> None:
+            commit = await git_store.resolve("HEAD")
+            await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
 
         with pytest.raises(GitFailed):
-            scene.run(story)
+            scene.run(history)
         assert other.seen == []
 
 
@@ -272,24 +272,24 @@ def test_a_hook_of_the_other_side_may_decline(scene: RepositorySetup, server: Gi
     hook.write_text("#!/bin/sh\necho 'sign your commits' >&2\nexit 1\n")
     hook.chmod(0o755)
 
-    async def story(vault: GitStore) -> None:
-        commit = await vault.resolve("HEAD")
-        await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+    async def history(git_store: GitStore) -> None:
+        commit = await git_store.resolve("HEAD")
+        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
 
     with pytest.raises(GitFailed, match="sign your commits") as caught:
-        scene.run(story)
+        scene.run(history)
     assert caught.value.kind == "declined"
 
 
 def test_a_server_that_is_not_there_is_the_line(scene: RepositorySetup, server: GitServer) -> None:
     """Nobody listens on that port."""
 
-    async def story(vault: GitStore) -> None:
-        commit = await vault.resolve("HEAD")
-        await vault.push("http://127.0.0.1:1/o/r.git", commit, "agent/x", expect=None, token=TOKEN)
+    async def history(git_store: GitStore) -> None:
+        commit = await git_store.resolve("HEAD")
+        await git_store.push("http://127.0.0.1:1/o/r.git", commit, "agent/x", expect=None, token=TOKEN)
 
     with pytest.raises(GitFailed) as caught:
-        scene.run(story)
+        scene.run(history)
     assert caught.value.kind == "network"
 
 
@@ -300,12 +300,12 @@ def test_a_server_that_never_answers_is_given_up(
     monkeypatch.setattr("bailiwick.git.publish.PUSH_TIMEOUT", 0.3)
     server.knobs.hang = True
 
-    async def story(vault: GitStore) -> None:
-        commit = await vault.resolve("HEAD")
-        await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+    async def history(git_store: GitStore) -> None:
+        commit = await git_store.resolve("HEAD")
+        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
 
     with pytest.raises(GitFailed) as caught:
-        scene.run(story)
+        scene.run(history)
     assert caught.value.kind == "timeout"
 
 
@@ -315,11 +315,11 @@ def test_a_server_that_never_answers_is_given_up(
 def test_other_ways_to_a_remote_repository_are_refused(scene: RepositorySetup, url: str) -> None:
     """Some of them run a program, some have a password in an argument."""
 
-    async def story(vault: GitStore) -> None:
-        await vault.push(url, await vault.resolve("HEAD"), "agent/x", expect=None, token=TOKEN)
+    async def history(git_store: GitStore) -> None:
+        await git_store.push(url, await git_store.resolve("HEAD"), "agent/x", expect=None, token=TOKEN)
 
     with pytest.raises(GitFailed) as caught:
-        scene.run(story)
+        scene.run(history)
     assert caught.value.kind == "refused"
 
 
@@ -328,18 +328,18 @@ def test_a_branch_of_a_remote_repository_can_be_fetched(scene: RepositorySetup, 
     scene.git("push", "-q", str(server.path_of("o/r")), "main")
     head = scene.git("rev-parse", "main")
 
-    async def story(vault: GitStore) -> list[str]:
+    async def history(git_store: GitStore) -> list[str]:
         url = server.url_of("o/r")
-        return [await vault.fetch_remote(url, ref, token=READER) for ref in ("HEAD", "main", "refs/heads/main")]
+        return [await git_store.fetch_remote(url, ref, token=READER) for ref in ("HEAD", "main", "refs/heads/main")]
 
-    assert scene.run(story) == [head, head, head]
+    assert scene.run(history) == [head, head, head]
 
 
 @pytest.mark.parametrize("ref", ["nope", "-x", "a:b", "a b", "a..b"])
 def test_what_is_no_branch_there_is_an_error(scene: RepositorySetup, server: GitServer, ref: str) -> None:
     """A name is never an option or a rule of two refs."""
     with pytest.raises(GitFailed) as caught:
-        scene.run(lambda vault: vault.fetch_remote(server.url_of("o/r"), ref, token=READER))
+        scene.run(lambda git_store: git_store.fetch_remote(server.url_of("o/r"), ref, token=READER))
     assert caught.value.kind in ("missing", "refused")
 
 
@@ -349,11 +349,11 @@ def test_a_large_push_arrives(scene: RepositorySetup, server: GitServer) -> None
 
     noise = random.Random(1).randbytes(3 << 20)
 
-    async def story(vault: GitStore) -> None:
-        base = await vault.resolve("HEAD")
-        tree = await vault.write(base, {"noise.bin": noise})
-        commit = await vault.commit(tree, (base,), "big", AUTHOR, when=WHEN)
-        await vault.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+    async def history(git_store: GitStore) -> None:
+        base = await git_store.resolve("HEAD")
+        tree = await git_store.write(base, {"noise.bin": noise})
+        commit = await git_store.commit(tree, (base,), "big", AUTHOR, when=WHEN)
+        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
 
-    scene.run(story)
+    scene.run(history)
     assert scene.git("cat-file", "-s", "agent/x:noise.bin", cwd=server.path_of("o/r")) == str(3 << 20)

@@ -30,15 +30,15 @@ def _take(
 ) -> tuple[dict[str, str], Snapshot]:
     """What differs from the base (path: status) after a change to a checkout, and the snapshot."""
 
-    async def story(vault: GitStore) -> tuple[dict[str, str], Snapshot]:
-        base = await vault.resolve("HEAD")
+    async def history(git_store: GitStore) -> tuple[dict[str, str], Snapshot]:
+        base = await git_store.resolve("HEAD")
         work = scene.top / "work"
-        await vault.checkout(base, work)
+        await git_store.checkout(base, work)
         change(work)
-        taken = await vault.survey(work, bounds=bounds, exclude=exclude)
-        return {one.path: one.status for one in await vault.changes(base, taken.tree)}, taken
+        taken = await git_store.survey(work, bounds=bounds, exclude=exclude)
+        return {one.path: one.status for one in await git_store.changes(base, taken.tree)}, taken
 
-    return scene.run(story)
+    return scene.run(history)
 
 
 def test_an_untouched_checkout_is_the_tree_it_came_from(scene: RepositorySetup) -> None:
@@ -192,9 +192,9 @@ def test_odd_names_are_kept_as_they_are(scene: RepositorySetup, name: str) -> No
     def change(work: Path) -> None:
         scene.put({name: "1\n", f"d/{name}": "2\n"}, work)
 
-    async def again(vault: GitStore) -> bytes | None:
-        tree = await vault.snapshot(scene.top / "work")
-        return await vault.blob(tree, f"d/{name}")
+    async def again(git_store: GitStore) -> bytes | None:
+        tree = await git_store.snapshot(scene.top / "work")
+        return await git_store.blob(tree, f"d/{name}")
 
     assert _take(scene, change)[0] == {name: "A", f"d/{name}": "A"}
     assert scene.run(again) == b"2\n"
@@ -282,10 +282,10 @@ def test_a_tree_without_a_known_base_follows_the_ignore_files(scene: RepositoryS
     """A directory that was made by somebody else has no other rules."""
     scene.put({"a.py": "1", "b.log": "2", ".gitignore": "*.log\n"}, scene.top / "plain")
 
-    async def story(vault: GitStore) -> tuple[str, ...]:
-        return await vault.files(await vault.snapshot(scene.top / "plain"))
+    async def history(git_store: GitStore) -> tuple[str, ...]:
+        return await git_store.files(await git_store.snapshot(scene.top / "plain"))
 
-    assert scene.run(story) == (".gitignore", "a.py")
+    assert scene.run(history) == (".gitignore", "a.py")
 
 
 def test_the_operators_own_tree_is_as_they_see_it(scene: RepositorySetup) -> None:
@@ -302,17 +302,17 @@ def test_the_operators_own_tree_is_as_they_see_it(scene: RepositorySetup) -> Non
     scene.put({"x.mine": "1", "y.idea": "2", "staged.log": "3\n", "new.py": "4\n"})
     scene.git("add", "-f", "staged.log")
 
-    async def story(vault: GitStore) -> dict[str, str]:
-        base = await vault.resolve("HEAD")
-        return {one.path: one.status for one in await vault.changes(base, await vault.snapshot(scene.repo))}
+    async def history(git_store: GitStore) -> dict[str, str]:
+        base = await git_store.resolve("HEAD")
+        return {one.path: one.status for one in await git_store.changes(base, await git_store.snapshot(scene.repo))}
 
-    assert scene.run(story) == {"staged.log": "A", "new.py": "A"}
+    assert scene.run(history) == {"staged.log": "A", "new.py": "A"}
 
 
 def test_a_directory_that_is_not_there_is_an_error_not_an_empty_tree(scene: RepositorySetup) -> None:
     """An empty tree would be proposed as the deletion of everything."""
     with pytest.raises(GitFailed, match="can't be entered"):
-        scene.run(lambda vault: vault.snapshot(scene.top / "nowhere"))
+        scene.run(lambda git_store: git_store.snapshot(scene.top / "nowhere"))
 
 
 @pytest.mark.parametrize(

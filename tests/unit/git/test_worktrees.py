@@ -26,11 +26,11 @@ def scene(tmp_path: Path) -> RepositorySetup:
 
 
 def _make(scene: RepositorySetup, run: str = "run-1", prepared: tuple[str, ...] = ()) -> Worktree:
-    async def story(vault: GitStore) -> Worktree:
-        base = await vault.resolve("HEAD")
-        return await _trees(scene).make(vault, run, base, "agent/fix-1", prepared=prepared)
+    async def history(git_store: GitStore) -> Worktree:
+        base = await git_store.resolve("HEAD")
+        return await _trees(scene).make(git_store, run, base, "agent/fix-1", prepared=prepared)
 
-    return scene.run(story)
+    return scene.run(history)
 
 
 def _trees(scene: RepositorySetup) -> Worktrees:
@@ -86,10 +86,10 @@ def test_a_snapshot_of_it_knows_its_base(scene: RepositorySetup) -> None:
     scene.commit({"kept.log": "ignored but tracked\n"})
     worktree = _make(scene)
 
-    async def story(vault: GitStore) -> bool:
-        return await vault.snapshot(worktree.tree) == await vault.tree_of(worktree.base)
+    async def history(git_store: GitStore) -> bool:
+        return await git_store.snapshot(worktree.tree) == await git_store.tree_of(worktree.base)
 
-    assert scene.run(story)
+    assert scene.run(history)
 
 
 def test_thirty_two_at_once_from_several_processes_all_succeed(scene: RepositorySetup) -> None:
@@ -125,11 +125,11 @@ def test_thirty_two_at_once_from_several_processes_all_succeed(scene: Repository
 def test_of_two_who_make_the_same_one_both_get_it(scene: RepositorySetup) -> None:
     """A second process that resumes the same run must not break the first one's tree."""
 
-    async def story(vault: GitStore) -> list[Worktree]:
-        base = await vault.resolve("HEAD")
-        return await asyncio.gather(*(_trees(scene).make(vault, "one", base, "agent/x") for _ in range(4)))
+    async def history(git_store: GitStore) -> list[Worktree]:
+        base = await git_store.resolve("HEAD")
+        return await asyncio.gather(*(_trees(scene).make(git_store, "one", base, "agent/x") for _ in range(4)))
 
-    assert len({worktree.path for worktree in scene.run(story)}) == 1
+    assert len({worktree.path for worktree in scene.run(history)}) == 1
 
 
 def test_a_crash_in_the_middle_leaves_nothing_that_counts(scene: RepositorySetup) -> None:
@@ -160,22 +160,22 @@ def test_only_worktrees_of_runs_that_are_over_are_orphans(scene: RepositorySetup
 def test_a_failed_make_leaves_nothing(scene: RepositorySetup) -> None:
     """A base that is not there: no directory, and the next attempt is free to go."""
 
-    async def story(vault: GitStore) -> None:
-        await _trees(scene).make(vault, "run-1", "0" * 40, "agent/x")
+    async def history(git_store: GitStore) -> None:
+        await _trees(scene).make(git_store, "run-1", "0" * 40, "agent/x")
 
     with pytest.raises(NotReady):
-        scene.run(story)
+        scene.run(history)
     assert sorted(path.name for path in (scene.state / "worktrees").iterdir()) == [".locks"]
 
 
 def test_a_branch_that_is_not_ours_makes_no_worktree(scene: RepositorySetup) -> None:
     """What can't be proposed later is refused before it costs anything."""
 
-    async def story(vault: GitStore) -> None:
-        await _trees(scene).make(vault, "run-1", await vault.resolve("HEAD"), "main")
+    async def history(git_store: GitStore) -> None:
+        await _trees(scene).make(git_store, "run-1", await git_store.resolve("HEAD"), "main")
 
     with pytest.raises(NotReady, match="not a branch of ours"):
-        scene.run(story)
+        scene.run(history)
 
 
 def test_it_is_removed_whatever_the_agent_left(scene: RepositorySetup) -> None:

@@ -47,7 +47,7 @@ def test_directory_and_files_are_for_their_owner_only(tmp_path: Path) -> None:
     """The journal holds prompts, answers and whatever agents were shown."""
     path = tmp_path / "deep" / "state" / "journal.db"
 
-    async def story() -> None:
+    async def history() -> None:
         store = await opened(path)
         await store.create(new_run())
         assert mode(path.parent) == 0o700
@@ -55,20 +55,20 @@ def test_directory_and_files_are_for_their_owner_only(tmp_path: Path) -> None:
         assert path.with_name("journal.db-wal").exists()
         await store.close()
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_the_database_is_set_up_for_durability(tmp_path: Path) -> None:
     """Without any one of these an acknowledged write may be lost or a reader may block."""
 
-    async def story() -> None:
+    async def history() -> None:
         store = await opened(tmp_path / "journal.db")
         names = ("journal_mode", "synchronous", "foreign_keys")
         found = await store._writer.do(lambda tx: [tx.db.pragma(name) for name in names])
         assert found == ["wal", 2, 1]
         await store.close()
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_the_schema_notes_when_it_was_changed(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_running_process_stops_when_a_newer_version_takes_over(tmp_path: Path)
     """The upgrade happens while it works; its very next write has to notice."""
     path = tmp_path / "journal.db"
 
-    async def story() -> None:
+    async def history() -> None:
         store = await opened(path)
         row = await held_run(store)
         await asyncio.to_thread(execute, path, "UPDATE meta SET min_app = 2")
@@ -123,7 +123,7 @@ def test_a_running_process_stops_when_a_newer_version_takes_over(tmp_path: Path)
         assert await store.append("r1", row.epoch, Batch(after=0, events=(event(),))) == 1
         await store.close()
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_a_network_file_system_is_refused_before_anything_is_written(
@@ -162,7 +162,7 @@ def test_a_directory_that_can_not_be_made_is_unavailable(tmp_path: Path) -> None
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     """Waiting for a thread that has ended would hang for ever."""
 
-    async def story() -> None:
+    async def history() -> None:
         store = await opened(tmp_path / "journal.db")
         await store.close()
         await store.close()
@@ -172,19 +172,19 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
             await store.run("r1")
         assert store.changed() is False
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_closing_finishes_what_is_queued(tmp_path: Path) -> None:
     """A command that ends right after its last write must not lose it."""
     path = tmp_path / "journal.db"
 
-    async def story() -> None:
+    async def history() -> None:
         store = await opened(path)
         queued = [asyncio.ensure_future(store.create(new_run(f"r{number}"))) for number in range(300)]
         await asyncio.sleep(0)
         await store.close()
         await asyncio.gather(*queued)
 
-    asyncio.run(story())
+    asyncio.run(history())
     assert execute(path, "SELECT count(*) FROM run") == [(300,)]

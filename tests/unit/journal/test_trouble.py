@@ -25,14 +25,14 @@ DATA = b"b" * 2_000_000
 
 
 def play(tmp_path: Path, scene: Callable[[SqliteStore], Awaitable[None]]) -> None:
-    async def story() -> None:
+    async def history() -> None:
         store = await SqliteStore.open(tmp_path / "journal.db", now=ManualClock().now, busy_timeout=0.01)
         try:
             await scene(store)
         finally:
             await store.close()
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 async def pragma(store: SqliteStore, name: str, value: int) -> int:

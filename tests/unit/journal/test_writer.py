@@ -12,14 +12,14 @@ from bailiwick.testing.store_conformance.stage import message, new_run
 
 
 def play(tmp_path: Path, scene: Callable[[SqliteStore], Awaitable[None]]) -> None:
-    async def story() -> None:
+    async def history() -> None:
         store = await opened(tmp_path)
         try:
             await scene(store)
         finally:
             await store.close()
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 async def opened(tmp_path: Path) -> SqliteStore:

@@ -147,29 +147,29 @@ async def walk(home: Path, pattern: Pattern, stand: Stand, answers: tuple[str, .
     clock = SystemClock()
     store = await SqliteStore.open(home / "bailiwick.db", now=clock.now)
     kinds = KindTable({**KINDS, **dict.fromkeys(("agent", "gate", "propose", "worktree"), lambda: ScriptedKind(stand))})
-    assembly = Runtime(store, clock, home, dict, kinds=kinds)
+    runtime = Runtime(store, clock, home, dict, kinds=kinds)
     given = {"repository": "/repo", **({"issue": ISSUE} if pattern == "issue-to-pr" else {}), **params}
     try:
-        row = (await start(assembly, StartRequest(load(BUNDLED / pattern), given, "x"))).row
-        verdict, questions = await _answered(assembly, Foreground(assembly, current_owner("test")), row.id, answers)
-        state = await assembly.library.state(row.id)
+        row = (await start(runtime, StartRequest(load(BUNDLED / pattern), given, "x"))).row
+        verdict, questions = await _answered(runtime, Foreground(runtime, current_owner("test")), row.id, answers)
+        state = await runtime.library.state(row.id)
         context = {name: state.lookup("", name) for name in state.names("")}
         return End(verdict.code, str((verdict.row.summary or {}).get("node")), state.reason, context, questions)
     finally:
-        await assembly.close()
+        await runtime.close()
 
 
 async def _answered(
-    assembly: Runtime, foreground: Foreground, run: str, answers: tuple[str, ...]
+    runtime: Runtime, foreground: Foreground, run: str, answers: tuple[str, ...]
 ) -> tuple[RunExit, list[str]]:
     questions: list[str] = []
     for given in (*answers, None):
-        row = await assembly.store.run(run)
+        row = await runtime.store.run(run)
         assert row is not None
         verdict = await foreground.walk(row, Quiet())
-        waits = await assembly.store.waits(run)
+        waits = await runtime.store.waits(run)
         questions += [str(wait.body["question"]) for wait in waits]
         if not waits or given is None:
             break
-        await Control(assembly, "test").answer(verdict.row, given, waits[0].id)
+        await Control(runtime, "test").answer(verdict.row, given, waits[0].id)
     return verdict, questions

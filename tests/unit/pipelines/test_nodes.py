@@ -90,8 +90,8 @@ def ground(tmp_path: Path) -> Ground:
     state, clock = config.paths.make_state(), ManualClock()
 
     async def claimed() -> Worktree:
-        vault = await GitStore.open(state, root)
-        return await Worktrees(state, clock).make(vault, RUN, await vault.resolve("HEAD"), BRANCH)
+        git_store = await GitStore.open(state, root)
+        return await Worktrees(state, clock).make(git_store, RUN, await git_store.resolve("HEAD"), BRANCH)
 
     return Ground(root, state, WorktreeKind(config, clock, _no_fence), [_run(claimed())])
 

@@ -76,7 +76,7 @@ class ProposalSetup:
 
     def tree(self, text: str = "def discount(price, percent):\n    return price * (100 - percent) / 100\n") -> str:
         """A tree in which the file has another text."""
-        return run(self.desk.vault.write(self.base, {"shop.py": text.encode()}))
+        return run(self.desk.git_store.write(self.base, {"shop.py": text.encode()}))
 
     def report(self, tree: str, base: str = "", **more: Any) -> GateReport:
         """A green report, stored as the gate does."""
@@ -116,10 +116,10 @@ def local_stage(tmp_path: Path, **settings: Any) -> ProposalSetup:
     clock = ManualClock()
     state = tmp_path / "state"
     state.mkdir(mode=0o700)
-    vault = run(GitStore.open(state, repository))
-    base = run(vault.resolve("HEAD"))
+    git_store = run(GitStore.open(state, repository))
+    base = run(git_store.resolve("HEAD"))
     desk = RepositoryProposals(
-        state, clock, ProposalSettings(**{"why_local": "it has no remote on a forge", **settings}), vault, "pat"
+        state, clock, ProposalSettings(**{"why_local": "it has no remote on a forge", **settings}), git_store, "pat"
     )
     return ProposalSetup(repository, desk, base, clock)
 

@@ -55,9 +55,9 @@ def desk(tmp_path: Path) -> ProposalNodeSetup:
     config = load_config(repository, {}, environment=Environment({"BAILIWICK_HOME": str(tmp_path / "home")}))
 
     async def change() -> tuple[str, str]:
-        vault = await GitStore.open(config.paths.make_state(), repository)
-        base = await vault.resolve("HEAD")
-        return base, await vault.write(base, {"shop.py": b"fixed\n"})
+        git_store = await GitStore.open(config.paths.make_state(), repository)
+        base = await git_store.resolve("HEAD")
+        return base, await git_store.write(base, {"shop.py": b"fixed\n"})
 
     base, tree = run(change())
     checks = (CheckResult("tests", "pytest", "tests", "passed", code=0),)
@@ -84,12 +84,12 @@ def _play(desk: ProposalNodeSetup, tmp_path: Path, *before: g.Node, **changes: A
     graph = chain(*before, node, vars={**desk.context, **changes})
     seen: list[tuple[int, dict[str, Json]]] = []
 
-    async def scene(assembly: Runtime) -> None:
-        kinds = {"propose": lambda: ProposeKind(desk.config, assembly.store, assembly.clock)}
-        assembly.kinds = KindTable({**KINDS, "agent": lambda: stage.kind, **kinds})
-        verdict = await stage.walk(assembly, graph)
-        state = await assembly.library.state(verdict.row.id)
-        events = [decode(row) for row in await assembly.store.read(verdict.row.id)]
+    async def scene(runtime: Runtime) -> None:
+        kinds = {"propose": lambda: ProposeKind(desk.config, runtime.store, runtime.clock)}
+        runtime.kinds = KindTable({**KINDS, "agent": lambda: stage.kind, **kinds})
+        verdict = await stage.walk(runtime, graph)
+        state = await runtime.library.state(verdict.row.id)
+        events = [decode(row) for row in await runtime.store.read(verdict.row.id)]
         failures = [e.failure for e in events if isinstance(e, EffectFinished) and e.failure]
         seen.append((verdict.code, {**state.context(), "failures": failures}))
 

@@ -224,7 +224,7 @@ def test_whether_this_identity_could_merge_is_established_and_said(
 def test_a_huge_issue_and_a_thousand_files_fit_the_forge(stage: ProposalSetup) -> None:
     """Forges refuse longer texts: then there would be no pull request at all."""
     files = {f"src/{'d' * 80}/{number}.py": b"x = 1\n" for number in range(1000)}
-    tree = run(stage.desk.vault.write(stage.base, dict(files)))
+    tree = run(stage.desk.git_store.write(stage.base, dict(files)))
     ask = stage.ask(tree, asked="@everyone fixes #1 " * 20_000, said="`" * 9_000)
     run(propose(ask, stage.report(tree, proof=tuple(f"tests/{'t' * 180}::{n}" for n in range(900))), stage.desk))
     body = _only_pull(stage).body

@@ -108,7 +108,7 @@ def test_degraded_work_is_refused_with_the_nodes_that_defaulted(stage: ProposalS
 
 def test_no_change_is_no_proposal(stage: ProposalSetup) -> None:
     """An agent that did nothing has nothing to offer."""
-    tree = run(stage.desk.vault.tree_of(stage.base))
+    tree = run(stage.desk.git_store.tree_of(stage.base))
     with pytest.raises(NotProposable) as refused:
         run(propose(stage.ask(tree), stage.report(tree), stage.desk))
     assert refused.value.code == "BW465"
@@ -210,9 +210,9 @@ def test_what_a_round_left_when_it_gave_up_is_replaced(stage: ProposalSetup) -> 
     made = run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal
     message = f"{UNFINISHED}\n\nRun: run-2\n"
     half = run(
-        stage.desk.vault.commit(stage.tree("half\n"), (made.commit,), message, stage.desk.settings.author, when=1.0)
+        stage.desk.git_store.commit(stage.tree("half\n"), (made.commit,), message, stage.desk.settings.author, when=1.0)
     )
-    run(stage.desk.vault.branch(BRANCH, half, expect=made.commit))
+    run(stage.desk.git_store.branch(BRANCH, half, expect=made.commit))
     better = stage.tree("better\n")
     ask = stage.ask(better, run="run-3", base=made.commit, proposal=made.id)
     second = run(propose(ask, stage.report(better, base=made.commit), stage.desk)).proposal

@@ -74,8 +74,8 @@ class Machine:
         """Create a run; nobody walks it yet."""
 
         async def create(app: App) -> RunRow:
-            wish = StartRequest(load(folder, _beside), {}, key, fresh=fresh)
-            return (await start(app.runtime, wish)).row
+            start_request = StartRequest(load(folder, _beside), {}, key, fresh=fresh)
+            return (await start(app.runtime, start_request)).row
 
         row: RunRow = self.inside(create)
         return row

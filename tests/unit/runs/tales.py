@@ -74,7 +74,7 @@ class Tale:
         """What the events come to."""
         return replay(self.entries, lambda _: graph(self.start))
 
-    def story(self) -> RunHistory:
+    def history(self) -> RunHistory:
         """The tale as `why` reads it."""
         return RunHistory("flow-default", self.entries, self.state())
 

@@ -69,7 +69,7 @@ def test_no_more_agents_work_at_once_than_may_whichever_process_they_are_of(tmp_
 def test_whoever_waits_for_a_place_can_be_stopped(tmp_path: Path) -> None:
     """`stop` must not have to wait for somebody else's agent."""
 
-    async def story() -> list[bool]:
+    async def history() -> list[bool]:
         places, seen = Workplaces(tmp_path / "agents", 1, Awake(None)), []
         cancel = asyncio.Event()
         async with places.taken(asyncio.Event(), print) as first:
@@ -78,7 +78,7 @@ def test_whoever_waits_for_a_place_can_be_stopped(tmp_path: Path) -> None:
                 seen += [first, second]
         return seen
 
-    assert asyncio.run(story()) == [True, False]
+    assert asyncio.run(history()) == [True, False]
 
 
 @pytest.mark.parametrize(("now", "expected"), [("06:59", "07:00"), ("07:00", "31:00"), ("22:15", "31:00")])
@@ -99,22 +99,22 @@ def test_nothing_new_starts_once_the_night_is_over() -> None:
     worker: Any = SimpleNamespace(drain=lambda why, *, now: drained.append((why, now)))
 
     def session(UNTIL: str | None) -> Any:  # noqa: N803 - the key's name
-        assembly = SimpleNamespace(clock=clock, zone="UTC", on_trouble=lambda _run, text: told.append(text))
-        return SimpleNamespace(config={"night.until": UNTIL}, runtime=assembly)
+        runtime = SimpleNamespace(clock=clock, zone="UTC", on_trouble=lambda _run, text: told.append(text))
+        return SimpleNamespace(config={"night.until": UNTIL}, runtime=runtime)
 
     async def sleep(seconds: float) -> None:
         clock.advance(seconds)
 
-    async def story(until_: str | None) -> None:
+    async def history(until_: str | None) -> None:
         signals = Signals(session(until_))
         signals.worker = worker
         began = clock.now()
         await signals.end_with_night(sleep)
         assert (clock.now() - began > 0) == (until_ is not None)
 
-    asyncio.run(story(None))
+    asyncio.run(history(None))
     assert drained == []
-    asyncio.run(story("07:00"))
+    asyncio.run(history("07:00"))
     assert drained == [(NIGHT, False)]
     assert "night.until" in told[0]
 
@@ -126,7 +126,7 @@ def test_one_inhibitor_is_there_while_any_agent_works(tmp_path: Path) -> None:
     """The first to come starts it, the last to go ends it."""
     mark = tmp_path / "pid"
 
-    async def story() -> None:
+    async def history() -> None:
         awake = Awake([sys.executable, "-c", STAYS, str(mark)])
         async with awake.held():
             async with awake.held():
@@ -134,7 +134,7 @@ def test_one_inhibitor_is_there_while_any_agent_works(tmp_path: Path) -> None:
             os.kill(int(mark.read_text()), 0)
         until(lambda: not Path(f"/proc/{mark.read_text()}").exists())
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_the_inhibitor_is_what_the_machine_has() -> None:

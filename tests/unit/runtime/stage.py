@@ -71,16 +71,16 @@ class RuntimeSetup:
     policy: Callable[[g.Work], RetryPolicy] = lambda _node: RetryPolicy()
     signals: Calm = field(default_factory=Calm)
 
-    async def assembly(self) -> Runtime:
+    async def runtime(self) -> Runtime:
         """Open the state directory."""
         store = await SqliteStore.open(self.home / "bailiwick.db", now=self.clock.now)
         table = KindTable({**KINDS, "work": lambda: self.kind, "agent": lambda: self.kind})
         watch = Watch(trouble=lambda _run, text: self.troubles.append(text))
-        assembly = Runtime(store, self.clock, self.home, dict, kinds=table, watch=watch, policy=self.policy)
+        runtime = Runtime(store, self.clock, self.home, dict, kinds=table, watch=watch, policy=self.policy)
         if self.agent is not None:
             maker = self.agent
-            assembly.kinds = KindTable({**KINDS, "work": lambda: self.kind, "agent": lambda: maker(assembly)})
-        return assembly
+            runtime.kinds = KindTable({**KINDS, "work": lambda: self.kind, "agent": lambda: maker(runtime)})
+        return runtime
 
     def loaded(self, graph: g.Graph) -> Loaded:
         """A workflow without files."""
@@ -88,10 +88,10 @@ class RuntimeSetup:
         root.mkdir(exist_ok=True)
         return Loaded(graph=graph, warnings=[], root=root, files={}, calls={})
 
-    async def walk(self, assembly: Runtime, graph: g.Graph, *, no_wait: bool = False, **limits: Json) -> RunExit:
+    async def walk(self, runtime: Runtime, graph: g.Graph, *, no_wait: bool = False, **limits: Json) -> RunExit:
         """Start or go on with the run of a graph, as `run` does."""
-        started = await start(assembly, StartRequest(self.loaded(graph), limits=limits))
-        foreground = Foreground(assembly, current_owner("test"), no_wait=no_wait)
+        started = await start(runtime, StartRequest(self.loaded(graph), limits=limits))
+        foreground = Foreground(runtime, current_owner("test"), no_wait=no_wait)
         row = await foreground.prepare(started.row, "tester")
         return await foreground.walk(row, self.signals)
 
@@ -99,11 +99,11 @@ class RuntimeSetup:
         """Run a scene on an open state directory."""
 
         async def whole() -> None:
-            assembly = await self.assembly()
+            runtime = await self.runtime()
             try:
-                await scene(assembly)
+                await scene(runtime)
             finally:
-                await assembly.close()
+                await runtime.close()
 
         asyncio.run(whole())
 
@@ -126,6 +126,6 @@ def work(name: str, kind: str = "work", **fields: Json) -> g.Work:
     return g.Work(id=name, type=kind, **fields)
 
 
-async def types(assembly: Runtime, row: RunRow) -> list[str]:
+async def types(runtime: Runtime, row: RunRow) -> list[str]:
     """The journal, by event types."""
-    return [stored.type for stored in await assembly.store.read(row.id)]
+    return [stored.type for stored in await runtime.store.read(row.id)]

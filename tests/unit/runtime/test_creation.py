@@ -59,28 +59,28 @@ def _caller(stage: RuntimeSetup, callee: g.Graph, params: dict[str, Json]) -> Lo
     return loaded
 
 
-async def _walked(assembly: Runtime, loaded: Loaded, params: dict[str, Json], key: str) -> RunRow:
-    row = (await start(assembly, StartRequest(loaded, params, key))).row
-    return (await Foreground(assembly, current_owner("test")).walk(row, Calm())).row
+async def _walked(runtime: Runtime, loaded: Loaded, params: dict[str, Json], key: str) -> RunRow:
+    row = (await start(runtime, StartRequest(loaded, params, key))).row
+    return (await Foreground(runtime, current_owner("test")).walk(row, Calm())).row
 
 
-async def _first(assembly: Runtime, row: RunRow) -> ev.RunCreated:
-    event = (await assembly.library.history(row.id))[0][2]
+async def _first(runtime: Runtime, row: RunRow) -> ev.RunCreated:
+    event = (await runtime.library.history(row.id))[0][2]
     assert isinstance(event, ev.RunCreated)
     return event
 
 
-async def _started(assembly: Runtime, loaded: Loaded, params: dict[str, Json]) -> tuple[RunRow | None, str]:
+async def _started(runtime: Runtime, loaded: Loaded, params: dict[str, Json]) -> tuple[RunRow | None, str]:
     try:
-        return await _walked(assembly, loaded, params, "alone"), ""
+        return await _walked(runtime, loaded, params, "alone"), ""
     except UsageError as error:
         return None, error.what
 
 
-async def _called(assembly: Runtime, caller: Loaded) -> tuple[RunRow | None, State]:
-    parent = await _walked(assembly, caller, {}, "parent")
-    children = [row for row in await assembly.store.runs(root_id=parent.id) if row.parent]
-    return (children[0] if children else None), await assembly.library.state(parent.id)
+async def _called(runtime: Runtime, caller: Loaded) -> tuple[RunRow | None, State]:
+    parent = await _walked(runtime, caller, {}, "parent")
+    children = [row for row in await runtime.store.runs(root_id=parent.id) if row.parent]
+    return (children[0] if children else None), await runtime.library.state(parent.id)
 
 
 @settings(max_examples=40, deadline=None)
@@ -88,22 +88,22 @@ async def _called(assembly: Runtime, caller: Loaded) -> tuple[RunRow | None, Sta
 def test_a_run_begins_the_same_whether_started_called_or_forked(callee: g.Graph, params: dict[str, Json]) -> None:
     """Same definition and params: same first context and params, or the same refusal."""
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         caller = _caller(stage, callee, {k: v for k, v in params.items() if v != "{{ y }}"})
         plain = dict(caller.graph.nodes["sub"].params)  # type: ignore[union-attr]
-        alone, refusal = await _started(assembly, caller.calls["callee"], plain)
-        child, parent = await _called(assembly, caller)
+        alone, refusal = await _started(runtime, caller.calls["callee"], plain)
+        child, parent = await _called(runtime, caller)
         assert (alone is None) == bool(check_params(callee, plain))
         assert (alone is None) == (child is None)
         if alone is None or child is None:
             assert refusal in parent.context()["error"]["message"]
             return
-        own, theirs = await _first(assembly, alone), await _first(assembly, child)
+        own, theirs = await _first(runtime, alone), await _first(runtime, child)
         assert own.context == theirs.context == first_context(callee, plain)
         assert own.params == theirs.params == plain
-        control = Control(assembly, "tester")
+        control = Control(runtime, "tester")
         fork = await control.fork(alone, await control.point(alone, "mark", None), {}, "forked")
-        assert (await assembly.library.state(fork.id)).context() == own.context
+        assert (await runtime.library.state(fork.id)).context() == own.context
 
     with tempfile.TemporaryDirectory() as folder:
         stage = RuntimeSetup(Path(folder), Scripted(at_once))
@@ -121,8 +121,8 @@ def test_a_called_workflow_has_the_defaults_of_its_params(tmp_path: Path) -> Non
         name="callee", start="say", nodes=nodes, params={"level": {"type": "integer", "default": 3}}, returns=("said",)
     )
 
-    async def scene(assembly: Runtime) -> None:
-        _, parent = await _called(assembly, _caller(stage, callee, {}))
+    async def scene(runtime: Runtime) -> None:
+        _, parent = await _called(runtime, _caller(stage, callee, {}))
         assert parent.context()["sub"] == {"said": "level 3"}
 
     stage.play(scene)
@@ -134,15 +134,15 @@ def test_a_fork_checks_its_values_and_has_ceilings_of_its_own(tmp_path: Path) ->
     nodes: dict[str, g.Node] = {"mark": g.Set(id="mark", values={}, next="done"), "done": g.End(id="done")}
     callee = g.Graph(name="callee", start="mark", nodes=nodes, params={"level": {"type": "integer", "default": 3}})
 
-    async def scene(assembly: Runtime) -> None:
-        child, _ = await _called(assembly, _caller(stage, callee, {}))
+    async def scene(runtime: Runtime) -> None:
+        child, _ = await _called(runtime, _caller(stage, callee, {}))
         assert child is not None
-        control = Control(assembly, "tester")
+        control = Control(runtime, "tester")
         point = await control.point(child, "mark", None)
         with pytest.raises(UsageError, match="param 'level'"):
             await control.fork(child, point, {"level": "high"}, "bad")
         fork = await control.fork(child, point, {"level": 4, "other": "x"}, "good", {"usd": 2.0})
-        state = await assembly.library.state(fork.id)
+        state = await runtime.library.state(fork.id)
         assert state.context() == {"level": 4, "other": "x"}
         assert state.limits == {"usd": 2.0}
 
@@ -163,20 +163,20 @@ def test_a_run_that_waits_for_its_children_is_not_read_again_for_each(tmp_path: 
     )
     read: list[str] = []
 
-    async def scene(assembly: Runtime) -> None:
-        plain = assembly.library.history
+    async def scene(runtime: Runtime) -> None:
+        plain = runtime.library.history
 
         async def noted(run_id: str, upto: int | None = None) -> list[ev.Entry]:
             read.append(run_id)
             return await plain(run_id, upto)
 
-        assembly.library.history = noted  # type: ignore[method-assign]
-        row = await _walked(assembly, caller, {}, "parent")
+        runtime.library.history = noted  # type: ignore[method-assign]
+        row = await _walked(runtime, caller, {}, "parent")
         assert row.status == "done"
         assert read.count(row.id) <= 2
-        await assembly.settle()
-        folder = assembly.run_dir(row)
-        library, facts = assembly.library, RunFacts(row.workflow, row.run_key, row.id)
+        await runtime.settle()
+        folder = runtime.run_dir(row)
+        library, facts = runtime.library, RunFacts(row.workflow, row.run_key, row.id)
         rebuild(tmp_path / "again", await plain(row.id), library.definitions.graph, library.fetch, run=facts)
         assert files_of(folder) == files_of(tmp_path / "again")
 

@@ -40,13 +40,13 @@ def test_a_span_is_over_in_its_time_although_the_clock_was_set_back(
     clock = Jumping()
     stage = RuntimeSetup(tmp_path, Scripted(at_once), clock)
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         def durable(_row: RunRow, _state: State, entries: list[ev.Entry]) -> None:
             if any(isinstance(event, ev.WaitOpened) for _, _, event in entries):
                 clock.step = -3600.0
 
-        assembly.watch.durable = durable
-        verdict = await stage.walk(assembly, chain(work("a"), g.Wait(id="w", seconds="1"), work("b")))
+        runtime.watch.durable = durable
+        verdict = await stage.walk(runtime, chain(work("a"), g.Wait(id="w", seconds="1"), work("b")))
         assert clock.step
         assert verdict.code == DONE
         assert [request.node.id for request in stage.kind.seen] == ["a", "b"]

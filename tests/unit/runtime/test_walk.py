@@ -30,17 +30,17 @@ def test_a_chain_of_n_effects_costs_n_plus_one_commits(tmp_path: Path) -> None:
     """`finished` of one node and `started` of the next are one transaction."""
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         commits = 0
-        plain = assembly.store.append
+        plain = runtime.store.append
 
         async def counted(run_id: str, epoch: int, batch: Batch) -> int:
             nonlocal commits
             commits += 1
             return await plain(run_id, epoch, batch)
 
-        assembly.store.append = counted  # type: ignore[method-assign]
-        verdict = await stage.walk(assembly, chain(*(work(f"n{i}") for i in range(5))))
+        runtime.store.append = counted  # type: ignore[method-assign]
+        verdict = await stage.walk(runtime, chain(*(work(f"n{i}") for i in range(5))))
         assert verdict.code == DONE
         assert commits == 6
 
@@ -52,13 +52,13 @@ def test_calls_beyond_the_budget_do_not_start_and_a_raise_lets_them(tmp_path: Pa
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
     graph = chain(*(work(f"n{i}", "agent") for i in range(4)), budget=g.Budget(agent_calls=2))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
         assert [r.node.id for r in stage.kind.seen] == ["n0", "n1"]
-        outcome = await Control(assembly, "tester").answer(verdict.row, "raise")
+        outcome = await Control(runtime, "tester").answer(verdict.row, "raise")
         assert not outcome.refused
-        verdict = await stage.walk(assembly, graph)
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == DONE
         assert [r.node.id for r in stage.kind.seen] == ["n0", "n1", "n2", "n3"]
 
@@ -77,8 +77,8 @@ def test_a_fan_out_never_starts_more_calls_than_the_budget_allows(tmp_path: Path
         name="flow", start="each", nodes=nodes, vars={"items": list(range(8))}, budget=g.Budget(agent_calls=5)
     )
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
         assert len(stage.kind.seen) <= 5
 
@@ -97,14 +97,14 @@ def test_the_time_of_a_run_is_limited_and_waiting_for_a_person_is_free(tmp_path:
     ask = g.Ask(id="ask", question="?", choices=("yes",))
     graph = chain(work("a"), ask, work("b"), work("c"), budget=g.Budget(wall=100.0))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == WAITS
         clock.advance(10_000)
-        await Control(assembly, "tester").answer(verdict.row, "yes")
-        verdict = await stage.walk(assembly, graph)
+        await Control(runtime, "tester").answer(verdict.row, "yes")
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == DONE, verdict.row.summary
-        state = await assembly.library.state(verdict.row.id)
+        state = await runtime.library.state(verdict.row.id)
         assert state.wall == pytest.approx(120)
 
     stage.play(scene)
@@ -121,12 +121,12 @@ def test_a_run_over_its_time_parks_before_the_next_effect(tmp_path: Path) -> Non
     stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     graph = chain(work("a"), work("b"), work("c"), budget=g.Budget(wall=60.0))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
         assert [r.node.id for r in stage.kind.seen] == ["a", "b"]
-        await Control(assembly, "tester").raise_budget(verdict.row, "wall", 600.0)
-        assert (await stage.walk(assembly, graph)).code == DONE
+        await Control(runtime, "tester").raise_budget(verdict.row, "wall", 600.0)
+        assert (await stage.walk(runtime, graph)).code == DONE
 
     stage.play(scene)
 
@@ -136,8 +136,8 @@ def test_a_full_disk_pauses_the_run_and_loses_nothing(tmp_path: Path, monkeypatc
     monkeypatch.setattr(walking, "RETRY_STORE", 0.01)
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Runtime) -> None:
-        plain, failures = assembly.store.append, 3
+    async def scene(runtime: Runtime) -> None:
+        plain, failures = runtime.store.append, 3
 
         async def full(run_id: str, epoch: int, batch: Batch) -> int:
             nonlocal failures
@@ -146,11 +146,11 @@ def test_a_full_disk_pauses_the_run_and_loses_nothing(tmp_path: Path, monkeypatc
                 raise StoreUnavailable("database or disk is full")
             return await plain(run_id, epoch, batch)
 
-        assembly.store.append = full  # type: ignore[method-assign]
-        verdict = await stage.walk(assembly, chain(work("a"), work("b")))
+        runtime.store.append = full  # type: ignore[method-assign]
+        verdict = await stage.walk(runtime, chain(work("a"), work("b")))
         assert verdict.code == DONE
         assert sum("disk is full" in text for text in stage.troubles) == 3
-        assert (await types(assembly, verdict.row)).count("EffectFinished") == 2
+        assert (await types(runtime, verdict.row)).count("EffectFinished") == 2
         assert len(stage.kind.seen) == 2
 
     stage.play(scene)
@@ -163,8 +163,8 @@ def test_an_append_that_landed_despite_an_error_is_not_written_twice(
     monkeypatch.setattr(walking, "RETRY_STORE", 0.01)
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Runtime) -> None:
-        plain, lied = assembly.store.append, False
+    async def scene(runtime: Runtime) -> None:
+        plain, lied = runtime.store.append, False
 
         async def lies(run_id: str, epoch: int, batch: Batch) -> int:
             nonlocal lied
@@ -174,10 +174,10 @@ def test_an_append_that_landed_despite_an_error_is_not_written_twice(
                 raise StoreUnavailable("disk I/O error")
             return seq
 
-        assembly.store.append = lies  # type: ignore[method-assign]
-        verdict = await stage.walk(assembly, chain(work("a"), work("b"), work("c")))
+        runtime.store.append = lies  # type: ignore[method-assign]
+        verdict = await stage.walk(runtime, chain(work("a"), work("b"), work("c")))
         assert verdict.code == DONE
-        assert (await types(assembly, verdict.row)).count("EffectFinished") == 3
+        assert (await types(runtime, verdict.row)).count("EffectFinished") == 3
         assert len(stage.kind.seen) == 3
 
     stage.play(scene)
@@ -187,23 +187,23 @@ def test_a_holder_that_was_fenced_appends_nothing_more(tmp_path: Path) -> None:
     """Another epoch owns the run: stop, end the children, let go."""
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         taken: list[int] = []
 
         async def robbed(_request: AttemptRequest) -> dict[str, Json]:
-            rows = await assembly.store.runs()
+            rows = await runtime.store.runs()
             thief = current_owner("thief")
-            far = assembly.clock.now() + 100
+            far = runtime.clock.now() + 100
             which = ClaimFilter(run_id=rows[0].id, dead=((rows[0].id, rows[0].epoch),))
-            row = await assembly.store.claim(thief, far, far + 15, 1, which)
+            row = await runtime.store.claim(thief, far, far + 15, 1, which)
             assert row is not None
             taken.append(row.seq)
             return {}
 
         stage.kind.answer = robbed
         with pytest.raises(LeaseLost):
-            await stage.walk(assembly, chain(work("a"), work("b")))
-        rows = await assembly.store.runs()
+            await stage.walk(runtime, chain(work("a"), work("b")))
+        rows = await runtime.store.runs()
         assert rows[0].seq == taken[0]
 
     stage.play(scene)
@@ -220,15 +220,15 @@ def test_a_lost_effect_is_asked_about_where_the_node_says_so(tmp_path: Path) -> 
         stage.signals.worker.drain("SIGTERM", now=True)
         return Failure("cancelled", "cut off")
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         stage.kind.answer = cut
-        verdict = await stage.walk(assembly, graph)
+        verdict = await stage.walk(runtime, graph)
         assert verdict.row.status == "stopped"
         stage.signals.caught, stage.kind.answer = "", at_once
-        verdict = await stage.walk(assembly, graph)
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == WAITS
-        await Control(assembly, "tester").answer(verdict.row, "again")
-        assert (await stage.walk(assembly, graph)).code == DONE
+        await Control(runtime, "tester").answer(verdict.row, "again")
+        assert (await stage.walk(runtime, graph)).code == DONE
         assert [r.entry for r in stage.kind.seen] == [1, 2]
         assert len({r.key for r in stage.kind.seen}) == 1
 
@@ -239,11 +239,11 @@ def test_a_signal_that_no_longer_applies_is_kept_with_its_reason(tmp_path: Path)
     """Nothing that people send disappears in silence."""
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, chain(work("a")))
-        outcome = await Control(assembly, "tester").stop(verdict.row, now=False)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, chain(work("a")))
+        outcome = await Control(runtime, "tester").stop(verdict.row, now=False)
         assert "done" in outcome.refused
-        row = await assembly.store.run(verdict.row.id)
+        row = await runtime.store.run(verdict.row.id)
         assert row is not None
         assert row.status == "done"
 
@@ -255,19 +255,19 @@ def test_a_message_sent_while_the_holder_lets_go_is_not_lost(tmp_path: Path) -> 
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
     ask = g.Ask(id="ask", question="?", choices=("yes",))
 
-    async def scene(assembly: Runtime) -> None:
-        plain = assembly.store.append
+    async def scene(runtime: Runtime) -> None:
+        plain = runtime.store.append
 
         async def racing(run_id: str, epoch: int, batch: Batch) -> int:
             if batch.release and batch.waits_opened:
                 body = {"value": "yes", "wait": "ask"}
-                await assembly.store.send(Message(run_id, "answer", "early", body, assembly.clock.now()))
+                await runtime.store.send(Message(run_id, "answer", "early", body, runtime.clock.now()))
                 batch_events = [e.type for e in batch.events]
                 assert "WaitOpened" in batch_events
             return await plain(run_id, epoch, batch)
 
-        assembly.store.append = racing  # type: ignore[method-assign]
-        assert (await stage.walk(assembly, chain(ask))).code == DONE
+        runtime.store.append = racing  # type: ignore[method-assign]
+        assert (await stage.walk(runtime, chain(ask))).code == DONE
 
     stage.play(scene)
 
@@ -280,8 +280,8 @@ def test_a_kind_that_breaks_fails_its_node_and_not_the_worker(tmp_path: Path) ->
 
     stage = RuntimeSetup(tmp_path, Scripted(breaks))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, chain(work("a")))
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, chain(work("a")))
         assert verdict.code == FAILED
         assert "division by zero" in str((verdict.row.summary or {})["reason"])
 
@@ -292,23 +292,23 @@ def test_one_broken_run_does_not_stop_the_others(tmp_path: Path) -> None:
     """A worker for everybody goes on when one journal can't be read."""
     stage = RuntimeSetup(tmp_path, Scripted(at_once))
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         good = chain(work("a"))
         bad = replace(good, name="bad")
-        await start(assembly, StartRequest(stage.loaded(bad)))
-        await start(assembly, StartRequest(stage.loaded(good)))
-        plain = assembly.store.read
+        await start(runtime, StartRequest(stage.loaded(bad)))
+        await start(runtime, StartRequest(stage.loaded(good)))
+        plain = runtime.store.read
 
         async def torn(run_id: str, after: int = 0, upto: int | None = None) -> list[object]:
             rows = await plain(run_id, after, upto)
-            row = await assembly.store.run(run_id)
+            row = await runtime.store.run(run_id)
             return [] if row is not None and row.workflow == "bad" else rows  # type: ignore[return-value]
 
-        assembly.store.read = torn  # type: ignore[method-assign,assignment]
-        worker = Worker(assembly, current_owner("test"), ClaimFilter())
+        runtime.store.read = torn  # type: ignore[method-assign,assignment]
+        worker = Worker(runtime, current_owner("test"), ClaimFilter())
 
         async def finished() -> bool:
-            found = await assembly.store.find("flow", "default")
+            found = await runtime.store.find("flow", "default")
             return found is not None and found.status == "done"
 
         async with asyncio.timeout(600):
@@ -333,9 +333,9 @@ def test_every_attempt_of_a_visit_is_asked_for_what_the_first_was(tmp_path: Path
     stage = RuntimeSetup(tmp_path, kind)
     graph = chain(work("a", "agent"), g.Branch(id="b", path="again", cases={"no": "done"}, default="a"))
 
-    async def first(assembly: Runtime) -> None:
-        row = (await start(assembly, StartRequest(stage.loaded(graph)))).row
-        worker = Worker(assembly, current_owner("test"), ClaimFilter(root_id=row.id))
+    async def first(runtime: Runtime) -> None:
+        row = (await start(runtime, StartRequest(stage.loaded(graph)))).row
+        worker = Worker(runtime, current_owner("test"), ClaimFilter(root_id=row.id))
 
         async def answer(request: AttemptRequest) -> dict[str, Json] | Failure:
             worker.drain("test", now=False)
@@ -344,13 +344,13 @@ def test_every_attempt_of_a_visit_is_asked_for_what_the_first_was(tmp_path: Path
         kind.answer = answer
         await worker.run(_never)
 
-    async def second(assembly: Runtime) -> None:
+    async def second(runtime: Runtime) -> None:
         async def answer(request: AttemptRequest) -> dict[str, Json] | Failure:
             found = await twice(request)
             return {"again": "no"} if request.visit == 2 else found
 
         kind.answer = answer
-        assert (await stage.walk(assembly, graph)).code == DONE
+        assert (await stage.walk(runtime, graph)).code == DONE
 
     stage.play(first)
     stage.play(second)

@@ -55,12 +55,12 @@ def test_a_wait_for_a_cap_or_an_outage_is_no_work(tmp_path: Path, kind: str) -> 
     stage = RuntimeSetup(tmp_path, Scripted(capped), clock)
     graph = chain(work("a", "agent"), budget=g.Budget(wall=12 * HOURS))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph, no_wait=True)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph, no_wait=True)
         assert verdict.code == TIME
         clock.advance(73 * HOURS)
-        assert (await stage.walk(assembly, graph)).code == DONE
-        assert (await assembly.library.state(verdict.row.id)).work == pytest.approx(120)
+        assert (await stage.walk(runtime, graph)).code == DONE
+        assert (await runtime.library.state(verdict.row.id)).work == pytest.approx(120)
 
     stage.play(scene)
 
@@ -77,14 +77,14 @@ def test_a_timer_and_the_time_before_somebody_takes_the_run_are_no_work(tmp_path
     wait = g.Wait(id="w", seconds="3d")
     graph = chain(work("a"), wait, work("b"), budget=g.Budget(wall=12 * HOURS))
 
-    async def scene(assembly: Runtime) -> None:
-        await start(assembly, StartRequest(stage.loaded(graph)))
+    async def scene(runtime: Runtime) -> None:
+        await start(runtime, StartRequest(stage.loaded(graph)))
         clock.advance(100 * HOURS)
-        assert (await stage.walk(assembly, graph, no_wait=True)).code == TIME
+        assert (await stage.walk(runtime, graph, no_wait=True)).code == TIME
         clock.advance(73 * HOURS)
-        verdict = await stage.walk(assembly, graph)
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == DONE
-        assert (await assembly.library.state(verdict.row.id)).work == pytest.approx(120)
+        assert (await runtime.library.state(verdict.row.id)).work == pytest.approx(120)
 
     stage.play(scene)
 
@@ -105,10 +105,10 @@ def test_time_that_the_machine_slept_is_no_work(tmp_path: Path) -> None:
     stage = RuntimeSetup(tmp_path, Scripted(slow), clock)
     graph = chain(work("a"), work("b"), budget=g.Budget(wall=12 * HOURS))
 
-    async def scene(assembly: Runtime) -> None:
-        verdict = await stage.walk(assembly, graph)
+    async def scene(runtime: Runtime) -> None:
+        verdict = await stage.walk(runtime, graph)
         assert verdict.code == DONE, verdict.row.summary
-        assert (await assembly.library.state(verdict.row.id)).work == pytest.approx(120)
+        assert (await runtime.library.state(verdict.row.id)).work == pytest.approx(120)
 
     stage.play(scene)
 
@@ -125,17 +125,17 @@ def test_the_work_of_a_called_run_counts_and_its_waits_do_not(tmp_path: Path) ->
     inner = replace(chain(work("a"), g.Ask(id="ask", question="?", choices=("yes",)), work("b")), name="inner")
     outer = chain(g.Call(id="sub", workflow="inner"), work("c"), work("d"), budget=g.Budget(wall=150.0))
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         (tmp_path / "inner").mkdir()
         loaded = replace(stage.loaded(outer), calls={"inner": Loaded(inner, [], tmp_path / "inner", {})})
-        row = (await start(assembly, StartRequest(loaded))).row
-        foreground = Foreground(assembly, current_owner("test"))
+        row = (await start(runtime, StartRequest(loaded))).row
+        foreground = Foreground(runtime, current_owner("test"))
         assert (await foreground.walk(row, Calm())).code == WAITS
         clock.advance(90 * HOURS)
-        child = next(r for r in await assembly.store.runs(root_id=row.id) if r.parent)
-        await Control(assembly, "tester").answer(child, "yes")
+        child = next(r for r in await runtime.store.runs(root_id=row.id) if r.parent)
+        await Control(runtime, "tester").answer(child, "yes")
         verdict = await foreground.walk(row, Calm())
-        state = await assembly.library.state(row.id)
+        state = await runtime.library.state(row.id)
         assert state.work == pytest.approx(160)
         assert [r.node.id for r in stage.kind.seen] == ["a", "b", "c", "d"]
         assert verdict.code == DONE
@@ -155,11 +155,11 @@ def test_a_called_run_stops_at_what_its_root_has_left(tmp_path: Path) -> None:
     inner = replace(chain(*(work(f"n{i}") for i in range(9))), name="inner")
     outer = chain(work("first"), g.Call(id="sub", workflow="inner"), budget=g.Budget(wall=100.0))
 
-    async def scene(assembly: Runtime) -> None:
+    async def scene(runtime: Runtime) -> None:
         (tmp_path / "inner").mkdir()
         loaded = replace(stage.loaded(outer), calls={"inner": Loaded(inner, [], tmp_path / "inner", {})})
-        row = (await start(assembly, StartRequest(loaded))).row
-        assert (await Foreground(assembly, current_owner("test")).walk(row, Calm())).code == BUDGET
+        row = (await start(runtime, StartRequest(loaded))).row
+        assert (await Foreground(runtime, current_owner("test")).walk(row, Calm())).code == BUDGET
         assert [r.node.id for r in stage.kind.seen] == ["first", "n0", "n1"]
 
     stage.play(scene)

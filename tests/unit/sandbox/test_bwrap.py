@@ -50,8 +50,8 @@ def _means(
     )
 
 
-def _words(cage: SandboxSpec, means: BwrapFeatures | None = None, *, terminal: bool = False) -> str:
-    return " ".join(options(means or _means(), cage, 5, lambda _: 9, terminal=terminal))
+def _words(sandbox_spec: SandboxSpec, means: BwrapFeatures | None = None, *, terminal: bool = False) -> str:
+    return " ".join(options(means or _means(), sandbox_spec, 5, lambda _: 9, terminal=terminal))
 
 
 def test_a_killed_host_takes_its_sandboxes_with_it(tmp_path: Path) -> None:
@@ -127,10 +127,10 @@ def test_a_refused_tree_starts_nothing_and_leaves_no_group(tmp_path: Path) -> No
     """Trouble is known before the first process."""
     need("sandbox")
     (tmp_path / "a").write_text("in the way")
-    cage = SandboxSpec("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/usr"), INNER / "a")))
+    sandbox_spec = SandboxSpec("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/usr"), INNER / "a")))
 
     async def go() -> None:
-        async with BwrapBackend().enter(cage):
+        async with BwrapBackend().enter(sandbox_spec):
             raise AssertionError("it was entered")
 
     with pytest.raises(NotReady, match="in the way"):
@@ -175,8 +175,10 @@ def test_private_parts_of_etc_are_not_shown() -> None:
 
 def test_binds_lie_on_top_of_each_other_in_their_order(tmp_path: Path) -> None:
     """A prepared environment is on top of the tree, and the root directory is closed at last."""
-    cage = SandboxSpec("agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/opt"), INNER / ".venv")), home=tmp_path)
-    words = _words(cage)
+    sandbox_spec = SandboxSpec(
+        "agent", (Bind(tmp_path, INNER, write=True), Bind(Path("/opt"), INNER / ".venv")), home=tmp_path
+    )
+    words = _words(sandbox_spec)
     order = (f"--bind {tmp_path} {HOME}", f"--bind {tmp_path} {INNER}", f"--ro-bind /opt {INNER}/.venv")
     places = [words.index(part) for part in order]
     assert places == sorted(places)
@@ -188,23 +190,30 @@ def test_a_path_is_told_by_the_bind_that_really_shows_it(tmp_path: Path) -> None
     tree, venv = tmp_path / "tree", tmp_path / "venv"
     for folder in (tree, venv):
         folder.mkdir()
-    cage = SandboxSpec("agent", (Bind(tree, INNER, write=True), Bind(venv, INNER / ".venv")), home=tmp_path / "home")
-    assert inner_path(cage, tree / "a") == INNER / "a"
-    assert inner_path(cage, venv / "bin") == INNER / ".venv/bin"
-    assert inner_path(cage, tmp_path / "home/x") == HOME / "x"
-    assert inner_path(cage, Path("/usr/bin")) == Path("/usr/bin")
+    sandbox_spec = SandboxSpec(
+        "agent", (Bind(tree, INNER, write=True), Bind(venv, INNER / ".venv")), home=tmp_path / "home"
+    )
+    assert inner_path(sandbox_spec, tree / "a") == INNER / "a"
+    assert inner_path(sandbox_spec, venv / "bin") == INNER / ".venv/bin"
+    assert inner_path(sandbox_spec, tmp_path / "home/x") == HOME / "x"
+    assert inner_path(sandbox_spec, Path("/usr/bin")) == Path("/usr/bin")
     for hidden in (tree / ".venv/x", tmp_path, Path("/etc/shadow")):
         with pytest.raises(ValueError, match="can't be seen"):
-            inner_path(cage, hidden)
+            inner_path(sandbox_spec, hidden)
 
 
 def test_what_control_groups_do_not_bound_rlimits_do() -> None:
     """A person's own uid has other processes, so that their number is bounded so only where nothing else does it."""
-    cage = SandboxSpec("agent")
+    sandbox_spec = SandboxSpec("agent")
     both = ("memory", "pids")
-    assert [limit.split("=")[0] for limit in rlimits(_means(), cage, both)] == ["nofile", "fsize", "core", "nproc"]
-    assert "nproc" not in " ".join(rlimits(_means(as_root=False), cage, both))
-    assert [limit.split("=")[0] for limit in rlimits(_means(as_root=False), cage, ())][-2:] == ["nproc", "data"]
+    assert [limit.split("=")[0] for limit in rlimits(_means(), sandbox_spec, both)] == [
+        "nofile",
+        "fsize",
+        "core",
+        "nproc",
+    ]
+    assert "nproc" not in " ".join(rlimits(_means(as_root=False), sandbox_spec, both))
+    assert [limit.split("=")[0] for limit in rlimits(_means(as_root=False), sandbox_spec, ())][-2:] == ["nproc", "data"]
 
 
 def test_what_is_missing_here_is_said() -> None:

@@ -117,10 +117,10 @@ def test_what_a_dead_process_left_is_removed_and_nothing_else(tmp_path: Path) ->
     ]
     (folder / "containers").write_text("\n".join(lines) + "\n")
 
-    async def story() -> None:
+    async def history() -> None:
         await (await find_engine({"PATH": f"{folder}:/usr/bin:/bin"})).sweep()
 
-    asyncio.run(story())
+    asyncio.run(history())
     assert [line for line in asked(folder) if line.startswith("rm ")] == ["rm --force --volumes dead rebooted"]
 
 
@@ -128,12 +128,12 @@ def test_an_engine_that_died_is_not_waited_for(tmp_path: Path) -> None:
     """Its containers may live on: whoever leaves the room has to know, and ends the processes by itself."""
     folder = command_line(tmp_path / "a")
 
-    async def story() -> bool:
+    async def history() -> bool:
         found = await find_engine({"PATH": f"{folder}:/usr/bin:/bin"})
         (folder / "docker").write_text(f"#!/bin/sh\necho $1 >> {folder}/asked; exit 1\n")
         return await found.remove("r1")
 
-    assert not asyncio.run(story())
+    assert not asyncio.run(history())
     assert asked(folder).count("ps") == 3
 
 
@@ -144,9 +144,9 @@ def test_a_room_is_removed_until_the_engine_says_that_it_is_gone(tmp_path: Path)
     script = (folder / "docker").read_text()
     (folder / "docker").write_text(script.replace("ps)", f"rm) rm {folder}/containers;; ps)"))
 
-    async def story() -> bool:
+    async def history() -> bool:
         return await (await find_engine({"PATH": f"{folder}:/usr/bin:/bin"})).remove("r1")
 
-    assert asyncio.run(story())
+    assert asyncio.run(history())
     look = "ps --all --quiet --filter label=bailiwick.room=r1"
     assert [line for line in asked(folder) if line[:2] in ("ps", "rm")] == [look, "rm --force --volumes one two", look]

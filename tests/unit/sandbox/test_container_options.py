@@ -25,9 +25,9 @@ def engine(kind: str = "docker", **can: bool) -> Engine:
     return Engine(f"/usr/bin/{kind}", kind, "1", {}, **can)
 
 
-def words(cage: SandboxSpec, made: Engine | None = None) -> list[str]:
+def words(sandbox_spec: SandboxSpec, made: Engine | None = None) -> list[str]:
     """The options of a container."""
-    return list(options.options(made or engine(), cage, WHO, "r1"))
+    return list(options.options(made or engine(), sandbox_spec, WHO, "r1"))
 
 
 def after(line: list[str], option: str) -> list[str]:
@@ -51,20 +51,20 @@ def test_a_container_has_no_network_no_rights_and_bounds() -> None:
 
 def test_what_an_engine_can_t_bound_is_bounded_for_each_process() -> None:
     """Less, and said to be less."""
-    cage = SandboxSpec("agent", limits=SandboxLimits(memory=1000, processes=7))
+    sandbox_spec = SandboxSpec("agent", limits=SandboxLimits(memory=1000, processes=7))
     weak = engine(memory=False, processes=False)
-    assert not {"--memory", "--memory-swap", "--pids-limit"}.intersection(words(cage, weak))
-    assert {"data=1000", "nproc=7"} <= set(options.rlimits(weak, cage))
-    assert not {"data=1000", "nproc=7"}.intersection(options.rlimits(engine(), cage))
+    assert not {"--memory", "--memory-swap", "--pids-limit"}.intersection(words(sandbox_spec, weak))
+    assert {"data=1000", "nproc=7"} <= set(options.rlimits(weak, sandbox_spec))
+    assert not {"data=1000", "nproc=7"}.intersection(options.rlimits(engine(), sandbox_spec))
     assert any("memory" in text for text in options.unprotected(weak))
 
 
 def test_uids_are_the_host_s_whatever_the_engine_does_to_them() -> None:
     """Files in the tree have to belong to who works with them, inside and outside."""
-    cage = SandboxSpec("agent")
-    assert "--userns=host" in words(cage, engine(remapped=True))
-    assert "--userns=keep-id" in words(cage, engine("podman", rootless=True))
-    assert not any(word.startswith("--userns") for word in words(cage))
+    sandbox_spec = SandboxSpec("agent")
+    assert "--userns=host" in words(sandbox_spec, engine(remapped=True))
+    assert "--userns=keep-id" in words(sandbox_spec, engine("podman", rootless=True))
+    assert not any(word.startswith("--userns") for word in words(sandbox_spec))
 
 
 def test_a_later_bind_lies_on_top() -> None:
@@ -91,8 +91,8 @@ def test_a_path_may_hold_a_comma_and_a_quote(tmp_path: Path) -> None:
     """A mount is a line of comma-separated values: a name of a branch must not become an option of the mount."""
     tree = tmp_path / 'a,readonly=false"b'
     tree.mkdir()
-    cage = SandboxSpec("agent", (Bind(tree, INNER),))
-    line = list(options.mounts(engine(), cage, WHO, tmp_path, tmp_path))
+    sandbox_spec = SandboxSpec("agent", (Bind(tree, INNER),))
+    line = list(options.mounts(engine(), sandbox_spec, WHO, tmp_path, tmp_path))
     quoted = str(tree).replace('"', '""')
     assert f'type=bind,"source={quoted}",target={INNER},readonly' in after(line, "--mount")
 
@@ -119,12 +119,12 @@ def test_the_image_is_the_same_each_time_and_holds_no_program_of_the_machine() -
 def test_a_path_of_the_host_is_told_as_it_is_inside(tmp_path: Path) -> None:
     """By the innermost bind; what is covered or not shown can't be told."""
     (tmp_path / "tree/env").mkdir(parents=True)
-    cage = SandboxSpec("agent", (Bind(tmp_path / "tree", INNER), Bind(tmp_path / "tree/env", Path("/env"))))
-    assert options.inner_path(cage, tmp_path / "tree/x") == INNER / "x"
-    assert options.inner_path(cage, tmp_path / "tree/env/y") == Path("/env/y")
-    assert options.inner_path(cage, Path("/usr/bin/env")) == Path("/usr/bin/env").resolve()
+    sandbox_spec = SandboxSpec("agent", (Bind(tmp_path / "tree", INNER), Bind(tmp_path / "tree/env", Path("/env"))))
+    assert options.inner_path(sandbox_spec, tmp_path / "tree/x") == INNER / "x"
+    assert options.inner_path(sandbox_spec, tmp_path / "tree/env/y") == Path("/env/y")
+    assert options.inner_path(sandbox_spec, Path("/usr/bin/env")) == Path("/usr/bin/env").resolve()
     with pytest.raises(ValueError, match="can't be seen"):
-        options.inner_path(cage, tmp_path)
+        options.inner_path(sandbox_spec, tmp_path)
 
 
 def meet(folder: Path) -> socket.socket:
@@ -150,7 +150,7 @@ def test_a_shim_is_given_its_descriptors_and_finds_the_link_closed_at_the_end(tm
         doors.append(name)
         listener.close()
 
-    async def story() -> None:
+    async def history() -> None:
         meeting = ShimConnection(folder, [writer], on_door)
         with await asyncio.to_thread(meet, folder) as shim, socket.create_server(("127.0.0.1", 0)) as door:
             data, given, _, _ = await asyncio.to_thread(socket.recv_fds, shim, 1, 4)
@@ -162,7 +162,7 @@ def test_a_shim_is_given_its_descriptors_and_finds_the_link_closed_at_the_end(tm
             meeting.close()
             assert await asyncio.to_thread(shim.recv, 1) == b""
 
-    asyncio.run(story())
+    asyncio.run(history())
     assert os.read(reader, 99) == b"through"
     assert doors == ["model"]
     os.close(reader)
@@ -173,19 +173,19 @@ def test_a_meeting_nobody_comes_to_leaves_nothing(tmp_path: Path) -> None:
     """The command may never be started."""
     (tmp_path / "letter").write_text("TOKEN=s3cret")
 
-    async def story() -> None:
+    async def history() -> None:
         meeting = ShimConnection(tmp_path, [], None)
         meeting.close()
         meeting.close()
 
-    asyncio.run(story())
+    asyncio.run(history())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_door_that_nobody_asked_for_is_closed(tmp_path: Path) -> None:
     """Where the caller takes no listeners, none is kept."""
 
-    async def story() -> None:
+    async def history() -> None:
         meeting = ShimConnection(tmp_path, [], None)
         with await asyncio.to_thread(meet, tmp_path) as shim, socket.create_server(("127.0.0.1", 0)) as door:
             assert await asyncio.to_thread(shim.recv, 1) == b"1"
@@ -194,4 +194,4 @@ def test_a_door_that_nobody_asked_for_is_closed(tmp_path: Path) -> None:
             assert await asyncio.to_thread(shim.recv, 1) == b""
         meeting.close()
 
-    asyncio.run(story())
+    asyncio.run(history())

@@ -11,9 +11,9 @@ from bailiwick.sandbox.backends.none import NoSandboxBackend
 from bailiwick.sandbox.spec import HOME, INNER, Bind, SandboxSpec
 
 
-def _run(tmp_path: Path, script: str, cage: SandboxSpec) -> Exit:
+def _run(tmp_path: Path, script: str, sandbox_spec: SandboxSpec) -> Exit:
     async def go() -> Exit:
-        async with NoSandboxBackend(tmp_path).enter(cage) as room:
+        async with NoSandboxBackend(tmp_path).enter(sandbox_spec) as room:
             env = {"PATH": "/usr/bin:/bin", "HOME": str(HOME), "TMPDIR": "/tmp", EFFECT_MARK: f"none-{tmp_path}"}
             return await run_process(room.command(("sh", "-c", script), env), cancel=asyncio.Event())
 
@@ -33,8 +33,8 @@ def test_inner_names_mean_what_they_stand_for(tmp_path: Path) -> None:
     """A cage is built for the other sandboxes, where the tree is always at the same place."""
     tree = tmp_path / "tree"
     (tree / "sub").mkdir(parents=True)
-    cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),), cwd=INNER / "sub")
-    assert _run(tmp_path, "pwd", cage).stdout.decode() == f"{tree}/sub\n"
+    sandbox_spec = SandboxSpec("agent", (Bind(tree, INNER, write=True),), cwd=INNER / "sub")
+    assert _run(tmp_path, "pwd", sandbox_spec).stdout.decode() == f"{tree}/sub\n"
 
 
 def test_home_and_temporary_files_are_its_own_and_gone(tmp_path: Path) -> None:

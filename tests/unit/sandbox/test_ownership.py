@@ -14,22 +14,22 @@ from bailiwick.sandbox.spec import INNER, Bind, SandboxSpec
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
 
-def _cage(*trees: Path, home: Path | None = None, owner: str = "") -> SandboxSpec:
+def _sandbox_spec(*trees: Path, home: Path | None = None, owner: str = "") -> SandboxSpec:
     return SandboxSpec("agent", tuple(Bind(tree, INNER, write=True) for tree in trees), home=home, owner=owner)
 
 
 def test_a_tree_has_the_same_uid_each_time_and_others_have_another(tmp_path: Path) -> None:
     """Files that one command made are the next one's, and nobody else's."""
     one, two = tmp_path / "one", tmp_path / "two"
-    assert uid_of(_cage(one)) == uid_of(_cage(one, home=two))
-    assert uid_of(_cage(one)) != uid_of(_cage(two))
-    assert uid_of(_cage(one, owner="run")) == uid_of(_cage(two, owner="run"))
-    assert all(FIRST_UID <= uid_of(_cage(tree)) < FIRST_UID + UIDS for tree in (one, two))
+    assert uid_of(_sandbox_spec(one)) == uid_of(_sandbox_spec(one, home=two))
+    assert uid_of(_sandbox_spec(one)) != uid_of(_sandbox_spec(two))
+    assert uid_of(_sandbox_spec(one, owner="run")) == uid_of(_sandbox_spec(two, owner="run"))
+    assert all(FIRST_UID <= uid_of(_sandbox_spec(tree)) < FIRST_UID + UIDS for tree in (one, two))
 
 
 def test_sandboxes_that_write_nothing_share_no_uid() -> None:
     """They could signal each other's children, were it not for other walls."""
-    assert uid_of(_cage()) != uid_of(_cage())
+    assert uid_of(_sandbox_spec()) != uid_of(_sandbox_spec())
 
 
 @as_root

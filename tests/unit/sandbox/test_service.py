@@ -20,7 +20,7 @@ from bailiwick.sandbox import service
 from bailiwick.sandbox.backends.none import NoSandboxBackend
 from bailiwick.sandbox.disk import disk_words
 from bailiwick.sandbox.port import OnDoor, Sandbox, SandboxBackend
-from bailiwick.sandbox.service import Sandboxes, open_fence
+from bailiwick.sandbox.service import Sandboxes, open_sandboxes
 from bailiwick.sandbox.spec import HOME, INNER, MB, Bind, Role, SandboxLimits, SandboxSpec, SandboxStatus
 from bailiwick.sandbox.toolchains import Toolchains
 
@@ -39,7 +39,7 @@ class Pretended:
         return self._standing
 
     @asynccontextmanager
-    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[Sandbox]:
+    async def enter(self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[Sandbox]:
         yield LockedSandbox()
 
 
@@ -86,7 +86,7 @@ def _config(tmp_path: Path, **flags: Json) -> Config:
 
 def _open(tmp_path: Path, *, attended: bool, **flags: Json) -> Sandboxes:
     config = _config(tmp_path, **flags)
-    return asyncio.run(open_fence(config, attended=attended, environment=_environment(tmp_path)))
+    return asyncio.run(open_sandboxes(config, attended=attended, environment=_environment(tmp_path)))
 
 
 @pytest.fixture
@@ -140,9 +140,9 @@ def test_none_unattended_is_the_operator_s_own_word(tmp_path: Path) -> None:
 def test_mounts_are_shown_read_only_where_they_are(tmp_path: Path) -> None:
     """The operator named them: a directory of documents, say."""
     (tmp_path / "docs").mkdir()
-    fence = _open(tmp_path, attended=True, mounts=[str(tmp_path / "docs")])
-    assert fence.mounts == (Bind(tmp_path / "docs", tmp_path / "docs"),)
-    assert fence.mounts[0] in fence.cage("agent", None).binds
+    sandboxes = _open(tmp_path, attended=True, mounts=[str(tmp_path / "docs")])
+    assert sandboxes.mounts == (Bind(tmp_path / "docs", tmp_path / "docs"),)
+    assert sandboxes.mounts[0] in sandboxes.sandbox_spec("agent", None).binds
 
 
 @pytest.mark.usefixtures("standings")
@@ -158,7 +158,7 @@ def test_mounts_that_would_show_too_much_are_refused(tmp_path: Path, place: str)
     assert raised.value.code == "BW405"
 
 
-def _fence(tmp_path: Path, sandbox: SandboxBackend | None = None) -> Sandboxes:
+def _sandboxes(tmp_path: Path, sandbox: SandboxBackend | None = None) -> Sandboxes:
     return Sandboxes(sandbox or NoSandboxBackend(tmp_path), Toolchains(path="/usr/bin:/bin"), tmp_path)
 
 
@@ -170,25 +170,27 @@ def _tree(tmp_path: Path) -> Path:
 
 def test_a_cage_shows_the_tree_with_its_environment_on_top(tmp_path: Path) -> None:
     """What was prepared for one path fits at that path only."""
-    fence = _fence(tmp_path, Pretended("bwrap"))
+    sandboxes = _sandboxes(tmp_path, Pretended("bwrap"))
     venv = Bind(tmp_path / "venv", INNER / ".venv")
-    cage = fence.cage("gate", tmp_path / "tree", environment=(venv,), limits=SandboxLimits(memory=MB), write=False)
-    assert cage.binds == (Bind(tmp_path / "tree", INNER), venv)
-    assert (cage.cwd, cage.limits.memory, cage.doors) == (INNER, MB, ())
-    assert fence.cage("agent", None).cwd == HOME
+    sandbox_spec = sandboxes.sandbox_spec(
+        "gate", tmp_path / "tree", environment=(venv,), limits=SandboxLimits(memory=MB), write=False
+    )
+    assert sandbox_spec.binds == (Bind(tmp_path / "tree", INNER), venv)
+    assert (sandbox_spec.cwd, sandbox_spec.limits.memory, sandbox_spec.doors) == (INNER, MB, ())
+    assert sandboxes.sandbox_spec("agent", None).cwd == HOME
 
 
 def test_without_a_sandbox_the_tree_is_where_it_is(tmp_path: Path) -> None:
     """Nothing is mounted, so no path of the inside exists."""
-    cage = _fence(tmp_path).cage("gate", tmp_path / "tree")
-    assert (cage.cwd, cage.binds[-1].target) == (tmp_path / "tree", tmp_path / "tree")
+    sandbox_spec = _sandboxes(tmp_path).sandbox_spec("gate", tmp_path / "tree")
+    assert (sandbox_spec.cwd, sandbox_spec.binds[-1].target) == (tmp_path / "tree", tmp_path / "tree")
 
 
 def test_the_environment_holds_nothing_of_the_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their shell exports."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
-    fence = Sandboxes(NoSandboxBackend(tmp_path), Toolchains(path="/tools"), tmp_path, marks={"BAILIWICK_RUN": "r"})
-    env = fence.env({"CI": "true"})
+    sandboxes = Sandboxes(NoSandboxBackend(tmp_path), Toolchains(path="/tools"), tmp_path, marks={"BAILIWICK_RUN": "r"})
+    env = sandboxes.env({"CI": "true"})
     assert (env["PATH"], env["HOME"], env["BAILIWICK_RUN"], env["CI"]) == ("/tools", str(HOME), "r", "true")
     assert set(env) - {"BAILIWICK_RUN", "CI"} == {
         "PATH",
@@ -204,12 +206,14 @@ def test_the_environment_holds_nothing_of_the_operator(tmp_path: Path, monkeypat
 
 def test_a_command_runs_to_its_end(tmp_path: Path) -> None:
     """With a mark of its own, so that nothing of it can hide."""
-    fence = _fence(tmp_path)
-    cage = fence.cage("gate", _tree(tmp_path))
+    sandboxes = _sandboxes(tmp_path)
+    sandbox_spec = sandboxes.sandbox_spec("gate", _tree(tmp_path))
     lines: list[str] = []
     argv = ("sh", "-c", f"cat; echo ${EFFECT_MARK} >&2; exit 4")
     end = asyncio.run(
-        fence.run(cage, argv, stdin=b"given\n", on_line=lambda stream, text: lines.append(f"{stream} {text}"))
+        sandboxes.run(
+            sandbox_spec, argv, stdin=b"given\n", on_line=lambda stream, text: lines.append(f"{stream} {text}")
+        )
     )
     assert (end.code, end.stdout) == (4, b"given\n")
     assert len(end.stderr.strip()) > 8
@@ -218,18 +222,18 @@ def test_a_command_runs_to_its_end(tmp_path: Path) -> None:
 
 def test_a_sandbox_that_can_t_be_entered_is_no_exit_code(tmp_path: Path) -> None:
     """A red gate because of a mount that failed would send an agent after a bug that isn't there."""
-    fence = _fence(tmp_path, Pretended("bwrap"))
+    sandboxes = _sandboxes(tmp_path, Pretended("bwrap"))
     with pytest.raises(NotReady, match="no mount for you") as raised:
-        asyncio.run(fence.run(fence.cage("gate", None), ("true",)))
+        asyncio.run(sandboxes.run(sandboxes.sandbox_spec("gate", None), ("true",)))
     assert raised.value.code == "BW403"
 
 
 def test_what_fills_the_disk_is_ended_with_the_reason(tmp_path: Path) -> None:
     """No quota of the file system is there to do it."""
-    fence = _fence(tmp_path)
-    cage = fence.cage("agent", _tree(tmp_path), limits=SandboxLimits(inodes=20))
+    sandboxes = _sandboxes(tmp_path)
+    sandbox_spec = sandboxes.sandbox_spec("agent", _tree(tmp_path), limits=SandboxLimits(inodes=20))
     script = "i=0; while [ $i -lt 40 ]; do : > f$i; i=$((i+1)); done; exec sleep 600"
-    end = asyncio.run(fence.run(cage, ("sh", "-c", script), timeout=600))
+    end = asyncio.run(sandboxes.run(sandbox_spec, ("sh", "-c", script), timeout=600))
     assert (end.why, end.cancelled, end.timed_out) == ("disk", False, False)
     assert b"bailiwick: it " in end.stderr
     assert b"20 files" in end.stderr
@@ -238,12 +242,12 @@ def test_what_fills_the_disk_is_ended_with_the_reason(tmp_path: Path) -> None:
 def test_what_a_check_wrote_too_much_is_gone_and_an_agents_tree_is_left_to_its_turn(tmp_path: Path) -> None:
     """A copy of ours that was filled must not stay full until somebody cleans up; it gets no time to go on either."""
     script = "trap '' TERM; dd if=/dev/zero of=bomb bs=1M count=12 status=none; echo > kept; while :; do sleep 1; done"
-    fence = replace(_fence(tmp_path), limits=SandboxLimits(disk=8 * MB))
+    sandboxes = replace(_sandboxes(tmp_path), limits=SandboxLimits(disk=8 * MB))
     roles: list[tuple[Role, bool]] = [("gate", False), ("agent", True)]
     for role, is_left in roles:
         tree = tmp_path / role
         tree.mkdir()
-        end = asyncio.run(fence.run(fence.cage(role, tree), ("sh", "-c", script), timeout=600))
+        end = asyncio.run(sandboxes.run(sandboxes.sandbox_spec(role, tree), ("sh", "-c", script), timeout=600))
         assert (end.why, end.code) == ("disk", -9)
         assert "8.39 MB" in disk_words(end)
         assert (tree / "bomb").exists() is is_left
@@ -251,13 +255,13 @@ def test_what_a_check_wrote_too_much_is_gone_and_an_agents_tree_is_left_to_its_t
 
 def test_a_cancel_reaches_the_command(tmp_path: Path) -> None:
     """Whoever stops a run stops what it runs."""
-    fence = _fence(tmp_path)
-    cage = fence.cage("agent", _tree(tmp_path))
+    sandboxes = _sandboxes(tmp_path)
+    sandbox_spec = sandboxes.sandbox_spec("agent", _tree(tmp_path))
 
     async def go() -> bool:
         cancel = asyncio.Event()
         argv = ("sh", "-c", "echo ready; exec sleep 600")
-        end = await fence.run(cage, argv, cancel=cancel, on_line=lambda _stream, _text: cancel.set())
+        end = await sandboxes.run(sandbox_spec, argv, cancel=cancel, on_line=lambda _stream, _text: cancel.set())
         return end.cancelled
 
     assert asyncio.run(go())

@@ -76,8 +76,8 @@ class Place:
         async def go() -> Any:
             async with open_app() as app:
                 walked: list[str] = []
-                fence: Any = SimpleNamespace(sandbox=SimpleNamespace(name=self.sandbox))
-                app._fence = fence
+                sandboxes: Any = SimpleNamespace(sandbox=SimpleNamespace(name=self.sandbox))
+                app._sandboxes = sandboxes
                 walk: Callable[[RunRow], None] = lambda row: walked.append(row.id)  # noqa: E731
                 tools = RunTools(app, self.licence, walk, Environment(self.environment))
                 return await use(Counter(app, tools, walked))

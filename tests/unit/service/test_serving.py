@@ -166,8 +166,8 @@ def test_a_service_starts_no_work_after_the_night_and_keeps_to_retention(monkeyp
 
     async def go() -> tuple[str, list[tuple[str, bool]]]:
         clock = ManualClock()
-        assembly = SimpleNamespace(clock=clock, zone="UTC", on_trouble=lambda _run, text: told.append(text))
-        session: Any = SimpleNamespace(config={"night.until": "07:00"}, runtime=assembly)
+        runtime = SimpleNamespace(clock=clock, zone="UTC", on_trouble=lambda _run, text: told.append(text))
+        session: Any = SimpleNamespace(config={"night.until": "07:00"}, runtime=runtime)
 
         async def pass_time(_seconds: float) -> None:
             clock.advance(3600)

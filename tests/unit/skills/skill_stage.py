@@ -59,10 +59,10 @@ class FakeSite:
 def judged(check: Check, result: Result, site: FakeSite, asked: CheckArguments) -> CheckOutcome:
     """What a check says."""
 
-    async def story() -> CheckOutcome:
+    async def history() -> CheckOutcome:
         return await check(result, site, asked)
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 @cache
@@ -94,7 +94,7 @@ class ProjectSetup:
         folder.mkdir(exist_ok=True)
         return folder
 
-    async def fence(self) -> Sandboxes:
+    async def sandboxes(self) -> Sandboxes:
         return Sandboxes(self.sandbox or NoSandboxBackend(self.scratch), _tools(), self.scratch, marks=self.marks)
 
     def write(self, files: Mapping[str, str]) -> None:
@@ -111,7 +111,7 @@ class ProjectSetup:
     def bench(
         self, check: Check | None = None, asked: CheckArguments | None = None, *, writes: bool = True
     ) -> ProjectFiles:
-        setting = CallSetting(self.fence, self.paths, Path.home())
+        setting = CallSetting(self.sandboxes, self.paths, Path.home())
         watching = Watching(asyncio.Event(), self.shown.append)
         return ProjectFiles(self.root, setting, watching, check, asked or CheckArguments(), writes=writes)
 

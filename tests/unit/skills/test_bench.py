@@ -72,7 +72,7 @@ def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: ProjectSetup) -> N
     (stage.root / "run.sh").write_bytes(b"echo 1\n")
     (stage.root / "run.sh").chmod(0o755)
 
-    async def story() -> CheckOutcome:
+    async def history() -> CheckOutcome:
         bench = stage.bench(accept)
         await bench.open()
         work = await bench.begin()
@@ -83,7 +83,7 @@ def test_a_replaced_file_keeps_how_its_text_lies_in_it(stage: ProjectSetup) -> N
         await bench.drop()
         return checked
 
-    assert asyncio.run(story()).output == "M:calc.py M:docs/readme.md M:run.sh"
+    assert asyncio.run(history()).output == "M:calc.py M:docs/readme.md M:run.sh"
     assert (stage.root / "calc.py").read_bytes() == b"one\r\ntwo\r\n"
     assert (stage.root / "run.sh").read_bytes() == b"echo 2\n"
     assert (stage.root / "run.sh").stat().st_mode & 0o111 == 0o111
@@ -104,7 +104,7 @@ def test_what_was_refused_leaves_the_project_as_it_was(stage: ProjectSetup) -> N
 def test_each_attempt_begins_with_the_project_as_it_was(stage: ProjectSetup) -> None:
     """Nothing of a refused attempt is in the next."""
 
-    async def story() -> list[str]:
+    async def history() -> list[str]:
         bench = stage.bench(accept)
         await bench.open()
         seen = []
@@ -117,14 +117,14 @@ def test_each_attempt_begins_with_the_project_as_it_was(stage: ProjectSetup) -> 
         await bench.drop()
         return seen
 
-    assert asyncio.run(story()) == ["A:one.py", "A:two.py"]
+    assert asyncio.run(history()) == ["A:one.py", "A:two.py"]
     assert "one.py" not in stage.listed()
 
 
 def test_a_file_that_a_person_changed_meanwhile_is_not_overwritten(stage: ProjectSetup) -> None:
     """Nor is anything else brought."""
 
-    async def story() -> str:
+    async def history() -> str:
         bench = stage.bench(accept)
         await bench.open()
         await bench.begin()
@@ -135,14 +135,14 @@ def test_a_file_that_a_person_changed_meanwhile_is_not_overwritten(stage: Projec
         await bench.drop()
         return missed
 
-    assert "calc.py was changed" in asyncio.run(story())
+    assert "calc.py was changed" in asyncio.run(history())
     assert stage.listed() == {**FILES, "calc.py": "person\n"}
 
 
 def test_an_agent_may_edit_and_delete_in_its_copy(stage: ProjectSetup) -> None:
     """A tier with tools works on the tree itself; what it did after the check is not brought."""
 
-    async def story() -> str:
+    async def history() -> str:
         bench = stage.bench(accept)
         await bench.open()
         tree = await bench.begin()
@@ -156,7 +156,7 @@ def test_an_agent_may_edit_and_delete_in_its_copy(stage: ProjectSetup) -> None:
         await bench.drop()
         return checked.output
 
-    assert asyncio.run(story()) == "M:calc.py D:docs/readme.md"
+    assert asyncio.run(history()) == "M:calc.py D:docs/readme.md"
     assert stage.listed() == {"calc.py": "edited\n"}
 
 
@@ -175,7 +175,7 @@ def test_files_that_may_not_be_written_are_refused_all_together(tmp_path: Path) 
     stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
-    async def story() -> None:
+    async def history() -> None:
         bench = stage.bench(accept)
         await bench.open()
         tree = await bench.begin()
@@ -184,7 +184,7 @@ def test_files_that_may_not_be_written_are_refused_all_together(tmp_path: Path) 
         assert sorted(path.name for path in tree.iterdir()) == ["calc.py", "docs"]
         await bench.drop()
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_a_path_below_the_project_may_be_given_whole(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_path_below_the_project_may_be_given_whole(tmp_path: Path) -> None:
     stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
-    async def story() -> str:
+    async def history() -> str:
         bench = stage.bench(accept)
         await bench.open()
         await bench.begin()
@@ -201,7 +201,7 @@ def test_a_path_below_the_project_may_be_given_whole(tmp_path: Path) -> None:
         await bench.drop()
         return twice
 
-    assert "twice" in asyncio.run(story())
+    assert "twice" in asyncio.run(history())
 
 
 def test_a_link_that_an_agent_makes_is_refused(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_link_that_an_agent_makes_is_refused(tmp_path: Path) -> None:
     stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
-    async def story() -> CheckOutcome:
+    async def history() -> CheckOutcome:
         bench = stage.bench(accept)
         await bench.open()
         tree = await bench.begin()
@@ -219,7 +219,7 @@ def test_a_link_that_an_agent_makes_is_refused(tmp_path: Path) -> None:
         await bench.drop()
         return checked
 
-    checked = asyncio.run(story())
+    checked = asyncio.run(history())
     assert not checked.ok
     assert "symbolic link" in checked.feedback
 
@@ -238,7 +238,7 @@ def test_a_skill_that_reads_only_changes_nothing(tmp_path: Path) -> None:
     stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
-    async def story() -> tuple[str, CheckOutcome]:
+    async def history() -> tuple[str, CheckOutcome]:
         bench = stage.bench(accept, writes=False)
         await bench.open()
         tree = await bench.begin()
@@ -249,7 +249,7 @@ def test_a_skill_that_reads_only_changes_nothing(tmp_path: Path) -> None:
         await bench.drop()
         return said, checked
 
-    said, checked = asyncio.run(story())
+    said, checked = asyncio.run(history())
     assert "writes no files" in said
     assert "changes no files" in checked.feedback
     assert stage.listed() == FILES
@@ -260,7 +260,7 @@ def test_an_answer_that_says_it_failed_is_not_checked(tmp_path: Path) -> None:
     stage = ProjectSetup(tmp_path)
     stage.write(FILES)
 
-    async def story() -> CheckOutcome:
+    async def history() -> CheckOutcome:
         bench = stage.bench(accept)
         await bench.open()
         await bench.begin()
@@ -268,7 +268,7 @@ def test_an_answer_that_says_it_failed_is_not_checked(tmp_path: Path) -> None:
         await bench.drop()
         return checked
 
-    assert asyncio.run(story()) == CheckOutcome(
+    assert asyncio.run(history()) == CheckOutcome(
         ok=False, ran=False, feedback="it could not be done (fail): the spec contradicts itself"
     )
 
@@ -280,7 +280,7 @@ def test_a_part_of_a_repository_is_a_project_of_its_own(tmp_path: Path) -> None:
     make_git(top.root)
     top.write({"pkg/new.py": "4\n"})
 
-    async def story() -> list[str]:
+    async def history() -> list[str]:
         bench = top.bench(accept)
         bench.project = top.root / "pkg"
         await bench.open()
@@ -289,7 +289,7 @@ def test_a_part_of_a_repository_is_a_project_of_its_own(tmp_path: Path) -> None:
         await bench.drop()
         return found
 
-    assert asyncio.run(story()) == [".gitignore", "b.py", "new.py"]
+    assert asyncio.run(history()) == [".gitignore", "b.py", "new.py"]
 
 
 def test_a_project_that_is_too_large_is_refused_before_anything_is_spent(
@@ -309,7 +309,7 @@ def test_caches_and_installed_things_are_not_copied(tmp_path: Path) -> None:
     stage = ProjectSetup(tmp_path)
     stage.write({**FILES, ".venv/lib/x.py": "x", "node_modules/y/index.js": "y", "__pycache__/z.pyc": "z"})
 
-    async def story() -> list[str]:
+    async def history() -> list[str]:
         bench = stage.bench(accept)
         tree = (await bench.open(), await bench.begin())[1]
         found = sorted(path.name for path in tree.iterdir())
@@ -317,4 +317,4 @@ def test_caches_and_installed_things_are_not_copied(tmp_path: Path) -> None:
         await bench.drop()
         return found
 
-    assert asyncio.run(story()) == ["calc.py", "docs"]
+    assert asyncio.run(history()) == ["calc.py", "docs"]

@@ -95,17 +95,17 @@ class SkillsSetup:
             clock=ManualClock(),
             by="ann",
             router=self.router,
-            fence=self.stage.fence,
+            sandboxes=self.stage.sandboxes,
             brain=lambda: cast("Any", self.shelf),
         )
         who: dict[str, Any] = {"roots": (self.stage.top,), "origin": "cli", **caller}
 
-        async def story() -> Outcome | dict[str, Json]:
+        async def history() -> Outcome | dict[str, Json]:
             return await skills.call(
                 tool, arguments, Caller("ann", show=self.shown.append, cancel=asyncio.Event(), **who)
             )
 
-        return asyncio.run(story())
+        return asyncio.run(history())
 
     def outcome(self, tool: str, arguments: Answer, **caller: Any) -> Outcome:
         made = self.call(tool, arguments, **caller)
@@ -376,7 +376,7 @@ def test_statistics_and_tiers_are_told_without_spending(scene: SkillsSetup) -> N
     (home / "config.yaml").write_text(text, "utf-8")
     (home / "models.yaml").write_text("default_chain: [mine/small]\n", "utf-8")
 
-    async def story() -> tuple[Any, Any]:
+    async def history() -> tuple[Any, Any]:
         store = await SqliteStore.open(scene.stage.top / "db", now=ManualClock().now)
         skills = Skills(
             config=load_config(scene.stage.top, {}),
@@ -384,7 +384,7 @@ def test_statistics_and_tiers_are_told_without_spending(scene: SkillsSetup) -> N
             clock=ManualClock(),
             by="ann",
             router=scene.router,
-            fence=scene.stage.fence,
+            sandboxes=scene.stage.sandboxes,
             brain=lambda: cast("Any", scene.shelf),
         )
         caller = Caller("ann", "cli", scene.shown.append, asyncio.Event())
@@ -393,7 +393,7 @@ def test_statistics_and_tiers_are_told_without_spending(scene: SkillsSetup) -> N
         finally:
             await store.close()
 
-    stats, tiers = asyncio.run(story())
+    stats, tiers = asyncio.run(history())
     assert stats == {"models": []}
     assert tiers["tiers"]
     assert not any(one["reachable"] for one in tiers["tiers"])

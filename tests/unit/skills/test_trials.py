@@ -59,14 +59,14 @@ async def trials_of(stage: ProjectSetup) -> ProjectChecks:
 
 
 def run(stage: ProjectSetup, line: str, **changes: object) -> CheckRun:
-    async def story() -> CheckRun:
+    async def history() -> CheckRun:
         trials = replace(await trials_of(stage), **changes)  # type: ignore[arg-type]
         try:
             return await trials.run(trials.copies.base, line)
         finally:
             await trials.copies.close()
 
-    return asyncio.run(story())
+    return asyncio.run(history())
 
 
 def test_a_command_runs_in_a_copy_and_its_exit_code_is_told(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_program_that_is_not_there_is_told_before_a_model_is_asked(tmp_path: P
     stage = ProjectSetup(tmp_path)
     stage.write({"a.txt": "x\n"})
 
-    async def story() -> None:
+    async def history() -> None:
         trials = await trials_of(stage)
         try:
             trials.check("sh -c true")
@@ -115,7 +115,7 @@ def test_a_program_that_is_not_there_is_told_before_a_model_is_asked(tmp_path: P
         finally:
             await trials.copies.close()
 
-    asyncio.run(story())
+    asyncio.run(history())
 
 
 def test_what_a_project_installed_is_shown_where_its_copy_and_its_own_path_are(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_a_project_installed_is_shown_where_its_copy_and_its_own_path_are(t
     stage.write({"a.py": "x\n", ".venv/pyvenv.cfg": "home = /usr\n", "node_modules/x/index.js": "y"})
     (stage.root / "venv").symlink_to("/etc")
 
-    async def story() -> tuple[Bind, ...]:
+    async def history() -> tuple[Bind, ...]:
         trials = await trials_of(stage)
         try:
             return (await trials._bench(trials.copies.base, stage.scratch)).environment
@@ -132,7 +132,7 @@ def test_what_a_project_installed_is_shown_where_its_copy_and_its_own_path_are(t
             await trials.copies.close()
 
     root = stage.root
-    assert [bind for bind in asyncio.run(story()) if bind.source.is_relative_to(tmp_path)] == [
+    assert [bind for bind in asyncio.run(history()) if bind.source.is_relative_to(tmp_path)] == [
         Bind(stage.scratch, root, write=True),
         Bind(root / ".venv", root / ".venv"),
         Bind(root / "node_modules", root / "node_modules"),

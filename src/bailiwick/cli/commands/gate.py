@@ -70,25 +70,25 @@ async def _run(
     from bailiwick.gate.service import GateRequest, run_gate
     from bailiwick.gate.tree import check_allowed
     from bailiwick.git.store import GitStore
-    from bailiwick.sandbox.service import open_fence
+    from bailiwick.sandbox.service import open_sandboxes
 
     ref, allow, known_red = asked
     check_allowed(allow)
-    fence = await open_fence(config, attended=sys.stdin.isatty())
-    vault = await GitStore.open(config.paths.make_state(), root)
-    stands = await look_at_tree(config, vault, root, ref)
+    sandboxes = await open_sandboxes(config, attended=sys.stdin.isatty())
+    git_store = await GitStore.open(config.paths.make_state(), root)
+    stands = await look_at_tree(config, git_store, root, ref)
     base, taken = stands.base, stands.taken
-    spec = await gate_for(config, vault, base, fence)
+    spec = await gate_for(config, git_store, base, sandboxes)
     if not quiet:
-        notes = (*introduce(spec, UNBORN if stands.unborn else base[:12], fence.sandbox.name),)
+        notes = (*introduce(spec, UNBORN if stands.unborn else base[:12], sandboxes.sandbox.name),)
         for line in (*notes, *(f"left out: {note}" for note in taken.notes)):
             Printer.on(sys.stdout).line(plain_line(line.encode()), indent=9)
     async with _judge(spec) as judge:
         report = await run_gate(
             GateRequest(base, taken.tree, allow, known_red),
             spec,
-            vault=vault,
-            fence=fence,
+            git_store=git_store,
+            sandboxes=sandboxes,
             places=replace(places_of(config), judge=judge),
             cancel=asyncio.Event(),
             show=shown_progress(quiet=quiet),

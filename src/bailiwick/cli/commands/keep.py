@@ -92,8 +92,8 @@ async def _rebuild(out: Printer, run: str | None) -> int:
 
 
 async def _rebuild_one(app: App, row: RunRow) -> Path:
-    assembly, library = app.runtime, app.runtime.library
-    root = assembly.run_dir(row)
+    runtime, library = app.runtime, app.runtime.library
+    root = runtime.run_dir(row)
     events = await library.history(row.id)
     facts = RunFacts(row.workflow, row.run_key, row.id)
     try:

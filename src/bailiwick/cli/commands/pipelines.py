@@ -140,7 +140,7 @@ def _request(pattern: Pattern, given: dict[str, object]) -> PipelineCommand:
         fresh=bool(given["fresh"]),
         flags=flags,
         simulate=_script(given["simulate"]),
-        manners=ForegroundOptions(
+        options=ForegroundOptions(
             wait=bool(given["wait"]),
             no_wait=bool(given["no_wait"]),
             detach=bool(given["detach"]),

@@ -86,7 +86,7 @@ def show(proposal: str | None, with_diff: bool, as_json: bool) -> int:
 
     async def go(desk: RepositoryProposals, one: Proposal) -> int:
         text = await desk.document(one)
-        change = await desk.vault.diff(one.base, one.commit) if with_diff else ""
+        change = await desk.git_store.diff(one.base, one.commit) if with_diff else ""
         if as_json:
             more = {"diff": change} if with_diff else {}
             _emit({**one.to_json(), "document": text, "next_commands": list(next_commands(one)), **more})
@@ -113,8 +113,8 @@ def diff(proposal: str | None, stat: bool, as_json: bool) -> int:
     """
 
     async def go(desk: RepositoryProposals, one: Proposal) -> int:
-        files = await desk.vault.changes(one.base, one.commit)
-        change = "" if stat else desk.redact(await desk.vault.diff(one.base, one.commit))
+        files = await desk.git_store.changes(one.base, one.commit)
+        change = "" if stat else desk.redact(await desk.git_store.diff(one.base, one.commit))
         if as_json:
             rows = [{"path": f.path, "status": f.status, "added": f.added, "deleted": f.deleted} for f in files]
             _emit({"id": one.id, "branch": one.branch, "base": one.base, "files": rows, "diff": change})

@@ -318,15 +318,15 @@ async def _why(out: Printer, what: str | None, node: str | None) -> int:
         entries = await library.history(row.id)
         held = is_held(row, current_owner("bailiwick"), app.runtime.clock.now())
         holder = shown(row.owner) if held and row.owner is not None else ""
-        story = RunHistory(name_of(row), entries, library.replay(entries), holder)
+        history = RunHistory(name_of(row), entries, library.replay(entries), holder)
         if node:
-            require_node(story.name, node, story.state, entries)
-        reasons = explain_node(story, node) if node else explain(story)
+            require_node(history.name, node, history.state, entries)
+        reasons = explain_node(history, node) if node else explain(history)
     if out.json:
         about = doc.row_document(row, found.state)
         out.emit_json({**about, "node": node, "reasons": [doc.reason_document(r) for r in reasons]})
         return 0
-    out.line(Styled(story.name, "strong"), f"  {node}" if node else "")
+    out.line(Styled(history.name, "strong"), f"  {node}" if node else "")
     for reason in reasons:
         when = f"  ({out.time(reason.at)})" if reason.at else ""
         out.line(f"  {reason.text}", Styled(when, "dim"))

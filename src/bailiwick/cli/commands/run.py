@@ -42,7 +42,7 @@ class RunArguments:
     flags: dict[str, Json]
     fresh: bool
     strict: bool
-    manners: ForegroundOptions
+    options: ForegroundOptions
     simulate: Path | bool | None
 
 
@@ -113,7 +113,7 @@ def run(**given: object) -> int:
         raise UsageError("--wait and --no-wait exclude each other")
     workflow, simulate = told_apart(_text(given["workflow_file"] or given["workflow"]), given["simulate"])
     workflow = workflow or Environment().workflow_dir()
-    manners = ForegroundOptions(
+    options = ForegroundOptions(
         wait=bool(given["wait"]),
         no_wait=bool(given["no_wait"]),
         ask=not given["no_input"]
@@ -132,7 +132,7 @@ def run(**given: object) -> int:
         flags=_flags(given),
         fresh=bool(given["fresh"]),
         strict=bool(given["strict"]),
-        manners=manners,
+        options=options,
         simulate=simulate,
     )
     if given["resume_run"] or given["resume_latest"]:
@@ -194,21 +194,21 @@ def _dry_run(request: RunArguments, workflow: str, *, as_json: bool) -> int:
 
 async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
     loaded = _load(workflow, strict=request.strict)
-    async with open_app(request.flags, view.watch(), request.simulate, attended=request.manners.attended) as app:
+    async with open_app(request.flags, view.watch(), request.simulate, attended=request.options.attended) as app:
         runs_dir = str(app.config.runs_dir)
         limits = starting_limits(app.config, loaded.graph.budget)
         chosen = _chosen(request.flags, request.simulate)
         params = with_pairs(request.params, request.pairs, loaded.graph)
-        wish = StartRequest(
+        start_request = StartRequest(
             loaded, params=params, key=request.key, runs_dir=runs_dir, fresh=request.fresh, limits=limits, agents=chosen
         )
-        costs = await _check_agents(app, wish, request.simulate)
-        started = await start(app.runtime, wish)
+        costs = await _check_agents(app, start_request, request.simulate)
+        started = await start(app.runtime, start_request)
         return await host(
             app,
             started.row,
             view=view,
-            manners=request.manners,
+            options=request.options,
             notices=(*_notices(app), *costs, *started.notices),
         )
 
@@ -227,43 +227,47 @@ def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, J
     return out
 
 
-async def _check_agents(app: App, wish: StartRequest, simulate: Path | bool | None) -> tuple[str, ...]:
+async def _check_agents(app: App, start_request: StartRequest, simulate: Path | bool | None) -> tuple[str, ...]:
     """Refuse a backend that can't be used before anything starts; a known run keeps the agent it was started with.
 
     Gives what the person should know of their costs.
     """
     from bailiwick.engine.graph import Work
 
-    if not any(isinstance(node, Work) and node.type == "agent" for node in wish.loaded.graph.nodes.values()):
+    if not any(isinstance(node, Work) and node.type == "agent" for node in start_request.loaded.graph.nodes.values()):
         return ()
     from bailiwick.agents.ready import agents_of, cost_words, require_agents
     from bailiwick.agents.registry import SERVERS
     from bailiwick.agents.settings import read_settings
 
-    assembly = app.runtime
-    known = None if wish.fresh else await assembly.store.find(wish.loaded.graph.name, key_of(wish))
+    runtime = app.runtime
+    known = (
+        None
+        if start_request.fresh
+        else await runtime.store.find(start_request.loaded.graph.name, key_of(start_request))
+    )
     if known is not None and known.status == "done":
         return ()
-    chosen = (await assembly.library.state(known.id)).agents if known else wish.agents
+    chosen = (await runtime.library.state(known.id)).agents if known else start_request.agents
     settings = read_settings(app.config, simulate).for_run(chosen)
     names = require_agents(
-        agents_of(wish.loaded.graph), settings, lambda node: app.agents.backends(node, chosen, settings)
+        agents_of(start_request.loaded.graph), settings, lambda node: app.agents.backends(node, chosen, settings)
     )
     if names - SERVERS:
-        await app.fence()
+        await app.sandboxes()
     return cost_words(names, settings)
 
 
 async def _resume(reference: str | None, request: RunArguments, view: RunView) -> int:
-    manners = request.manners
-    async with open_app(request.flags, view.watch(), request.simulate, attended=manners.attended) as app:
+    options = request.options
+    async with open_app(request.flags, view.watch(), request.simulate, attended=options.attended) as app:
         row = await find_run(app.runtime.store, reference) if reference else await _latest(app, request)
         if request.params or request.pairs:
             state = await app.runtime.library.state(row.id)
             refuse_other_params(row, state, with_pairs(request.params, request.pairs, state.graph))
         said = await source_notices(app.runtime.library, row, app.config.paths.config)
         kept = await kept_agent(app.runtime, row, _chosen(request.flags, request.simulate))
-        return await host(app, row, view=view, manners=manners, notices=(*_notices(app), *said, *kept))
+        return await host(app, row, view=view, options=options, notices=(*_notices(app), *said, *kept))
 
 
 async def _latest(app: App, request: RunArguments) -> RunRow:
@@ -297,12 +301,12 @@ def resume(*, reference: str, wait: bool, no_wait: bool, detach: bool, **shown: 
     \b
     Example:  bailiwick resume hello-default
     """
-    manners = ForegroundOptions(
+    options = ForegroundOptions(
         wait=wait, no_wait=no_wait, ask=sys.stdin.isatty() and sys.stdout.isatty(), detach=detach
     )
     view = choose_view(json=shown["as_json"], events=shown["events"], verbose=shown["verbose"])
     request = RunArguments(
-        None, key=None, params={}, pairs=(), flags={}, fresh=False, strict=False, manners=manners, simulate=None
+        None, key=None, params={}, pairs=(), flags={}, fresh=False, strict=False, options=options, simulate=None
     )
     return asyncio.run(_resume(reference, request, view))
 

@@ -27,7 +27,7 @@ from bailiwick.git.store import GitStore
 from bailiwick.processes.command import Command
 from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.sandbox.failures import EnvironmentFailed
-from bailiwick.sandbox.service import Sandboxes, make_sandbox, open_fence
+from bailiwick.sandbox.service import Sandboxes, make_sandbox, open_sandboxes
 from bailiwick.sandbox.spec import EGRESS_PORT, Bind, SandboxSpec
 
 SHELLS = ("/bin/bash", "/bin/sh")
@@ -41,7 +41,7 @@ class _Stage:
     """What the shell is opened with."""
 
     config: Config
-    fence: Sandboxes
+    sandboxes: Sandboxes
     role: Literal["agent", "gate"]
     say: Say
 
@@ -52,33 +52,33 @@ async def open_shell(config: Config, role: Literal["agent", "gate"], command: tu
     It works on a fresh copy of the repository's files with the environment that the gate prepares, and the copy is gone
     at the end. Raises `NotReady` where there is no sandbox.
     """
-    fence = await open_fence(config, attended=True)
-    stage = _Stage(config, fence, role, say)
+    sandboxes = await open_sandboxes(config, attended=True)
+    stage = _Stage(config, sandboxes, role, say)
     async with _copy(stage) as (tree, prepared), AsyncExitStack() as stack:
         hosts = tuple(config.get("sandbox.allow") or ()) if role == "agent" else ()
-        doors = ("egress",) if hosts and fence.sandbox.name != "none" else ()
-        cage = fence.cage(role, tree, environment=prepared, doors=doors)
-        say(f"{fence.sandbox.name}, as {role}; a copy of your files at {cage.cwd}, gone when you leave")
+        doors = ("egress",) if hosts and sandboxes.sandbox.name != "none" else ()
+        sandbox_spec = sandboxes.sandbox_spec(role, tree, environment=prepared, doors=doors)
+        say(f"{sandboxes.sandbox.name}, as {role}; a copy of your files at {sandbox_spec.cwd}, gone when you leave")
         on_door = await _doorman(stack, config, hosts)
-        box = make_sandbox(fence.sandbox.name, fence.scratch, terminal=sys.stdin.isatty())
-        room = await stack.enter_async_context(box.enter(cage, on_door))
+        box = make_sandbox(sandboxes.sandbox.name, sandboxes.scratch, terminal=sys.stdin.isatty())
+        room = await stack.enter_async_context(box.enter(sandbox_spec, on_door))
         argv = command or (next(s for s in SHELLS if Path(s).exists()), "-i")
-        return await _foreground(room.command(argv, _variables(stage, cage, prepared, doors)))
+        return await _foreground(room.command(argv, _variables(stage, sandbox_spec, prepared, doors)))
 
 
 @asynccontextmanager
 async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
     """A fresh directory with the repository's files as they are now, and what the gate mounts on top of them."""
-    folder = make_private(stage.fence.scratch / f"shell-{secrets.token_hex(6)}")
+    folder = make_private(stage.sandboxes.scratch / f"shell-{secrets.token_hex(6)}")
     tree = folder / "tree"
     prepared: tuple[Bind, ...] = ()
     try:
         repository = stage.config.repository
         if repository is not None and repository.git:
-            vault = await GitStore.open(stage.config.paths.make_state(), repository.root)
+            git_store = await GitStore.open(stage.config.paths.make_state(), repository.root)
             tree.mkdir(mode=0o755)
-            await vault.checkout(await vault.snapshot(repository.root), tree)
-            prepared = await _environment(stage, vault)
+            await git_store.checkout(await git_store.snapshot(repository.root), tree)
+            prepared = await _environment(stage, git_store)
         else:
             stage.say("this is not a git repository: the sandbox is empty")
             tree.mkdir(mode=0o755)
@@ -87,16 +87,16 @@ async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
         await asyncio.to_thread(remove, folder)
 
 
-async def _environment(stage: _Stage, vault: GitStore) -> tuple[Bind, ...]:
+async def _environment(stage: _Stage, git_store: GitStore) -> tuple[Bind, ...]:
     """What the gate prepares for this base; where that fails the person is told, and can look why."""
     from bailiwick.gate.from_config import gate_for, places_of
     from bailiwick.gate.service import workshop
 
     try:
-        base = await vault.resolve(stage.config.get("base") or "HEAD")
-        spec = await gate_for(stage.config, vault, base, stage.fence)
+        base = await git_store.resolve(stage.config.get("base") or "HEAD")
+        spec = await gate_for(stage.config, git_store, base, stage.sandboxes)
         places = places_of(stage.config)
-        shop = workshop(vault, stage.fence, places, cancel=asyncio.Event(), show=stage.say, clock=SystemClock())
+        shop = workshop(git_store, stage.sandboxes, places, cancel=asyncio.Event(), show=stage.say, clock=SystemClock())
         return (await prepare_environment(Recipe(spec.prepare, spec.copy), base, shop)).binds
     except (EnvironmentFailed, NotReady) as error:
         stage.say(f"without the prepared environment: {error.what}")
@@ -118,10 +118,12 @@ async def _doorman(
     return on_door
 
 
-def _variables(stage: _Stage, cage: SandboxSpec, prepared: tuple[Bind, ...], doors: tuple[str, ...]) -> dict[str, str]:
+def _variables(
+    stage: _Stage, sandbox_spec: SandboxSpec, prepared: tuple[Bind, ...], doors: tuple[str, ...]
+) -> dict[str, str]:
     """The environment that the role has, and what a person at a terminal needs."""
-    env = stage.fence.env({**tool_variables(prepared), EFFECT_MARK: f"shell-{secrets.token_hex(8)}"})
-    here = cage.cwd if stage.fence.sandbox.name == "none" else None
+    env = stage.sandboxes.env({**tool_variables(prepared), EFFECT_MARK: f"shell-{secrets.token_hex(8)}"})
+    here = sandbox_spec.cwd if stage.sandboxes.sandbox.name == "none" else None
     env["PATH"] = ":".join([*map(str, bin_folders(prepared, here)), env["PATH"]])
     if sys.stdin.isatty():
         env |= {"TERM": Environment().text("TERM") or "dumb", "PS1": _PROMPT}

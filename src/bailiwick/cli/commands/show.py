@@ -121,12 +121,12 @@ def show(run: str, every: bool, as_json: bool) -> int:
 
 async def _show(out: Printer, text: str, *, every: bool) -> int:
     async with open_app() as app:
-        assembly = app.runtime
-        row = await find_run(assembly.store, text)
+        runtime = app.runtime
+        row = await find_run(runtime.store, text)
         found = await standing_of(app, row)
-        entries = await assembly.library.history(row.id)
-        state = assembly.library.replay(entries)
-        waits = await assembly.store.waits(row.id)
+        entries = await runtime.library.history(row.id)
+        state = runtime.library.replay(entries)
+        waits = await runtime.store.waits(row.id)
         places = _places(app, row, state)
         returned = results(state)
     made = [(visit, _result(visit, found)) for visit in visits(entries)]
@@ -209,20 +209,20 @@ async def _tree(out: Printer, text: str) -> int:
         row = await find_run(app.runtime.store, text)
         rows = await app.runtime.store.runs(root_id=row.root_id, archived=True)
         me, now = current_owner("bailiwick"), app.runtime.clock.now()
-        twig = await grow(app.runtime.library, row, rows, lambda one: standing(one, rows, me, now).state)
+        tree_row = await grow(app.runtime.library, row, rows, lambda one: standing(one, rows, me, now).state)
     parent = next((name_of(r) for r in rows if r.id == row.parent), None)
     if out.json:
-        out.emit_json({"called_by": parent, **twig.document()})
+        out.emit_json({"called_by": parent, **tree_row.document()})
         return 0
     if parent:
         out.line(Styled(f"called by {parent}", "dim"))
-    _print_twig(out, twig, "", "")
+    _print_twig(out, tree_row, "", "")
     return 0
 
 
-def _print_twig(out: Printer, twig: RunTreeRow, lead: str, below: str) -> None:
+def _print_twig(out: Printer, tree_row: RunTreeRow, lead: str, below: str) -> None:
     bar, turn, gap = ("├─ ", "└─ ", "│  ") if out.unicode else ("|- ", "`- ", "|  ")
-    out.line(f"{lead}{twig.label}  ", Styled(twig.state, STYLES.get(twig.state, "")), f"  {twig.note}")
-    for number, member in enumerate(twig.members, 1):
-        last = number == len(twig.members)
+    out.line(f"{lead}{tree_row.label}  ", Styled(tree_row.state, STYLES.get(tree_row.state, "")), f"  {tree_row.note}")
+    for number, member in enumerate(tree_row.members, 1):
+        last = number == len(tree_row.members)
         _print_twig(out, member, below + (turn if last else bar), below + ("   " if last else gap))

@@ -123,7 +123,7 @@ async def _ask(
 
     folder = make_private(site.where.paths.make_state() / "plans") / secrets.token_hex(6)
     try:
-        await site.vault.checkout(site.base, folder)
+        await site.git_store.checkout(site.base, folder)
         loaded = load(WORKFLOW)
         params: dict[str, Json] = {
             "tree": str(folder),
@@ -141,7 +141,7 @@ async def _ask(
             app.runtime,
             StartRequest(loaded, params=params, key=key, runs_dir=runs, fresh=True, limits=limits, agents=chosen),
         )
-        await host(app, started.row, view=_Silent(), manners=ForegroundOptions(no_wait=True), notices=())
+        await host(app, started.row, view=_Silent(), options=ForegroundOptions(no_wait=True), notices=())
         values = _answer(await app.runtime.library.state(started.row.id))
     finally:
         await asyncio.to_thread(remove, folder)

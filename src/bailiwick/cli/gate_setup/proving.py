@@ -65,13 +65,13 @@ async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Pr
     """Find the gate of a repository and run it on the base; where it is only detected, repair it until it is green."""
     from bailiwick.gate.from_config import gate_for, look_at_tree
     from bailiwick.git.store import GitStore
-    from bailiwick.sandbox.service import open_fence
+    from bailiwick.sandbox.service import open_sandboxes
 
-    fence = await open_fence(config, attended=sys.stdin.isatty())
-    vault = await GitStore.open(config.paths.make_state(), root)
-    stands = await look_at_tree(config, vault, root)
-    spec = await gate_for(config, vault, stands.base, fence)
-    site = _site(config, vault, fence, stands, quiet=wanted.quiet)
+    sandboxes = await open_sandboxes(config, attended=sys.stdin.isatty())
+    git_store = await GitStore.open(config.paths.make_state(), root)
+    stands = await look_at_tree(config, git_store, root)
+    spec = await gate_for(config, git_store, stands.base, sandboxes)
+    site = _site(config, git_store, sandboxes, stands, quiet=wanted.quiet)
     if spec.origin != "detected" or not wanted.run:
         _introduce(spec, stands, site, say)
         report = await site.run(spec) if wanted.run else None
@@ -81,16 +81,16 @@ async def prove_gate(config: Config, root: Path, wanted: Wanted, say: Say) -> Pr
     return await _prove(site, wanted, stands, say)
 
 
-def _site(config: Config, vault: GitStore, fence: Sandboxes, stands: Standing, *, quiet: bool) -> PlanTrial:
+def _site(config: Config, git_store: GitStore, sandboxes: Sandboxes, stands: Standing, *, quiet: bool) -> PlanTrial:
     from bailiwick.clock import SystemClock
     from bailiwick.gate.from_config import places_of, whereabouts
     from bailiwick.gate.trying import PlanTrial
 
     return PlanTrial(
-        vault=vault,
-        fence=fence,
+        git_store=git_store,
+        sandboxes=sandboxes,
         places=places_of(config),
-        where=whereabouts(config, vault, fence),
+        where=whereabouts(config, git_store, sandboxes),
         base=stands.base,
         how={"cancel": asyncio.Event(), "show": shown_progress(quiet=quiet), "clock": SystemClock()},
     )
@@ -98,7 +98,7 @@ def _site(config: Config, vault: GitStore, fence: Sandboxes, stands: Standing, *
 
 def _introduce(spec: GateSpec, stands: Standing, site: PlanTrial, say: Say) -> None:
     base = UNBORN if stands.unborn else stands.base[:12]
-    for line in introduce(spec, base, site.fence.sandbox.name):
+    for line in introduce(spec, base, site.sandboxes.sandbox.name):
         say(line)
 
 

@@ -21,7 +21,7 @@ async def make_ready(
     desk: RepositoryProposals,
     order: PipelineRequest,
     ground: BaseCommit,
-    wish: StartRequest,
+    start_request: StartRequest,
 ) -> BaseCheck:
     """Everything that the run will need, or `NotReady`; tells the first lines as they are known."""
     from bailiwick.pipelines.basis import BaseInspector, gate_line
@@ -29,21 +29,21 @@ async def make_ready(
     flight = Preflight(app.config, app.runtime, order, request.tell)
     flight.disk()
     flight.waiting()
-    await desk.vault.check(ground.commit)
-    fence = await app.fence()
-    standing = await fence.look()
+    await desk.git_store.check(ground.commit)
+    sandboxes = await app.sandboxes()
+    standing = await sandboxes.look()
     request.tell(PreflightLine("sandbox", standing.found))
     for part in standing.unprotected:
         request.tell(PreflightLine("", f"not protected: {part}"))
     await flight.publishing(desk)
     if order.pattern == ISSUE_TO_PR:
-        flight.agent(wish.loaded.graph, wish.agents, request.simulate)
-        await flight.limits(wish.limits)
+        flight.agent(start_request.loaded.graph, start_request.agents, request.simulate)
+        await flight.limits(start_request.limits)
         flight.verdict()
     lookout = BaseInspector(
         app.config,
-        desk.vault,
-        fence,
+        desk.git_store,
+        sandboxes,
         app.runtime.clock,
         show=lambda text: request.tell(PreflightLine("", text)),
     )
@@ -57,8 +57,8 @@ async def make_ready(
     if order.pattern == ISSUE_TO_PR and not order.known_red:
         basis.require_green((), f"bailiwick issue-to-pr {request.issue}")
     if order.pattern != ISSUE_TO_PR and basis.report.verdict != "green":
-        flight.agent(wish.loaded.graph, wish.agents, request.simulate)
-        await flight.limits(wish.limits)
+        flight.agent(start_request.loaded.graph, start_request.agents, request.simulate)
+        await flight.limits(start_request.limits)
         flight.verdict()
     return basis
 
@@ -66,6 +66,6 @@ async def make_ready(
 async def _conventions(request: PipelineCommand, app: App, desk: RepositoryProposals, ground: BaseCommit) -> None:
     """Name the conventions file that the agent is given, or say that the configured one is not there."""
     wanted = app.config.get("conventions")
-    found = choose_conventions(await desk.vault.files(ground.commit), wanted)
+    found = choose_conventions(await desk.git_store.files(ground.commit), wanted)
     if found or wanted:
         request.tell(PreflightLine("brief", f"with {found}" if found else f"{wanted} is not in the base commit"))

@@ -27,7 +27,7 @@ class PipelineCommand:
     fresh: bool = False
     flags: dict[str, Json] = field(default_factory=dict)
     simulate: Path | bool | None = None
-    manners: ForegroundOptions = field(default_factory=ForegroundOptions)
+    options: ForegroundOptions = field(default_factory=ForegroundOptions)
     quiet: bool = False
 
     def say(self, text: str) -> None:

@@ -31,8 +31,8 @@ async def start_round(asked: Round, config: Config) -> int:
     with chdir(asked.repository):
         async with open_app({}, view.watch()) as app:
             desk = await open_desk(app.config, Path(asked.repository), app.runtime.clock, by=app.by)
-            manners = ForegroundOptions(leaving=Leaving(results=False))
-            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, manners=manners), app, view, desk)
+            options = ForegroundOptions(leaving=Leaving(results=False))
+            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, options=options), app, view, desk)
             proposal = desk.store.named(asked.proposal)
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)
             known = await app.runtime.store.find(ISSUE_TO_PR, key)
@@ -42,7 +42,7 @@ async def start_round(asked: Round, config: Config) -> int:
                 return 0
             order = _order(asked, proposal, int(app.config.get("attempts")))
             note = f"round {asked.number}, {', '.join(asked.why)}"
-            ground = BaseCommit(asked.base, await desk.vault.tree_of(asked.base), asked.branch, note)
+            ground = BaseCommit(asked.base, await desk.git_store.tree_of(asked.base), asked.branch, note)
             return await errand.begin(order, ground, key, lambda: begin_round(asked, desk))
 
 

@@ -48,7 +48,7 @@ Started = Callable[[], Awaitable[object]]
 
 async def carry_out(request: PipelineCommand, view: RunView) -> int:
     """Find the run that is meant and go on with it, or start it; gives the exit code."""
-    async with open_app(request.flags, view.watch(), request.simulate, attended=request.manners.attended) as app:
+    async with open_app(request.flags, view.watch(), request.simulate, attended=request.options.attended) as app:
         repository = app.config.repository
         if repository is None or not repository.git:
             raise _no_work_tree(Path.cwd())
@@ -88,7 +88,7 @@ class PipelineRunner:
         return await self._self_heal()
 
     async def _issue_to_pr(self) -> int:
-        root = self.desk.vault.repository
+        root = self.desk.git_store.repository
         reference = parse_reference(self.request.issue, Path.cwd())
         reference = reference.on(find_remote(root)) if reference.kind == "forge" else reference
         read = None if reference.kind == "forge" else read_issue(reference)
@@ -105,16 +105,16 @@ class PipelineRunner:
         return await self.begin(self._order(issue), await self._ground(), key)
 
     async def _self_heal(self) -> int:
-        vault = self.desk.vault
-        head = await vault.resolve("HEAD")
-        tree = await vault.snapshot(vault.repository)
-        key = run_key(str(vault.repository), "heal", tree)
+        git_store = self.desk.git_store
+        head = await git_store.resolve("HEAD")
+        tree = await git_store.snapshot(git_store.repository)
+        key = run_key(str(git_store.repository), "heal", tree)
         known = await self._known(key)
         if known is not None:
             return await self.walk(known, ())
         ground = BaseCommit(head, tree, "HEAD")
-        if tree != await vault.tree_of(head):
-            commit = await vault.commit(
+        if tree != await git_store.tree_of(head):
+            commit = await git_store.commit(
                 tree,
                 (head,),
                 "The work tree as it was, before it was healed\n",
@@ -129,7 +129,7 @@ class PipelineRunner:
         attempts = self.app.config.get("attempts") if request.attempts is None else request.attempts
         return PipelineRequest(
             request.pattern,
-            repository=str(self.desk.vault.repository),
+            repository=str(self.desk.git_store.repository),
             issue=issue,
             base=request.base,
             attempts=int(attempts),
@@ -163,7 +163,7 @@ class PipelineRunner:
 
     async def _ground(self) -> BaseCommit:
         """Where the work starts: what the person names, else the forge's default branch as it is now, else HEAD."""
-        vault = self.desk.vault
+        git_store = self.desk.git_store
         chosen = self.request.base or self.app.config.get("base")
         note = ""
         if not chosen and self.desk.settings.site is not None and self.desk.settings.mode != "never":
@@ -172,11 +172,11 @@ class PipelineRunner:
             except NotReady as error:
                 note = f"the forge's default branch could not be fetched: {error.what}"
         name = str(chosen or "HEAD")
-        commit = await vault.resolve(name)
-        return BaseCommit(commit, await vault.tree_of(commit), name, note)
+        commit = await git_store.resolve(name)
+        return BaseCommit(commit, await git_store.tree_of(commit), name, note)
 
     async def _forges_branch(self) -> BaseCommit:
-        settings, vault = self.desk.settings, self.desk.vault
+        settings, git_store = self.desk.settings, self.desk.git_store
         if settings.site is None:
             raise NotReady("no forge is configured")
         forge = replace(settings, site=replace(settings.site, fork=False)).open_forge()
@@ -185,8 +185,8 @@ class PipelineRunner:
             target = await forge.push_target()
         finally:
             await forge.close()
-        commit = await vault.fetch_remote(target.url, name, **self.desk.login(target))
-        return BaseCommit(commit, await vault.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
+        commit = await git_store.fetch_remote(target.url, name, **self.desk.login(target))
+        return BaseCommit(commit, await git_store.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
 
     async def begin(
         self, order: PipelineRequest, ground: BaseCommit, key: str, on_started: Started | None = None
@@ -197,7 +197,7 @@ class PipelineRunner:
         if order.issue is not None:
             request.tell(PreflightLine("issue", order.issue.title))
         request.tell(PreflightLine("base", ground.shown))
-        wish = StartRequest(
+        start_request = StartRequest(
             loaded,
             params={},
             key=key,
@@ -206,7 +206,7 @@ class PipelineRunner:
             limits=starting_limits(app.config, loaded.graph.budget),
             agents=self._chosen(),
         )
-        basis = await make_ready(request, app, desk=self.desk, order=order, ground=ground, wish=wish)
+        basis = await make_ready(request, app, desk=self.desk, order=order, ground=ground, start_request=start_request)
         if order.pattern != ISSUE_TO_PR and basis.report.verdict == "green":
             request.say("nothing to heal")
             return 0
@@ -214,7 +214,7 @@ class PipelineRunner:
         params = params_of(order, ground, known_red)
         if NOTES in (loaded.graph.params or {}):
             params |= await self._notes(order, str(basis.outputs()["failing"]))
-        started = await start(app.runtime, replace(wish, params=params))
+        started = await start(app.runtime, replace(start_request, params=params))
         if on_started is not None:
             await on_started()
         notices = tuple(str(problem) for problem in app.config.notices)
@@ -227,7 +227,7 @@ class PipelineRunner:
         about = f"{order.issue.title}\n{order.issue.text}" if order.issue else failing
         notes = await notes_about(
             about,
-            self.desk.vault.repository,
+            self.desk.git_store.repository,
             config=self.app.config,
             clock=self.app.runtime.clock,
             tell=self.request.tell,
@@ -246,8 +246,8 @@ class PipelineRunner:
 
     async def walk(self, row: RunRow, notices: tuple[str, ...] = ()) -> int:
         """Walk a run, and say the last words."""
-        code = await host(self.app, row, view=self.view, manners=self.request.manners, notices=notices)
-        if self.request.manners.detach:
+        code = await host(self.app, row, view=self.view, options=self.request.options, notices=notices)
+        if self.request.options.detach:
             return code
         state = await self.app.runtime.library.state(row.id)
         ended = Ended(
@@ -258,10 +258,10 @@ class PipelineRunner:
             kept=_value(state, "kept"),
             found=_found(_value(state, "report")),
         )
-        last = closing(ended, code, self._status, gone=self.request.manners.leaving.gone)
+        last = closing(ended, code, self._status, gone=self.request.options.leaving.gone)
         for line in last.lines:
             self.request.say(line)
-        return await self._consent(last) if last.consent and self.request.manners.ask else last.code
+        return await self._consent(last) if last.consent and self.request.options.ask else last.code
 
     def _status(self, proposal: str) -> str | None:
         found = self.desk.store.get(proposal)

@@ -55,10 +55,12 @@ class CommandCheck:
 async def try_command(spec: CheckSpec, bench: CheckContext, which: Which) -> CommandResult:
     """Run the command of a check once in a fresh checkout."""
     tree = await bench.fresh(which)
-    cage = bench.fence.cage("gate", tree, environment=bench.environment)
+    sandbox_spec = bench.sandboxes.sandbox_spec("gate", tree, environment=bench.environment)
     env = gate_variables(bench, tree)
     try:
-        end = await bench.fence.run(cage, spec.run, env=env, timeout=spec.timeout, cancel=bench.cancel, keep=READ)
+        end = await bench.sandboxes.run(
+            sandbox_spec, spec.run, env=env, timeout=spec.timeout, cancel=bench.cancel, keep=READ
+        )
     except FileNotFoundError:
         return CommandResult(NOT_FOUND, missing=spec.run[0])
     return trial_of(end, spec.run[0])
@@ -66,8 +68,8 @@ async def try_command(spec: CheckSpec, bench: CheckContext, which: Which) -> Com
 
 def gate_variables(bench: CheckContext, tree: Path) -> dict[str, str]:
     """The environment of a command of the gate: tools of the prepared environment come before the operator's."""
-    base = bench.fence.env(tool_variables(bench.environment))
-    here = tree if bench.fence.sandbox.name == "none" else None
+    base = bench.sandboxes.env(tool_variables(bench.environment))
+    here = tree if bench.sandboxes.sandbox.name == "none" else None
     folders = [str(folder) for folder in bin_folders(bench.environment, here)]
     return {**base, "PATH": ":".join([*folders, base.get("PATH", "")]), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
 

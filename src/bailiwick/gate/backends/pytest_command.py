@@ -96,7 +96,7 @@ def find_interpreter(
     for folder, inner in environment:
         if _is_there(folder / "bin" / wanted) and _is_there(folder / "bin" / "python"):
             return PytestPython(str(inner / "bin" / "python"), inside)
-    program = _from_tools(call.program, bench.fence.toolchains)
+    program = _from_tools(call.program, bench.sandboxes.toolchains)
     if program is not None:
         return PytestPython(str(program), inside)
     for folder, inner in environment:
@@ -107,7 +107,7 @@ def find_interpreter(
 
 def _environments(bench: CheckContext, tree: Path, tracked: Iterable[str]) -> list[tuple[Path, Path]]:
     """Virtual environments on the host and inside; without a sandbox: those in the tree that are not its own."""
-    if bench.fence.sandbox.name == "none":
+    if bench.sandboxes.sandbox.name == "none":
         own = {path.partition("/")[0] for path in tracked}
         return [(tree / name, tree / name) for name in VENVS if name not in own and (tree / name).is_dir()]
     found = {bind.target.name: bind for bind in bench.environment if not bind.write}

@@ -170,10 +170,10 @@ class Runner:
     async def _start(self, tree: Path, what: tuple[str, bytes], handle: int, timeout: float | None) -> Exit:
         python, request = what
         longest = [seconds for seconds in (self.timeout, timeout) if seconds is not None]
-        fence = self.bench.fence
-        cage = fence.cage("gate", tree, environment=self.bench.environment)
-        return await fence.run(
-            cage,
+        sandboxes = self.bench.sandboxes
+        sandbox_spec = sandboxes.sandbox_spec("gate", tree, environment=self.bench.environment)
+        return await sandboxes.run(
+            sandbox_spec,
             (python, "-s", "-B", *self.call.flags, "-c", START),
             env=self._variables(tree),
             timeout=min(longest, default=None),
@@ -217,10 +217,10 @@ class Runner:
         return {kind: [record for record in records.all if record.get("t") == kind] for kind in kinds}
 
     async def _plainly(self, tree: Path, python: str, request: bytes, handle: int) -> None:
-        fence = self.bench.fence
+        sandboxes = self.bench.sandboxes
         hidden = ("CI", "PYTHONDONTWRITEBYTECODE")
-        await fence.run(
-            fence.cage("gate", tree, environment=self.bench.environment),
+        await sandboxes.run(
+            sandboxes.sandbox_spec("gate", tree, environment=self.bench.environment),
             (python, "-c", START),
             env={name: value for name, value in self._variables(tree).items() if name not in hidden},
             timeout=REPLAY,
@@ -232,9 +232,9 @@ class Runner:
 
     def _variables(self, tree: Path) -> dict[str, str]:
         """The environment inside: the tools of the prepared environment first; a proposed tree holds no byte code."""
-        fence = self.bench.fence
-        base = fence.env(tool_variables(self.bench.environment))
-        folders = bin_folders(self.bench.environment, tree if fence.sandbox.name == "none" else None)
+        sandboxes = self.bench.sandboxes
+        base = sandboxes.env(tool_variables(self.bench.environment))
+        folders = bin_folders(self.bench.environment, tree if sandboxes.sandbox.name == "none" else None)
         return {
             **base,
             "PATH": ":".join([*map(str, folders), base.get("PATH", "")]),

@@ -67,7 +67,7 @@ class RunnerPlace:
     @property
     def reporters(self) -> Path:
         """Where a command finds what takes part in its runner."""
-        return REPORTERS if self.bench.fence.sandbox.name == "none" else INSIDE
+        return REPORTERS if self.bench.sandboxes.sandbox.name == "none" else INSIDE
 
     async def heard(
         self,
@@ -97,12 +97,12 @@ class RunnerPlace:
         handles: tuple[int, ...] = (),
     ) -> Exit:
         """Run a command to its end; one that is not there ends with 127."""
-        bench, fence = self.bench, self.bench.fence
+        bench, sandboxes = self.bench, self.bench.sandboxes
         reads = (Bind(REPORTERS, INSIDE),) if self.reporters == INSIDE else ()
-        cage = fence.cage("gate", tree, environment=bench.environment, reads=reads)
+        sandbox_spec = sandboxes.sandbox_spec("gate", tree, environment=bench.environment, reads=reads)
         try:
-            return await fence.run(
-                cage,
+            return await sandboxes.run(
+                sandbox_spec,
                 tuple(argv),
                 env={**gate_variables(bench, tree), **env},
                 timeout=self.spec.timeout,

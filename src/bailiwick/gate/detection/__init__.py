@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from bailiwick.gate.detection.draft import GateDraft, Wish
+from bailiwick.gate.detection.draft import GateDraft, PlanAdditions
 from bailiwick.gate.detection.other import MAKEFILES, make, other_languages
 from bailiwick.gate.detection.python import python
 from bailiwick.gate.detection.sources import is_requirements_file
@@ -13,7 +13,7 @@ from bailiwick.gate.detection.versions import CHANGE_LOG
 from bailiwick.gate.spec import PROTECTED, CheckSpec, GateSpec
 from bailiwick.gate.testfiles import is_test_file
 
-__all__ = ["Wish", "detect", "wanted_files"]
+__all__ = ["PlanAdditions", "detect", "wanted_files"]
 
 NOTHING_FOUND = "BW444"
 _MOST_TESTS = 120
@@ -47,10 +47,12 @@ def detect(
     has_tool: Callable[[str], bool],
     *,
     tags: tuple[str, ...] = (),
-    wish: Wish | None = None,
+    additions: PlanAdditions | None = None,
 ) -> GateSpec:
     """The gate that fits these files; `texts` holds those of `wanted_files`, `tags` those that lead to the base."""
-    draft = GateDraft(frozenset(files), texts=texts, has_tool=has_tool, tags=tags, wish=wish or Wish())
+    draft = GateDraft(
+        frozenset(files), texts=texts, has_tool=has_tool, tags=tags, additions=additions or PlanAdditions()
+    )
     for look in (python, other_languages):
         look(draft)
     if not draft.checks:

@@ -10,7 +10,7 @@ from bailiwick.gate.spec import CheckSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlanAdditions:
     """What a plan is asked to have beyond the first guess, after one that was not green.
 
     `level` 1 takes everything that tox, nox, hatch, CI files and further extras name. `add` are requirements;
@@ -33,7 +33,7 @@ class GateDraft:
     texts: Mapping[str, bytes]
     has_tool: Callable[[str], bool]
     tags: tuple[str, ...] = ()
-    wish: Wish = field(default_factory=Wish)
+    additions: PlanAdditions = field(default_factory=PlanAdditions)
     prepare: list[tuple[str, ...]] = field(default_factory=list)
     checks: list[CheckSpec] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)

@@ -249,7 +249,7 @@ class _Plan:
         self.project = project
         texts = draft.texts
         steps = read_steps(texts)
-        self.sources = _without(choose(project, texts, steps, draft.wish.level), draft.wish.without)
+        self.sources = _without(choose(project, texts, steps, draft.additions.level), draft.additions.without)
         tests = {path: data for path, data in texts.items() if is_test_file(path) or path.endswith("conftest.py")}
         own = name_of(project.name)
         self.plugins = tuple(name for name in plugins_of(project.pytest, tests) if name_of(name) != own)
@@ -258,14 +258,14 @@ class _Plan:
     def prepare(self) -> None:
         """How the environment is made; nothing where the operator's own pytest is all that is needed."""
         draft, project = self.draft, self.project
-        bare = not project.installable and self.sources.empty and not self.plugins and not draft.wish.add
+        bare = not project.installable and self.sources.empty and not self.plugins and not draft.additions.add
         if bare and draft.has_tool("pytest"):
             return
         locked = lock_commands(draft.files, project, draft.has_tool)
         if locked.commands:
             draft.prepare += locked.commands
             missing = () if locked.has_pytest else ("pytest",)
-            if wanted := (*missing, *draft.wish.add):
+            if wanted := (*missing, *draft.additions.add):
                 draft.prepare.append(self._install(*wanted))
             return
         if locked.tool:
@@ -305,14 +305,14 @@ class _Plan:
         hashed = [path for path in sources.files if b"--hash=" in texts.get(path, b"")]
         circular = [path for path in sources.files if _EDITABLE.search(text_of(texts, path)) and path not in hashed]
         plain = [path for path in sources.files if path not in hashed and path not in circular]
-        listed = [*sources.requirements, *self.plugins, *draft.wish.add]
+        listed = [*sources.requirements, *self.plugins, *draft.additions.add]
         wanted = unique((*(["pytest"] if "pytest" not in map(name_of, listed) else []), *listed))
         own, how = self._own(), self._isolation()
         if how:
             yield self._install(*self._build_tools())
         if hashed:
             yield self._install("--require-hashes", *_files(hashed))
-        if draft.wish.split:
+        if draft.additions.split:
             yield from (self._install(word) for word in wanted)
             yield from (self._install("-r", path) for path in plain)
             if own:
@@ -321,7 +321,7 @@ class _Plan:
             yield self._told(*self._install(*how, *own, *wanted, *_files(plain)))
         for path in circular:
             yield self._told(*self._install(*how, "-r", path))
-        if own and (draft.wish.split or circular):
+        if own and (draft.additions.split or circular):
             yield self._told(*self._install(*how, "--no-deps", "-e", "."))
 
     def _own(self) -> tuple[str, ...]:
@@ -367,7 +367,7 @@ class _Plan:
         """The tests."""
         draft = self.draft
         program = ("python", "-m") if draft.prepare else ()
-        if draft.wish.unittest:
+        if draft.additions.unittest:
             draft.add("tests", "python", "-m", "unittest", *unittest_words(draft.files))
             return
         names = {name_of(text) for text in (*self.sources.requirements, *self.plugins, *self._extra_names())}

@@ -87,23 +87,27 @@ class BwrapBackend:
         return SandboxStatus(ok=True, found=describe(means), unprotected=unprotected(means))
 
     @asynccontextmanager
-    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[BwrapSandbox]:
+    async def enter(self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[BwrapSandbox]:
         means = await self._find()
-        for bind in cage.binds:
+        for bind in sandbox_spec.binds:
             if not bind.source.exists():
                 raise _not_entered(f"{bind.source} is to be shown at {bind.target} and is not there", bind.source)
-        uid = uid_of(cage) if means.as_root else os.geteuid()
-        trees = [bind.source for bind in cage.binds if bind.write] + ([cage.home] if cage.home else [])
+        uid = uid_of(sandbox_spec) if means.as_root else os.geteuid()
+        trees = [bind.source for bind in sandbox_spec.binds if bind.write] + (
+            [sandbox_spec.home] if sandbox_spec.home else []
+        )
         if means.as_root:
             for tree in trees:
                 await asyncio.to_thread(hand_over, tree, uid)
-        make_mount_points(all_binds(cage))
+        make_mount_points(all_binds(sandbox_spec))
         label = secrets.token_hex(6)
         try:
-            group = make_group(means.ground, label, cage.limits)
+            group = make_group(means.ground, label, sandbox_spec.limits)
         except OSError as error:
             raise _not_entered(f"the control groups can't be made: {error}") from error
-        room = BwrapSandbox(_Setting(means, cage=cage, uid=uid, group=group, on_door=on_door, terminal=self._terminal))
+        room = BwrapSandbox(
+            _Setting(means, sandbox_spec=sandbox_spec, uid=uid, group=group, on_door=on_door, terminal=self._terminal)
+        )
         try:
             yield room
         finally:
@@ -158,7 +162,7 @@ class _Setting:
     """What the commands of a room have in common."""
 
     means: BwrapFeatures
-    cage: SandboxSpec
+    sandbox_spec: SandboxSpec
     uid: int
     group: Cgroup | None
     on_door: OnDoor | None
@@ -200,7 +204,7 @@ class BwrapSandbox:
             letter = content(pack([*fields, ("ready", str(told))]))
         except ValueError as error:
             raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
-        words = [*options(self._set.means, self._set.cage, self._set.uid, content, terminal=self._set.terminal)]
+        words = [*options(self._set.means, self._set.sandbox_spec, self._set.uid, content, terminal=self._set.terminal)]
         words += [word for name, value in marks.items() for word in ("--setenv", name, value)]
         listed = content(b"".join(os.fsencode(word) + b"\0" for word in words))
         line = (*self._entrance(), self._set.means.bwrap, "--args", str(listed), "--", *self._program(letter))
@@ -212,15 +216,15 @@ class BwrapSandbox:
 
     def _settings(self, handed: list[int]) -> list[tuple[str, str]]:
         """What every letter to the shim says: where, how much, and which doors."""
-        cage, group, on_door = self._set.cage, self._set.group, self._set.on_door
+        sandbox_spec, group, on_door = self._set.sandbox_spec, self._set.group, self._set.on_door
         bounded = () if group is None else tuple(group.folders)
-        fields = [("cwd", str(cage.cwd))]
-        fields += [("limit", limit) for limit in rlimits(self._set.means, cage, bounded)]
-        if cage.doors and on_door is not None:
+        fields = [("cwd", str(sandbox_spec.cwd))]
+        fields += [("limit", limit) for limit in rlimits(self._set.means, sandbox_spec, bounded)]
+        if sandbox_spec.doors and on_door is not None:
             link, far = make_link(on_door)
             self._links.append(link)
             handed.append(self._descriptors.own(far))
-            fields += [("link", str(far)), *(("door", f"{name}={port_of(name)}") for name in cage.doors)]
+            fields += [("link", str(far)), *(("door", f"{name}={port_of(name)}") for name in sandbox_spec.doors)]
         return fields
 
     def _entrance(self) -> tuple[str, ...]:
@@ -244,7 +248,7 @@ class BwrapSandbox:
             hand_over(path, self._set.uid)
 
     def inner(self, path: Path) -> Path:
-        return inner_path(self._set.cage, path)
+        return inner_path(self._set.sandbox_spec, path)
 
     def entered(self, command: Command) -> bool:
         """Whether the program of a command was reached: if not, what it printed is about the sandbox."""

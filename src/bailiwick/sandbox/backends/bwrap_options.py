@@ -34,7 +34,7 @@ class BwrapFeatures:
 
 
 def options(
-    means: BwrapFeatures, cage: SandboxSpec, uid: int, content: Content, *, terminal: bool = False
+    means: BwrapFeatures, sandbox_spec: SandboxSpec, uid: int, content: Content, *, terminal: bool = False
 ) -> Iterator[str]:
     """Everything that `bwrap` has to be told but the program. With `terminal` it stays in our session."""
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
@@ -50,7 +50,7 @@ def options(
     if means.seccomp is not None:
         yield from ("--seccomp", str(content(means.seccomp)))
     yield from _system(uid, uid if means.as_root else os.getegid(), content)
-    yield from _inside(cage)
+    yield from _inside(sandbox_spec)
 
 
 def _system(uid: int, gid: int, content: Content) -> Iterator[str]:
@@ -66,16 +66,16 @@ def _system(uid: int, gid: int, content: Content) -> Iterator[str]:
         yield from ("--perms", "0444", "--file", str(content(text)), str(place))
 
 
-def _inside(cage: SandboxSpec) -> Iterator[str]:
+def _inside(sandbox_spec: SandboxSpec) -> Iterator[str]:
     """What is empty at first, and what the cage shows; at last the root directory is closed."""
-    size = cage.limits.tmp
+    size = sandbox_spec.limits.tmp
     yield from ("--proc", "/proc", "--dev", "/dev", *_tmpfs(size, "/dev/shm"), "--remount-ro", "/dev")  # noqa: S108
     yield from (*_tmpfs(size, "/tmp"), *_tmpfs(VAR_SIZE, "/var"), "--perms", "1777", "--dir", "/var/tmp")  # noqa: S108
     yield from _parents([HOME])
-    if cage.home is None:
+    if sandbox_spec.home is None:
         yield from _tmpfs(size, str(HOME))
     shown: list[Path] = [Path("/usr")]
-    for bind in all_binds(cage):
+    for bind in all_binds(sandbox_spec):
         if not any(place in bind.target.parents for place in shown):
             yield from _parents([bind.target])
         shown.append(bind.target)
@@ -94,15 +94,15 @@ def _tmpfs(size: int, place: str) -> tuple[str, ...]:
     return ("--perms", "1777", "--size", str(size), "--tmpfs", place)
 
 
-def all_binds(cage: SandboxSpec) -> tuple[Bind, ...]:
+def all_binds(sandbox_spec: SandboxSpec) -> tuple[Bind, ...]:
     """The binds of a cage, its home first."""
-    home = () if cage.home is None else (Bind(cage.home, HOME, write=True),)
-    return (*home, *cage.binds)
+    home = () if sandbox_spec.home is None else (Bind(sandbox_spec.home, HOME, write=True),)
+    return (*home, *sandbox_spec.binds)
 
 
-def inner_path(cage: SandboxSpec, path: Path) -> Path:
+def inner_path(sandbox_spec: SandboxSpec, path: Path) -> Path:
     """Where a path of the host is inside, by the last bind that shows it; raises `ValueError` for what is not shown."""
-    real, binds = Path(os.path.realpath(path)), all_binds(cage)
+    real, binds = Path(os.path.realpath(path)), all_binds(sandbox_spec)
     for index in range(len(binds) - 1, -1, -1):
         source = Path(os.path.realpath(binds[index].source))
         if real.is_relative_to(source):
@@ -114,9 +114,9 @@ def inner_path(cage: SandboxSpec, path: Path) -> Path:
     raise ValueError(f"{path} can't be seen inside the sandbox")
 
 
-def rlimits(means: BwrapFeatures, cage: SandboxSpec, bounded: Iterable[str]) -> Iterator[str]:
+def rlimits(means: BwrapFeatures, sandbox_spec: SandboxSpec, bounded: Iterable[str]) -> Iterator[str]:
     """What is bounded for each process; `bounded` are the controllers that bound the whole sandbox."""
-    limits, groups = cage.limits, tuple(bounded)
+    limits, groups = sandbox_spec.limits, tuple(bounded)
     yield from (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")
     if means.as_root or "pids" not in groups:
         yield f"nproc={limits.processes}"

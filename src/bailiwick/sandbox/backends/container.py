@@ -154,19 +154,27 @@ class ContainerBackend:
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
     @asynccontextmanager
-    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[ContainerSandbox]:
+    async def enter(self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[ContainerSandbox]:
         engine, image = await self._find()
-        for bind in cage.binds:
+        for bind in sandbox_spec.binds:
             if not bind.source.exists():
                 raise _not_entered(f"{bind.source} is to be shown at {bind.target} and is not there", bind.source)
-        who = _identity(engine, cage)
+        who = _identity(engine, sandbox_spec)
         if who.owner is not None:
-            for tree in (bind.source for bind in options.shown(cage) if bind.write):
+            for tree in (bind.source for bind in options.shown(sandbox_spec) if bind.write):
                 await asyncio.to_thread(hand_over, tree, who.owner)
-        make_mount_points(options.shown(cage))
+        make_mount_points(options.shown(sandbox_spec))
         place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
         room = ContainerSandbox(
-            _Setting(engine, image=image, cage=cage, who=who, place=place, on_door=on_door, terminal=self._terminal)
+            _Setting(
+                engine,
+                image=image,
+                sandbox_spec=sandbox_spec,
+                who=who,
+                place=place,
+                on_door=on_door,
+                terminal=self._terminal,
+            )
         )
         try:
             yield room
@@ -201,9 +209,9 @@ async def _bring_image(engine: Engine) -> str:
     return name
 
 
-def _identity(engine: Engine, cage: SandboxSpec) -> options.Identity:
+def _identity(engine: Engine, sandbox_spec: SandboxSpec) -> options.Identity:
     if os.geteuid() == 0 and not engine.rootless:
-        own = uid_of(cage)
+        own = uid_of(sandbox_spec)
         return options.Identity(own, own, own)
     if engine.rootless and engine.kind == "docker":
         return options.Identity(0, 0, None)  # the engine's root is nobody but us
@@ -216,7 +224,7 @@ class _Setting:
 
     engine: Engine
     image: str
-    cage: SandboxSpec
+    sandbox_spec: SandboxSpec
     who: options.Identity
     place: Path
     on_door: OnDoor | None
@@ -271,11 +279,11 @@ class ContainerSandbox:
 
     def _settings(self) -> list[tuple[str, str]]:
         """What every letter to the shim says: where, how much, which doors, and to end with us."""
-        cage = self._set.cage
-        fields = [("cwd", str(cage.cwd)), ("link", str(options.ROOM / _LINK)), ("stay", "")]
-        fields += [("limit", limit) for limit in options.rlimits(self._set.engine, cage)]
+        sandbox_spec = self._set.sandbox_spec
+        fields = [("cwd", str(sandbox_spec.cwd)), ("link", str(options.ROOM / _LINK)), ("stay", "")]
+        fields += [("limit", limit) for limit in options.rlimits(self._set.engine, sandbox_spec)]
         if self._set.on_door is not None:
-            fields += [("door", f"{name}={port_of(name)}") for name in cage.doors]
+            fields += [("door", f"{name}={port_of(name)}") for name in sandbox_spec.doors]
         return fields
 
     def _make_place(self, folder: Path, letter: bytes) -> Path:
@@ -294,12 +302,15 @@ class ContainerSandbox:
 
     def _line(self, folder: Path, *, stdin: bool) -> tuple[str, ...]:
         setting = self._set
-        words = [setting.engine.program, *options.options(setting.engine, setting.cage, setting.who, self._name)]
+        words = [
+            setting.engine.program,
+            *options.options(setting.engine, setting.sandbox_spec, setting.who, self._name),
+        ]
         if stdin or setting.terminal:
             words.append("--interactive")
         if setting.terminal:
             words.append("--tty")
-        words += options.mounts(setting.engine, setting.cage, who=setting.who, files=self._files, room=folder)
+        words += options.mounts(setting.engine, setting.sandbox_spec, who=setting.who, files=self._files, room=folder)
         python = str(system_view.find_interpreter().program)
         return (*words, setting.image, python, "-I", "-S", str(options.GUARD), str(options.ROOM / _LETTER))
 
@@ -308,7 +319,7 @@ class ContainerSandbox:
             hand_over(path, self._set.who.owner)
 
     def inner(self, path: Path) -> Path:
-        return options.inner_path(self._set.cage, path)
+        return options.inner_path(self._set.sandbox_spec, path)
 
     def entered(self, command: Command) -> bool:
         """Whether the program of a command was reached: if not, what it printed is about the sandbox."""

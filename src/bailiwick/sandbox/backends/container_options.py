@@ -77,7 +77,7 @@ def _entry(place: Path, kind: bytes, mode: int) -> tarfile.TarInfo:
     return entry
 
 
-def options(engine: Engine, cage: SandboxSpec, who: Identity, room: str) -> Iterator[str]:
+def options(engine: Engine, sandbox_spec: SandboxSpec, who: Identity, room: str) -> Iterator[str]:
     """Everything that `run` has to be told but mounts, image and program."""
     yield from ("run", "--rm", "--log-driver", "none", "--pull", "never", "--network", "none")
     yield from ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc", "private")
@@ -91,7 +91,7 @@ def options(engine: Engine, cage: SandboxSpec, who: Identity, room: str) -> Iter
         yield "--userns=host"
     if Path("/sys/fs/selinux/enforce").exists():
         yield from ("--security-opt", "label=disable")
-    yield from bounds(engine, cage.limits)
+    yield from bounds(engine, sandbox_spec.limits)
 
 
 def bounds(engine: Engine, limits: SandboxLimits) -> Iterator[str]:
@@ -107,9 +107,9 @@ def bounds(engine: Engine, limits: SandboxLimits) -> Iterator[str]:
     yield from ("--shm-size", str(limits.tmp))
 
 
-def rlimits(engine: Engine, cage: SandboxSpec) -> Iterator[str]:
+def rlimits(engine: Engine, sandbox_spec: SandboxSpec) -> Iterator[str]:
     """What the shim bounds for each process."""
-    limits = cage.limits
+    limits = sandbox_spec.limits
     yield from (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")
     if not engine.memory:
         yield f"data={limits.memory}"
@@ -117,19 +117,19 @@ def rlimits(engine: Engine, cage: SandboxSpec) -> Iterator[str]:
         yield f"nproc={limits.processes}"
 
 
-def mounts(engine: Engine, cage: SandboxSpec, who: Identity, files: Path, room: Path) -> Iterator[str]:
+def mounts(engine: Engine, sandbox_spec: SandboxSpec, who: Identity, files: Path, room: Path) -> Iterator[str]:
     """The machine, what is empty at first, and what the cage shows. `files` and `room` are directories of ours."""
-    size = cage.limits.tmp
+    size = sandbox_spec.limits.tmp
     for place in _EMPTY:
         yield from _tmpfs(place, VAR_SIZE if place == "/var" else size)
     if engine.kind == "docker":
         yield from ("--tmpfs", "/sys:ro,size=4k,mode=0555")
-    if cage.home is None:
+    if sandbox_spec.home is None:
         yield from _tmpfs(str(HOME), size)
     view = system_view.system_view(who.user, who.group)
     small = [(place, content) for place, content in view.files if place != system_view.SHIM]
     own = [Bind(files / place.name, place) for place, _ in (*small, (_RESOLVER, b""))]
-    for bind in layout((*view.binds, *own, Bind(room, ROOM), *shown(cage))):
+    for bind in layout((*view.binds, *own, Bind(room, ROOM), *shown(sandbox_spec))):
         yield from ("--mount", _mount(bind))
 
 
@@ -154,10 +154,10 @@ def _mount(bind: Bind) -> str:
     return text.getvalue()
 
 
-def shown(cage: SandboxSpec) -> tuple[Bind, ...]:
+def shown(sandbox_spec: SandboxSpec) -> tuple[Bind, ...]:
     """The binds of a cage, its home first."""
-    home = () if cage.home is None else (Bind(cage.home, HOME, write=True),)
-    return (*home, *cage.binds)
+    home = () if sandbox_spec.home is None else (Bind(sandbox_spec.home, HOME, write=True),)
+    return (*home, *sandbox_spec.binds)
 
 
 def layout(binds: tuple[Bind, ...]) -> tuple[Bind, ...]:
@@ -194,10 +194,10 @@ def _octal(found: re.Match[bytes]) -> bytes:
     return bytes([int(found[1], 8)])
 
 
-def inner_path(cage: SandboxSpec, path: Path) -> Path:
+def inner_path(sandbox_spec: SandboxSpec, path: Path) -> Path:
     """Where a path of the host is inside; raises `ValueError` for what is not shown."""
     real = Path(os.path.realpath(path))
-    for bind in sorted(layout(shown(cage)), key=lambda bind: len(bind.source.parts), reverse=True):
+    for bind in sorted(layout(shown(sandbox_spec)), key=lambda bind: len(bind.source.parts), reverse=True):
         source = Path(os.path.realpath(bind.source))
         if real.is_relative_to(source):
             return bind.target / real.relative_to(source)

@@ -49,9 +49,11 @@ class NoSandboxBackend:
         )
 
     @asynccontextmanager
-    async def enter(self, cage: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[UnprotectedSandbox]:
+    async def enter(
+        self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None
+    ) -> AsyncIterator[UnprotectedSandbox]:
         place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
-        room = UnprotectedSandbox(cage, place)
+        room = UnprotectedSandbox(sandbox_spec, place)
         try:
             yield room
         finally:
@@ -62,9 +64,9 @@ class NoSandboxBackend:
 class UnprotectedSandbox:
     """A cage without walls: `place` holds its home, where it has no other, and its temporary files."""
 
-    def __init__(self, cage: SandboxSpec, place: Path) -> None:
-        self._cage = cage
-        self._home = cage.home or _folder(place / "home")
+    def __init__(self, sandbox_spec: SandboxSpec, place: Path) -> None:
+        self._sandbox_spec = sandbox_spec
+        self._home = sandbox_spec.home or _folder(place / "home")
         self._tmp = _folder(place / "tmp")
         self._descriptors = Descriptors()
         self._keys: set[str] = set()
@@ -80,12 +82,12 @@ class UnprotectedSandbox:
         stdin: bytes = b"",
         pass_fds: tuple[int, ...] = (),
     ) -> Command:
-        limits = self._cage.limits
+        limits = self._sandbox_spec.limits
         fields = [("arg", word) for word in argv]
         fields += [("env", f"{name}={self._here(name, value)}") for name, value in env.items()]
         fields += [("keep", str(number)) for number in pass_fds]
         fields += [("limit", limit) for limit in (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")]
-        fields += [("limit", f"data={limits.memory}"), ("cwd", str(self._outer(self._cage.cwd)))]
+        fields += [("limit", f"data={limits.memory}"), ("cwd", str(self._outer(self._sandbox_spec.cwd)))]
         try:
             ready, told = self._descriptors.pipe()
             letter = self._descriptors.content(pack([*fields, ("ready", str(told))]))
@@ -113,7 +115,7 @@ class UnprotectedSandbox:
 
     def _outer(self, path: Path) -> Path:
         """The host's name of a path that the cage calls by its inner one."""
-        for bind in reversed(self._cage.binds):
+        for bind in reversed(self._sandbox_spec.binds):
             if path.is_relative_to(bind.target):
                 return bind.source / path.relative_to(bind.target)
         return self._home if path == HOME else path

@@ -45,9 +45,11 @@ class Endings(SandboxFixture):
         sandbox = self.ready_sandbox(tmp_path)
         self.play(tmp_path, ("true",), sandbox=sandbox)
         before = traces(tmp_path)
-        cage = replace(self.cage(tmp_path), doors=("model",))
+        sandbox_spec = replace(self.sandbox_spec(tmp_path), doors=("model",))
         for argv in (("true",), ("no-such-program",), ("sh", "-c", "kill -9 $$")):
-            self.play(tmp_path, argv, sandbox=sandbox, cage=cage, on_door=lambda _, listener: listener.close())
+            self.play(
+                tmp_path, argv, sandbox=sandbox, sandbox_spec=sandbox_spec, on_door=lambda _, listener: listener.close()
+            )
         assert traces(tmp_path) == before
 
     def test_a_cancel_lets_the_program_end_by_itself(self, tmp_path: Path) -> None:
@@ -77,7 +79,7 @@ class Endings(SandboxFixture):
         sandbox = self.ready_sandbox(tmp_path)
 
         async def go() -> None:
-            async with sandbox.enter(self.cage(tmp_path)) as room:
+            async with sandbox.enter(self.sandbox_spec(tmp_path)) as room:
                 env = {"PATH": PATH, EFFECT_MARK: mark}
                 command = room.command(python("open('here', 'w')\nimport signal; signal.pause()"), env)
                 started.append(spawn(command))
@@ -93,9 +95,9 @@ class Endings(SandboxFixture):
         trees = [folder(tmp_path / f"tree-{number}") for number in range(20)]
 
         async def one(number: int, tree: Path) -> Exit:
-            cage = SandboxSpec("agent", (Bind(tree, INNER, write=True),))
+            sandbox_spec = SandboxSpec("agent", (Bind(tree, INNER, write=True),))
             script = f"ls -A; echo {number} > file; cat file; exit {number}"
-            return await run(sandbox, cage, ("sh", "-c", script), {"PATH": PATH, EFFECT_MARK: new_mark()})
+            return await run(sandbox, sandbox_spec, ("sh", "-c", script), {"PATH": PATH, EFFECT_MARK: new_mark()})
 
         async def go() -> list[Exit]:
             return await asyncio.gather(*(one(number, tree) for number, tree in enumerate(trees)))
@@ -109,7 +111,7 @@ class Endings(SandboxFixture):
         sandbox = self.ready_sandbox(tmp_path)
 
         async def go() -> None:
-            async with sandbox.enter(self.cage(tmp_path)) as room:
+            async with sandbox.enter(self.sandbox_spec(tmp_path)) as room:
                 if not self.isolates:
                     assert room.inner(file) == file
                     return

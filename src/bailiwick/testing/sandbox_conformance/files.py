@@ -23,9 +23,9 @@ class FilePromises(SandboxFixture):
 
     def test_the_tree_is_where_it_starts_and_what_it_writes_stays(self, tmp_path: Path) -> None:
         """The work of an agent is its files."""
-        cage = self.cage(tmp_path)
+        sandbox_spec = self.sandbox_spec(tmp_path)
         (self.tree(tmp_path) / "given").write_text("from outside")
-        end = self.play(tmp_path, ("sh", "-c", "cat given; mkdir new; echo made > new/file"), cage=cage)
+        end = self.play(tmp_path, ("sh", "-c", "cat given; mkdir new; echo made > new/file"), sandbox_spec=sandbox_spec)
         assert end.stdout == b"from outside"
         assert (self.tree(tmp_path) / "new/file").read_text() == "made\n"
 
@@ -35,10 +35,10 @@ class FilePromises(SandboxFixture):
         shared = folder(tmp_path / "shared")
         (shared / "tool").write_text("whole")
         shared.chmod(0o777)
-        cage = self.cage(tmp_path)
-        cage = replace(cage, binds=(*cage.binds, Bind(shared, INNER / ".venv")))
+        sandbox_spec = self.sandbox_spec(tmp_path)
+        sandbox_spec = replace(sandbox_spec, binds=(*sandbox_spec.binds, Bind(shared, INNER / ".venv")))
         script = "cat .venv/tool; rm -f .venv/tool; echo x > .venv/tool; chmod 777 .venv; mv .venv away; touch .venv/x"
-        end = self.play(tmp_path, ("sh", "-c", script), cage=cage)
+        end = self.play(tmp_path, ("sh", "-c", script), sandbox_spec=sandbox_spec)
         assert end.stdout == b"whole"
         assert [(p.name, p.read_text()) for p in shared.iterdir()] == [("tool", "whole")]
 
@@ -47,19 +47,21 @@ class FilePromises(SandboxFixture):
         self.needs_walls()
         outside, shared = folder(tmp_path / "outside"), folder(tmp_path / "shared")
         (self.tree(tmp_path) / "folder").symlink_to(outside)
-        cage = self.cage(tmp_path)
-        cage = replace(cage, binds=(*cage.binds, Bind(shared, INNER / "folder/deep")))
+        sandbox_spec = self.sandbox_spec(tmp_path)
+        sandbox_spec = replace(sandbox_spec, binds=(*sandbox_spec.binds, Bind(shared, INNER / "folder/deep")))
         with pytest.raises(NotReady):
-            self.play(tmp_path, ("true",), cage=cage)
+            self.play(tmp_path, ("true",), sandbox_spec=sandbox_spec)
         assert list(outside.iterdir()) == []
 
     def test_a_home_is_kept_where_one_is_given(self, tmp_path: Path) -> None:
         """An agent finds its session again."""
         home = folder(tmp_path / "home")
-        cage = replace(self.cage(tmp_path), home=home)
+        sandbox_spec = replace(self.sandbox_spec(tmp_path), home=home)
         env = {"PATH": PATH, "HOME": str(HOME)}
-        assert self.play(tmp_path, ("sh", "-c", "echo kept > $HOME/file"), cage=cage, env=env).code == 0
-        assert self.play(tmp_path, ("sh", "-c", "cat $HOME/file"), cage=cage, env=env).stdout == b"kept\n"
+        assert self.play(tmp_path, ("sh", "-c", "echo kept > $HOME/file"), sandbox_spec=sandbox_spec, env=env).code == 0
+        assert (
+            self.play(tmp_path, ("sh", "-c", "cat $HOME/file"), sandbox_spec=sandbox_spec, env=env).stdout == b"kept\n"
+        )
         assert (home / "file").read_text() == "kept\n"
 
     def test_a_home_is_empty_and_gone_at_the_end_where_none_is_given(self, tmp_path: Path) -> None:

@@ -90,6 +90,6 @@ class Plain(SandboxFixture):
         """A sandbox that shows less than was asked for would give wrong results."""
         if not self.isolates:
             pytest.skip("nothing is mounted here")
-        cage = replace(self.cage(tmp_path), binds=(Bind(tmp_path / "nowhere", INNER),))
+        sandbox_spec = replace(self.sandbox_spec(tmp_path), binds=(Bind(tmp_path / "nowhere", INNER),))
         with pytest.raises(NotReady, match="nowhere"):
-            self.play(tmp_path, ("true",), cage=cage)
+            self.play(tmp_path, ("true",), sandbox_spec=sandbox_spec)

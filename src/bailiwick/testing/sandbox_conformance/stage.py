@@ -64,7 +64,7 @@ class SandboxFixture:
     def tree(self, tmp_path: Path) -> Path:
         return folder(tmp_path / "tree")
 
-    def cage(self, tmp_path: Path, limits: SandboxLimits | None = None) -> SandboxSpec:
+    def sandbox_spec(self, tmp_path: Path, limits: SandboxLimits | None = None) -> SandboxSpec:
         return SandboxSpec("agent", (Bind(self.tree(tmp_path), INNER, write=True),), limits=limits or SandboxLimits())
 
     def play(self, tmp_path: Path, argv: tuple[str, ...], **how: object) -> Exit:
@@ -72,17 +72,19 @@ class SandboxFixture:
         given = how.pop("sandbox", None)
         sandbox = given if given is not None else self.ready_sandbox(tmp_path)
         limits = how.pop("limits", None)
-        cage = how.pop("cage", None) or self.cage(tmp_path, limits if isinstance(limits, SandboxLimits) else None)
+        sandbox_spec = how.pop("sandbox_spec", None) or self.sandbox_spec(
+            tmp_path, limits if isinstance(limits, SandboxLimits) else None
+        )
         env = how.pop("env", None) or {"PATH": PATH}
-        assert isinstance(cage, SandboxSpec)
+        assert isinstance(sandbox_spec, SandboxSpec)
         assert isinstance(env, dict)
         env.setdefault(EFFECT_MARK, new_mark())
-        return asyncio.run(run(sandbox, cage, argv, env, **how))  # type: ignore[arg-type]
+        return asyncio.run(run(sandbox, sandbox_spec, argv, env, **how))  # type: ignore[arg-type]
 
 
 async def run(
     sandbox: SandboxBackend,
-    cage: SandboxSpec,
+    sandbox_spec: SandboxSpec,
     argv: tuple[str, ...],
     env: Mapping[str, str],
     *,
@@ -97,7 +99,7 @@ async def run(
         if line == word:
             cancel.set()
 
-    async with sandbox.enter(cage, on_door) as room:
+    async with sandbox.enter(sandbox_spec, on_door) as room:
         command = room.command(argv, env, timeout=PATIENCE, **how)  # type: ignore[arg-type]
         return await run_process(command, on_line=on_line, cancel=cancel)
 

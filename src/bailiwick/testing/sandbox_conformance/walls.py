@@ -76,8 +76,8 @@ class Walls(SandboxFixture):
             f"import socket; s = socket.create_connection(('127.0.0.1', {DOORS['model']}), 20); "
             "s.sendall(b'ping'); print(s.recv(9))"
         )
-        cage = replace(self.cage(tmp_path), doors=("model", "egress"))
-        end = self.play(tmp_path, python(code), cage=cage, on_door=on_door)
+        sandbox_spec = replace(self.sandbox_spec(tmp_path), doors=("model", "egress"))
+        end = self.play(tmp_path, python(code), sandbox_spec=sandbox_spec, on_door=on_door)
         assert (end.stdout, sorted(heard)) == (b"b'pong'\n", ["egress", "model"]), end
 
     def test_memory_is_bounded(self, tmp_path: Path) -> None:
