@@ -106,7 +106,7 @@ async def _router(folder: Path, *, learned: bool) -> AsyncIterator[Router]:
             config=config,
             store=store,
             clock=clock,
-            desk=_InstantDesk(),
+            turns=_InstantDesk(),
             models=lambda: said,
             endpoints=Endpoints(ENDPOINTS),
             start=LearnedStarts(store=store, clock=clock) if learned else None,
@@ -143,7 +143,7 @@ def _learned(folder: Path, count: int) -> Reading:
 
 def _bare(folder: Path, count: int) -> Reading:
     async def asked() -> float:
-        desk, began = _InstantDesk(), time.perf_counter()
+        turns, began = _InstantDesk(), time.perf_counter()
         for _ in range(count):
             for model in (SMALL, JUDGE):
                 turn = Turn(key="k", prompt="phase: review", model=model, cwd=folder, env={})
@@ -155,7 +155,7 @@ def _bare(folder: Path, count: int) -> Reading:
                     silence=60.0,
                     show=lambda _text: None,
                 )
-                json.loads((await desk.ask(desk.backend("openai"), turn, scene)).answer.text)  # type: ignore[union-attr]
+                json.loads((await turns.ask(turns.backend("openai"), turn, scene)).answer.text)  # type: ignore[union-attr]
         return time.perf_counter() - began
 
     return {"seconds": asyncio.run(asked()) / count}

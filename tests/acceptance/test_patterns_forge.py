@@ -44,7 +44,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def desk(person: Person, tmp_path: Path) -> Iterator[ForgeClone]:
+def repo(person: Person, tmp_path: Path) -> Iterator[ForgeClone]:
     """No network but the forge on loopback, and a token in a variable."""
     project = read_yaml(BUNDLED / "issue-to-pr" / "simulate" / "project.yaml").data
     assert isinstance(project, dict)
@@ -66,38 +66,38 @@ def desk(person: Person, tmp_path: Path) -> Iterator[ForgeClone]:
         yield ForgeClone(person, hosted, newest)
 
 
-def test_an_issue_of_a_forge_becomes_one_draft_pull_request(desk: ForgeClone) -> None:
+def test_an_issue_of_a_forge_becomes_one_draft_pull_request(repo: ForgeClone) -> None:
     """From the forge's branch as it is now, not from the person's older HEAD; the same issue twice is one run."""
-    result = desk.asks("1", "auto")
+    result = repo.asks("1", "auto")
     assert result.code == 0, result.out + result.err
-    assert f"base      main at {desk.newest[:12]}" in result.out
-    (pull,) = [ticket for ticket in desk.hosted.tickets.values() if ticket.number != 1]
+    assert f"base      main at {repo.newest[:12]}" in result.out
+    (pull,) = [ticket for ticket in repo.hosted.tickets.values() if ticket.number != 1]
     assert pull.title.startswith("WIP: Agent: implement issue 1")
-    assert _git(desk.person.cwd, "rev-parse", f"{pull.head}~1") == desk.newest
-    again = desk.asks("#1", "auto")
-    assert (again.code, len(desk.hosted.tickets)) == (0, 2)
+    assert _git(repo.person.cwd, "rev-parse", f"{pull.head}~1") == repo.newest
+    again = repo.asks("#1", "auto")
+    assert (again.code, len(repo.hosted.tickets)) == (0, 2)
 
 
 @pytest.mark.nightly
-def test_without_consent_the_proposal_stays_here_and_says_how_to_send_it(desk: ForgeClone) -> None:
+def test_without_consent_the_proposal_stays_here_and_says_how_to_send_it(repo: ForgeClone) -> None:
     """Exit code 3, the branch only on this machine; one command later the same command is content."""
-    result = desk.asks(f"{NAME}#1", "ask")
+    result = repo.asks(f"{NAME}#1", "ask")
     assert result.code == 3, result.out + result.err
     assert "gate passed, proposing, NOT merging" in result.out
-    assert len(desk.hosted.tickets) == 1
+    assert len(repo.hosted.tickets) == 1
     command = next(line for line in result.out.splitlines() if "--yes" in line).partition("bailiwick ")[2]
-    assert desk.person.runs(*command.split(), timeout=LONG).code == 0
-    assert len(desk.hosted.tickets) == 2
-    assert desk.asks("1", "ask").code == 0
+    assert repo.person.runs(*command.split(), timeout=LONG).code == 0
+    assert len(repo.hosted.tickets) == 2
+    assert repo.asks("1", "ask").code == 0
 
 
-def test_a_token_that_can_not_publish_is_found_before_anything_is_spent(desk: ForgeClone) -> None:
+def test_a_token_that_can_not_publish_is_found_before_anything_is_spent(repo: ForgeClone) -> None:
     """Exit code 8 in the preflight: no run was started."""
-    desk.person.extra["FORGE_TOKEN"] = "wrong"
-    result = desk.asks("1", "auto")
+    repo.person.extra["FORGE_TOKEN"] = "wrong"
+    result = repo.asks("1", "auto")
     assert result.code == 8, result.out + result.err
     assert "BW471" in result.err
-    (desk.person.cwd / "issue.md").write_text("# Round to cents\n")
-    local = desk.asks("issue.md", "auto")
+    (repo.person.cwd / "issue.md").write_text("# Round to cents\n")
+    local = repo.asks("issue.md", "auto")
     assert local.code == 8, local.out + local.err
-    assert not list((desk.person.home / "state" / "runs").glob("*"))
+    assert not list((repo.person.home / "state" / "runs").glob("*"))

@@ -54,7 +54,7 @@ class GatedRepository:
 
 
 @pytest.fixture
-def desk(person: Person, tmp_path: Path) -> Iterator[GatedRepository]:
+def repo(person: Person, tmp_path: Path) -> Iterator[GatedRepository]:
     """No network but the forge on loopback, and a token in a variable."""
     repository = make_repository(tmp_path / "shop")
     state = person.home / "state"
@@ -81,72 +81,72 @@ def desk(person: Person, tmp_path: Path) -> Iterator[GatedRepository]:
         yield GatedRepository(person, forge, {"report": digest, "base": base, "repository": str(repository)})
 
 
-def test_a_proposal_stays_here_until_a_person_consents_and_then_is_one_draft(desk: GatedRepository) -> None:
+def test_a_proposal_stays_here_until_a_person_consents_and_then_is_one_draft(repo: GatedRepository) -> None:
     """Unattended without consent nothing leaves; one `--yes` later it is on the forge, and never merged."""
-    made, hosted = desk.propose(), desk.forge.forgery.repositories[NAME]
+    made, hosted = repo.propose(), repo.forge.forgery.repositories[NAME]
     assert hosted.head(BRANCH) == ""
-    waits = desk.person.runs("proposals", "publish", made)
+    waits = repo.person.runs("proposals", "publish", made)
     assert waits.code == 3
     assert f"bailiwick proposals publish {made} --yes" in waits.out
-    done = desk.person.runs("proposals", "publish", made, "--yes")
+    done = repo.person.runs("proposals", "publish", made, "--yes")
     assert done.code == 0, done.err
     assert done.out.splitlines()[0] == "gate passed, proposing, NOT merging"
     (pull,) = hosted.tickets.values()
     assert (pull.title, pull.state, pull.base) == ("WIP: Agent: implement discount", "open", "main")
-    assert hosted.head(BRANCH) == desk.person.runs("proposals", "show", made, "--json").json()["commit"]
-    assert [seen.path for seen in desk.forge.seen if seen.path.endswith("/merge")] == []
+    assert hosted.head(BRANCH) == repo.person.runs("proposals", "show", made, "--json").json()["commit"]
+    assert [seen.path for seen in repo.forge.seen if seen.path.endswith("/merge")] == []
 
 
-def test_a_revoked_consent_publishes_nothing_more(desk: GatedRepository) -> None:
+def test_a_revoked_consent_publishes_nothing_more(repo: GatedRepository) -> None:
     """Given, listed, revoked: the next proposal waits again, the audit tells it, and it can't be revoked twice."""
-    made, hosted = desk.propose(), desk.forge.forgery.repositories[NAME]
-    assert desk.person.runs("proposals", "publish", made, "--yes").code == 0
-    (given,) = desk.person.runs("proposals", "consent", "list", "--json").json()["consents"]
-    assert given["repository"] in desk.person.runs("proposals", "consent", "list").out
-    gone = desk.person.runs("proposals", "consent", "revoke", given["repository"], "--json")
+    made, hosted = repo.propose(), repo.forge.forgery.repositories[NAME]
+    assert repo.person.runs("proposals", "publish", made, "--yes").code == 0
+    (given,) = repo.person.runs("proposals", "consent", "list", "--json").json()["consents"]
+    assert given["repository"] in repo.person.runs("proposals", "consent", "list").out
+    gone = repo.person.runs("proposals", "consent", "revoke", given["repository"], "--json")
     assert (gone.code, gone.json()) == (0, {"revoked": [given]})
-    requests = len(desk.forge.seen)
-    assert desk.person.runs("proposals", "publish", made).code == 3
-    assert (len(desk.forge.seen), len(hosted.tickets)) == (requests, 1)
-    again = desk.person.runs("proposals", "consent", "revoke", given["repository"])
+    requests = len(repo.forge.seen)
+    assert repo.person.runs("proposals", "publish", made).code == 3
+    assert (len(repo.forge.seen), len(hosted.tickets)) == (requests, 1)
+    again = repo.person.runs("proposals", "consent", "revoke", given["repository"])
     assert again.code == 2
     assert f"no consent for '{given['repository']}'" in again.err
-    assert "No consents." in desk.person.runs("proposals", "consent", "list").out
-    kinds = [entry["kind"] for entry in desk.person.runs("audit", "show", "--json").json()["entries"]]
+    assert "No consents." in repo.person.runs("proposals", "consent", "list").out
+    kinds = [entry["kind"] for entry in repo.person.runs("audit", "show", "--json").json()["entries"]]
     assert [kind for kind in kinds if kind.startswith("consent.")] == ["consent.given", "consent.withdrawn"]
 
 
-def test_the_same_run_again_prints_the_same_proposal(desk: GatedRepository) -> None:
+def test_the_same_run_again_prints_the_same_proposal(repo: GatedRepository) -> None:
     """One proposal per run, however often the command is given."""
-    made = desk.propose()
-    again = desk.person.runs("run", desk.person.cwd / "offer", "--params", json.dumps(desk.params), "--json")
+    made = repo.propose()
+    again = repo.person.runs("run", repo.person.cwd / "offer", "--params", json.dumps(repo.params), "--json")
     assert again.json()["context"]["proposal"]["id"] == made
-    assert len(desk.person.runs("proposals", "list", "--json").json()["proposals"]) == 1
+    assert len(repo.person.runs("proposals", "list", "--json").json()["proposals"]) == 1
 
 
-def test_a_wrong_token_is_an_error_that_says_what_to_do(desk: GatedRepository) -> None:
+def test_a_wrong_token_is_an_error_that_says_what_to_do(repo: GatedRepository) -> None:
     """Exit 8, the code, the hint; never the token."""
-    made = desk.propose()
-    desk.person.extra["FORGE_TOKEN"] = "wrong-token-value"
-    result = desk.person.runs("proposals", "publish", made, "--yes")
+    made = repo.propose()
+    repo.person.extra["FORGE_TOKEN"] = "wrong-token-value"
+    result = repo.person.runs("proposals", "publish", made, "--yes")
     assert result.code == 8
     assert "error[BW471]" in result.err
     assert "wrong-token-value" not in result.out + result.err
 
 
 @pytest.mark.nightly
-def test_a_review_is_told_and_a_discard_leaves_the_forge_alone(desk: GatedRepository) -> None:
+def test_a_review_is_told_and_a_discard_leaves_the_forge_alone(repo: GatedRepository) -> None:
     """`follow --json` names the round that is asked for; closing a pull request is a person's."""
-    made, hosted = desk.propose(), desk.forge.forgery.repositories[NAME]
-    assert desk.person.runs("proposals", "publish", made, "--yes").code == 0
-    hosted.review(1, desk.forge.forgery.account("pat", "p"), "Round it.", "REQUEST_CHANGES")
-    (row,) = desk.person.runs("proposals", "follow", "--json").json()["proposals"]
+    made, hosted = repo.propose(), repo.forge.forgery.repositories[NAME]
+    assert repo.person.runs("proposals", "publish", made, "--yes").code == 0
+    hosted.review(1, repo.forge.forgery.account("pat", "p"), "Round it.", "REQUEST_CHANGES")
+    (row,) = repo.person.runs("proposals", "follow", "--json").json()["proposals"]
     assert row["round"]["texts"] == ["pat wrote:\nRound it."]
-    gone = desk.person.runs("proposals", "discard", made)
+    gone = repo.person.runs("proposals", "discard", made)
     assert gone.code == 0
     assert "still open" in gone.out
     assert hosted.tickets[1].state == "open"
-    assert desk.person.runs("proposals").out.startswith("No proposals wait.")
+    assert repo.person.runs("proposals").out.startswith("No proposals wait.")
 
 
 def test_the_list_of_an_empty_home_is_no_error(person: Person) -> None:

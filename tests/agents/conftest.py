@@ -18,7 +18,7 @@ def need(cli: str) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Callable[[str], CliUnderTest]:
+def turns(tmp_path: Path) -> Callable[[str], CliUnderTest]:
     """Makes the desk of a CLI, by its name."""
 
     def make(cli: str) -> CliUnderTest:
@@ -29,18 +29,18 @@ def desk(tmp_path: Path) -> Callable[[str], CliUnderTest]:
 
 
 @pytest.fixture
-def claude(desk: Callable[[str], CliUnderTest]) -> CliUnderTest:
+def claude(turns: Callable[[str], CliUnderTest]) -> CliUnderTest:
     """The real claude."""
-    return desk("claude")
+    return turns("claude")
 
 
 @pytest.fixture
-def codex(desk: Callable[[str], CliUnderTest]) -> CliUnderTest:
+def codex(turns: Callable[[str], CliUnderTest]) -> CliUnderTest:
     """The real codex."""
-    return desk("codex")
+    return turns("codex")
 
 
 @pytest.fixture
-def copilot(desk: Callable[[str], CliUnderTest]) -> CliUnderTest:
+def copilot(turns: Callable[[str], CliUnderTest]) -> CliUnderTest:
     """The real copilot."""
-    return desk("copilot")
+    return turns("copilot")

@@ -81,8 +81,8 @@ def test_what_npm_says_of_a_failure_is_passed_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cli", ["claude", "codex", "copilot"])
-def test_the_installed_version_is_the_tested_one(desk: Callable[[str], CliUnderTest], cli: str) -> None:
+def test_the_installed_version_is_the_tested_one(turns: Callable[[str], CliUnderTest], cli: str) -> None:
     """The pin here and the version that a backend names as tested must not drift apart."""
-    works, words = desk(cli).check()
+    works, words = turns(cli).check()
     assert works, words
     assert "untested" not in words

@@ -70,7 +70,7 @@ def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tupl
                 config=ConfigLayers(folder).load(),
                 store=store,
                 clock=clock,
-                desk=TurnRunner(settings, store, clock),
+                turns=TurnRunner(settings, store, clock),
                 models=lambda: models,
                 endpoints=Endpoints(endpoints),
                 environment=lambda: env,

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick.agents import registry
-from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
+from bailiwick.agents.broker_access import BrokerAccess, TurnAccess
 from bailiwick.agents.classify import Classified, classify
-from bailiwick.agents.fencing import TurnSandbox, TurnSandboxRequest
 from bailiwick.agents.http import CONNECTION_REFUSED
 from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.record import TurnUsage, is_unpriced, priced, tally
 from bailiwick.agents.settings import AgentSettings
+from bailiwick.agents.turn_sandbox import TurnSandbox, TurnSandboxRequest
 from bailiwick.agents.workplaces import Workplaces
 from bailiwick.clock import Clock
 from bailiwick.engine.events import Failure

@@ -34,7 +34,7 @@ class AgentKind:
     `routed` gives the kind for nodes that name a skill or a chain of models: it is loaded with the first of them.
     """
 
-    desk: TurnRunner
+    turns: TurnRunner
     routed: Callable[[], NodeKind] | None = None
 
     def prepare(self, node: Node, lookup: Lookup, renderer: Renderer) -> Rendered:
@@ -62,7 +62,7 @@ class AgentKind:
         prepared = renderer.text(str(spec.get("environment") or ""), lookup)
         missing.update(dict.fromkeys((*prompt.missing, *cwd.missing)))
         chosen: dict[str, Json] = lookup(CHOSEN)
-        settings = self.desk.settings.for_run(chosen)
+        settings = self.turns.settings.for_run(chosen)
         choice = settings.choose(node)
         outputs: list[Json] = [{"key": o.key, "schema": o.schema} for o in node.outputs]
         value = {
@@ -86,7 +86,7 @@ class AgentKind:
         if self.routed is not None and "route" in asked:
             return await self.routed().attempt(request, io)
         try:
-            backend = self.desk.backend(str(asked["backend"]), asked.get("script"))
+            backend = self.turns.backend(str(asked["backend"]), asked.get("script"))
         except UsageError as error:
             return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
         return await self.ask(backend, self.turn(request, io), request, io)
@@ -107,7 +107,7 @@ class AgentKind:
             show=io.show,
             observe=io.observe,
         )
-        told = await self.desk.ask(backend, turn, scene)
+        told = await self.turns.ask(backend, turn, scene)
         return self._judge(told, request, backend, turn)
 
     def turn(self, request: AttemptRequest, io: Io) -> Turn:
@@ -153,10 +153,10 @@ class AgentKind:
         """The clock of a whole turn, as the visit began with it; older journals did not keep it."""
         node = request.node
         own = node.timeout if isinstance(node, Work) else None
-        return float(request.prepared.get("total") or own or self.desk.settings.total)
+        return float(request.prepared.get("total") or own or self.turns.settings.total)
 
     def _silence(self, request: AttemptRequest) -> float:
-        return float(request.prepared.get("silence") or self.desk.settings.silence)
+        return float(request.prepared.get("silence") or self.turns.settings.silence)
 
     def _judge(self, told: TurnResult, request: AttemptRequest, backend: Backend, turn: Turn) -> Done | Failed:
         node, plan = request.node, request.plan or AttemptPlan()
@@ -171,7 +171,7 @@ class AgentKind:
             "rung": plan.rung,
             "usage": told.spent.to_json(),
             "session": told.session,
-            "unknown_cost": request.prepared.get("unknown_cost") or self.desk.settings.unknown_cost,
+            "unknown_cost": request.prepared.get("unknown_cost") or self.turns.settings.unknown_cost,
         }
         if told.answer is None:
             return Failed(told.failure or Failure("unknown", "the turn gave neither an answer nor an error"), log)

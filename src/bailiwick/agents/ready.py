@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from bailiwick.agents.brokerage import ENDPOINTS
+from bailiwick.agents.broker_access import ENDPOINTS
 from bailiwick.agents.registry import SERVERS, require
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.config.variables import Environment

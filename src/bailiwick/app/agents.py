@@ -14,9 +14,9 @@ from bailiwick.runtime.kinds import NodeKind
 
 if TYPE_CHECKING:
     from bailiwick.agents.asking import TurnRunner
-    from bailiwick.agents.brokerage import BrokerAccess
-    from bailiwick.agents.fencing import TurnSandbox
+    from bailiwick.agents.broker_access import BrokerAccess
     from bailiwick.agents.settings import AgentSettings
+    from bailiwick.agents.turn_sandbox import TurnSandbox
     from bailiwick.app.context import AppContext
     from bailiwick.app.routing import RoutingServices
 
@@ -31,7 +31,7 @@ class AgentServices:
     _settings: AgentSettings | None = None
     _broker_access: BrokerAccess | None = None
     _turn_sandbox: TurnSandbox | None = None
-    _desk: TurnRunner | None = None
+    _turns: TurnRunner | None = None
     _routed: RoutingServices | None = None
     _routed_kind: NodeKind | None = None
 
@@ -47,13 +47,13 @@ class AgentServices:
         """The agent kind; what routes is loaded with the first node that names a skill or models."""
         from bailiwick.agents.kind import AgentKind
 
-        return AgentKind(self.desk(), self._routing)
+        return AgentKind(self.turns(), self._routing)
 
     def _routing(self) -> NodeKind:
         from bailiwick.routing.nodes import RoutedKind
 
         if self._routed_kind is None:
-            self._routed_kind = RoutedKind(self.desk(), leads=lambda: self.routed().leads())
+            self._routed_kind = RoutedKind(self.turns(), leads=lambda: self.routed().leads())
         return self._routed_kind
 
     def routed(self) -> RoutingServices:
@@ -61,7 +61,7 @@ class AgentServices:
         from bailiwick.app.routing import RoutingServices
 
         if self._routed is None:
-            self._routed = RoutingServices(self.app, desk=self.desk, purse=self.daily)
+            self._routed = RoutingServices(self.app, turns=self.turns, purse=self.daily)
         return self._routed
 
     def backends(self, node: Work, chosen: dict[str, Json], settings: AgentSettings) -> tuple[str, ...]:
@@ -73,14 +73,14 @@ class AgentServices:
         asked = (*chain.candidates, *([chain.verifier] if chain.verifier else []))
         return tuple(dict.fromkeys(one.backend for one in asked))
 
-    def desk(self) -> TurnRunner:
+    def turns(self) -> TurnRunner:
         """Where agents are asked, one for the process."""
         from bailiwick.agents.asking import TurnRunner
         from bailiwick.agents.workplaces import Workplaces
 
-        if self._desk is None:
+        if self._turns is None:
             places = Workplaces.of(self.app.config)
-            self._desk = TurnRunner(
+            self._turns = TurnRunner(
                 self.settings(),
                 store=self.app.store,
                 clock=self.app.clock,
@@ -89,18 +89,18 @@ class AgentServices:
                 turn_sandbox=self.turn_sandbox,
                 places=places,
             )
-        return self._desk
+        return self._turns
 
     def broker_access(self) -> BrokerAccess:
         """The way to credentials and models, one for the process."""
-        from bailiwick.agents.brokerage import BrokerAccess
+        from bailiwick.agents.broker_access import BrokerAccess
 
         self._broker_access = self._broker_access or BrokerAccess(self.app.config, self.app.clock)
         return self._broker_access
 
     async def turn_sandbox(self) -> TurnSandbox:
         """The sandbox around turns."""
-        from bailiwick.agents.fencing import TurnSandbox
+        from bailiwick.agents.turn_sandbox import TurnSandbox
 
         if self._turn_sandbox is None:
             paths, config = self.app.config.paths, self.app.config

@@ -164,8 +164,8 @@ async def _turn(app: App, call: str, wanted: Recorded, scratch: Path, state: Sta
     from bailiwick.agents.kind import answer_schema
     from bailiwick.agents.port import Turn
 
-    desk = app.agents.desk()
-    backend = desk.backend(wanted.backend, state.agents.get("script"))
+    turns = app.agents.turns()
+    backend = turns.backend(wanted.backend, state.agents.get("script"))
     name = wanted.node.rsplit("/", 1)[-1]
     node = state.graph.nodes.get(name)
     schema = answer_schema(node) if isinstance(node, Work) else None
@@ -178,9 +178,9 @@ async def _turn(app: App, call: str, wanted: Recorded, scratch: Path, state: Sta
         max_usd=float(app.config.get("budget.call.usd")),
         node=name,
         schema=schema,
-        options={"silence": desk.settings.silence, "total": desk.settings.total},
+        options={"silence": turns.settings.silence, "total": turns.settings.total},
     )
     scene = TurnContext(
-        asyncio.Event(), root=call, workspace=scratch, total=desk.settings.total, silence=desk.settings.silence
+        asyncio.Event(), root=call, workspace=scratch, total=turns.settings.total, silence=turns.settings.silence
     )
-    return await desk.ask(backend, turn, scene)
+    return await turns.ask(backend, turn, scene)

@@ -27,7 +27,7 @@ class RoutingServices:
     """The ways to models that the calls and nodes of a process share, so that they wait for each other in one queue."""
 
     app: AppContext
-    desk: Callable[[], TurnRunner]
+    turns: Callable[[], TurnRunner]
     purse: Callable[[str], tuple[str, Mapping[str, float | None]]]
     models_file: Path | None = None
     _shared: tuple[Endpoints, Slots, Cooldowns] | None = field(default=None)
@@ -75,7 +75,7 @@ class RoutingServices:
                 config=self.app.config,
                 store=self.app.store,
                 clock=self.app.clock,
-                desk=self.desk(),
+                turns=self.turns(),
                 models=self.models,
                 endpoints=endpoints,
                 slots=slots,

@@ -22,7 +22,7 @@ from bailiwick.terminal.output import counted, duration
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bailiwick.proposals.desk import RepositoryProposals
+    from bailiwick.proposals.repository import RepositoryProposals
 
 NO_MONEY = "BW487"
 TOO_MANY = "BW495"
@@ -68,7 +68,7 @@ class Preflight:
 
     def agent(self, graph: Graph, chosen: dict[str, Json], simulate: Path | bool | None) -> None:
         """Every agent of the workflow can be used, and has its credential."""
-        from bailiwick.agents.brokerage import BrokerAccess
+        from bailiwick.agents.broker_access import BrokerAccess
         from bailiwick.agents.ready import cost_words, require_model
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
@@ -136,14 +136,14 @@ class Preflight:
                 Problem(NO_MONEY, "there is no money left for this", None, "raise budget.day.usd or --budget-usd")
             )
 
-    async def publishing(self, desk: RepositoryProposals) -> None:
+    async def publishing(self, repo: RepositoryProposals) -> None:
         """What the last step needs of the forge, where the proposal is meant to leave this machine."""
-        settings = desk.settings
+        settings = repo.settings
         if settings.site is None or settings.mode == "never":
             why = settings.why_local or "publish.mode is never"
             self.note("publish", f"the proposal stays on this machine: {why}")
             return
-        consent = desk.consent()
+        consent = repo.consent()
         where = settings.site.full_name
         if settings.mode == "ask" and consent is None:
             self.note("publish", f"{where}: you will be asked before anything leaves this machine")

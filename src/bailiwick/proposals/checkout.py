@@ -7,19 +7,19 @@ from pathlib import Path
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.git.person import add_worktree
 from bailiwick.git.repository import checked_out
-from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.model import Proposal
+from bailiwick.proposals.repository import RepositoryProposals
 
 TAKEN = "BW478"
 NO_BRANCH = "BW479"
 
 
-async def check_out(proposal: Proposal, desk: RepositoryProposals, into: Path | None = None) -> Path:
+async def check_out(proposal: Proposal, repo: RepositoryProposals, into: Path | None = None) -> Path:
     """Check the branch out into a directory that is empty or not there yet; gives the directory.
 
     Raises `NotReady` where the branch is gone or checked out already, `UsageError` where the directory is taken.
     """
-    git_store = desk.git_store
+    git_store = repo.git_store
     folder = (into or _beside(git_store.repository, proposal)).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.forges.port import FailedCheck, Forge, Pull, Remark
 from bailiwick.proposals.forges.reading import moment
 from bailiwick.proposals.model import Proposal, Round, make_round
 from bailiwick.proposals.neutral import one_line, printable
+from bailiwick.proposals.repository import RepositoryProposals
 
 ROUNDS = 3
 """Further rounds that a proposal gets by itself."""
@@ -30,16 +30,16 @@ class Look:
     round: Round | None = None
 
 
-async def look(name: str, desk: RepositoryProposals, forge: Forge, *, most: int = ROUNDS) -> Look:
+async def look(name: str, repo: RepositoryProposals, forge: Forge, *, most: int = ROUNDS) -> Look:
     """Look at a published proposal once and note what became of it; starts nothing."""
-    async with desk.store.held(name):
-        proposal = desk.store.named(name)
+    async with repo.store.held(name):
+        proposal = repo.store.named(name)
         if proposal.status != "published":
             return Look(proposal, (f"{proposal.status}: nothing to follow",))
         pull = await forge.find_pull(proposal.branch, proposal.number)
         if pull is None or pull.state != "open":
-            return _over(proposal, pull, desk)
-        proposal, head = await _head(proposal, desk, forge)
+            return _over(proposal, pull, repo)
+        proposal, head = await _head(proposal, repo, forge)
         if head is None:
             return Look(proposal, ("the pushed branch is gone; the pull request is still open",))
         red = await forge.failed_checks(head)
@@ -47,24 +47,24 @@ async def look(name: str, desk: RepositoryProposals, forge: Forge, *, most: int 
         return _weighed(proposal, head, red=red, heard=heard, most=most)
 
 
-def _over(proposal: Proposal, pull: Pull | None, desk: RepositoryProposals) -> Look:
+def _over(proposal: Proposal, pull: Pull | None, repo: RepositoryProposals) -> Look:
     """A person merged or closed it: that is observed, never done here."""
     merged = pull is not None and pull.state == "merged"
-    over = replace(proposal, status="merged" if merged else "closed", updated=desk.clock.now())
-    return Look(desk.store.save(over), ("merged by a person" if merged else "closed without a merge",))
+    over = replace(proposal, status="merged" if merged else "closed", updated=repo.clock.now())
+    return Look(repo.store.save(over), ("merged by a person" if merged else "closed without a merge",))
 
 
-async def _head(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -> tuple[Proposal, str | None]:
+async def _head(proposal: Proposal, repo: RepositoryProposals, forge: Forge) -> tuple[Proposal, str | None]:
     """Where the pushed branch stands, its commits brought here; what people pushed is noted."""
     target = await forge.push_target()
-    login = desk.login(target)
-    if await desk.git_store.remote_branch(target.url, proposal.branch, **login) is None:
+    login = repo.login(target)
+    if await repo.git_store.remote_branch(target.url, proposal.branch, **login) is None:
         return proposal, None
-    head = await desk.git_store.fetch_remote(target.url, proposal.branch, **login)
+    head = await repo.git_store.fetch_remote(target.url, proposal.branch, **login)
     if head in (*proposal.pushed, *proposal.people):
         return proposal, head
-    noted = replace(proposal, people=(*proposal.people, head), updated=desk.clock.now())
-    return desk.store.save(noted), head
+    noted = replace(proposal, people=(*proposal.people, head), updated=repo.clock.now())
+    return repo.store.save(noted), head
 
 
 def _weighed(proposal: Proposal, head: str, red: Sequence[FailedCheck], heard: Sequence[Remark], most: int) -> Look:

@@ -20,10 +20,10 @@ from bailiwick.gate.model import read_report
 from bailiwick.git.runner import GitFailed
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.forges.local import announcement
 from bailiwick.proposals.forges.port import ForgeFailed
 from bailiwick.proposals.model import ChangeCost, Proposal
+from bailiwick.proposals.repository import RepositoryProposals, open_repository
 from bailiwick.proposals.service import NotProposable, ProposalOutcome, ProposeAsk, propose
 from bailiwick.runtime.authors import authors_of
 from bailiwick.runtime.history import RunReader
@@ -68,15 +68,15 @@ class ProposeKind:
     async def attempt(self, request: AttemptRequest, io: Io) -> Done | Failed:
         """Propose once."""
         try:
-            desk = await self._desk(Path(request.prepared["repository"]))
-            report = desk.report(str(request.prepared["report"]))
+            repo = await self._desk(Path(request.prepared["repository"]))
+            report = repo.report(str(request.prepared["report"]))
             ask = await self._ask(request, report.tree)
-            outcome = await propose(ask, report, desk)
+            outcome = await propose(ask, report, repo)
         except (ForgeFailed, GitFailed, NotProposable) as error:
             return Failed(failure_of(error))
         except BailiwickError as error:
             return Failed(Failure("not_ready", error.sentence))
-        told = await _told(outcome.proposal, desk)
+        told = await _told(outcome.proposal, repo)
         io.observe({"proposal": outcome.proposal.id, "number": outcome.proposal.number, "told": told})
         text = spoken(outcome)
         io.show(text)
@@ -86,7 +86,7 @@ class ProposeKind:
         here = self.config.repository
         same = here is not None and here.root == repository
         config = self.config if same else load_config(repository, {})
-        return await open_desk(config, repository, self.clock, by=self.by)
+        return await open_repository(config, repository, self.clock, by=self.by)
 
     async def _ask(self, request: AttemptRequest, tree: str) -> ProposeAsk:
         asked: dict[str, Json] = request.prepared
@@ -112,9 +112,9 @@ class ProposeKind:
         )
 
 
-async def _told(proposal: Proposal, desk: RepositoryProposals) -> str:
+async def _told(proposal: Proposal, repo: RepositoryProposals) -> str:
     """The proposal in one sentence: its branch, how much it changes, and where it is open."""
-    changes = await desk.git_store.changes(proposal.base, proposal.commit)
+    changes = await repo.git_store.changes(proposal.base, proposal.commit)
     added, deleted = sum(one.added or 0 for one in changes), sum(one.deleted or 0 for one in changes)
     where = f" → {proposal.url}" if proposal.url else ""
     return f"{proposal.branch}  +{added} −{deleted}{where}"

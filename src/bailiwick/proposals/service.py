@@ -11,7 +11,6 @@ from bailiwick.errors import BailiwickError, UsageError
 from bailiwick.gate.model import GateReport
 from bailiwick.git.runner import GitFailed
 from bailiwick.proposals.consent import Decision, decide, scope_of
-from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.document import ASKED, SAID
 from bailiwick.proposals.forges.local import next_commands
 from bailiwick.proposals.forges.port import Forge, ForgeAccess, ForgeFailed, PullDraft, PushTarget
@@ -27,6 +26,7 @@ from bailiwick.proposals.model import (
     proposal_id,
 )
 from bailiwick.proposals.neutral import one_line, plain
+from bailiwick.proposals.repository import RepositoryProposals
 
 NOT_GREEN = "BW460"
 OTHER_TREE = "BW461"
@@ -84,23 +84,23 @@ class ProposalOutcome:
         return self.proposal.status == "published"
 
 
-async def propose(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals) -> ProposalOutcome:
+async def propose(ask: ProposeAsk, report: GateReport, repo: RepositoryProposals) -> ProposalOutcome:
     """Commit a gated tree, put the branch into the operator's repository, and publish it where that is allowed.
 
     Doing it again after a crash, or for the same run, changes nothing that is done. Raises `NotProposable`,
     `GitFailed` or `ForgeFailed`: what is local stays, the rest can be done again.
     """
-    await _check(ask, report, desk)
+    await _check(ask, report, repo)
     name = ask.proposal or proposal_id(ask.run)
-    async with desk.store.held(name):
-        proposal = await _committed(ask, report, desk, desk.store.get(name))
+    async with repo.store.held(name):
+        proposal = await _committed(ask, report, repo, repo.store.get(name))
         crashpoints.reach("proposal.noted")
-        await _branched(proposal, ask, desk)
+        await _branched(proposal, ask, repo)
         crashpoints.reach("proposal.branched")
-        return await _offered(proposal, desk)
+        return await _offered(proposal, repo)
 
 
-async def _check(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals) -> None:
+async def _check(ask: ProposeAsk, report: GateReport, repo: RepositoryProposals) -> None:
     """Refuse what the gate did not pass, or did not see."""
     if report.verdict != "green":
         red = ", ".join(check.name for check in report.failing) or report.verdict
@@ -115,13 +115,13 @@ async def _check(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals)
             hint="run these nodes again, or say `accept_defaulted: true` on each of them",
             code=DEGRADED,
         )
-    if ask.tree == await desk.git_store.tree_of(ask.base):
+    if ask.tree == await repo.git_store.tree_of(ask.base):
         what = "nothing changed: no file, or only ignored ones"
         raise NotProposable(what, hint="there is nothing to propose", code=NO_CHANGE)
 
 
 async def _committed(
-    ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, there: Proposal | None
+    ask: ProposeAsk, report: GateReport, repo: RepositoryProposals, there: Proposal | None
 ) -> Proposal:
     """The proposal with its commit, durably noted; the commit there is if it is of the same gated tree."""
     if there is not None and not there.live:
@@ -130,7 +130,7 @@ async def _committed(
         raise UsageError(f"there is no proposal '{ask.proposal}' to go on with", code="BW463")
     if there is not None and (there.tree, there.report) == (ask.tree, report.digest):
         return there
-    settings = desk.settings
+    settings = repo.settings
     origin = ChangeOrigin(
         ask.run,
         report=report.digest,
@@ -138,16 +138,16 @@ async def _committed(
         cost=ask.cost,
         signed_off_by=settings.author if settings.signoff else "",
     )
-    message = desk.redact(commit_message(ask.kind, ask.title, origin))
-    commit = await _commit(ask, message, desk)
-    await desk.git_store.keep(ask.run, commit)
+    message = repo.redact(commit_message(ask.kind, ask.title, origin))
+    commit = await _commit(ask, message, repo)
+    await repo.git_store.keep(ask.run, commit)
     crashpoints.reach("proposal.committed")
     made = (
-        _made(ask, report, desk, commit)
+        _made(ask, report, repo, commit)
         if there is None
-        else _further(there, ask, report=report, desk=desk, commit=commit)
+        else _further(there, ask, report=report, repo=repo, commit=commit)
     )
-    desk.audit(
+    repo.audit(
         "proposal.made",
         {
             "proposal": made.id,
@@ -159,16 +159,16 @@ async def _committed(
             "report": made.report,
         },
     )
-    return desk.store.save(made)
+    return repo.store.save(made)
 
 
-def _made(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit: str) -> Proposal:
-    now = desk.clock.now()
+def _made(ask: ProposeAsk, report: GateReport, repo: RepositoryProposals, commit: str) -> Proposal:
+    now = repo.clock.now()
     issue = parse_issue(ask.issue)
     return Proposal(
         id=proposal_id(ask.run),
         run=ask.run,
-        repository=str(desk.git_store.repository),
+        repository=str(repo.git_store.repository),
         branch=ask.branch,
         base=ask.base,
         commit=commit,
@@ -183,13 +183,13 @@ def _made(ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit
         commits=(commit,),
         runs=(ask.run,),
         issue=str(issue) if issue else "",
-        asked=desk.redact(ask.asked)[: 2 * ASKED],
-        said=desk.redact(ask.said)[:SAID],
+        asked=repo.redact(ask.asked)[: 2 * ASKED],
+        said=repo.redact(ask.said)[:SAID],
         onto=ask.onto,
     )
 
 
-def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: RepositoryProposals, commit: str) -> Proposal:
+def _further(there: Proposal, ask: ProposeAsk, report: GateReport, repo: RepositoryProposals, commit: str) -> Proposal:
     """The same proposal one commit further: its base stays where the branch began."""
     if ask.branch != there.branch:
         raise UsageError(f"proposal {there.id} is on {there.branch}, not on {ask.branch}", code=OTHER_TREE)
@@ -199,8 +199,8 @@ def _further(there: Proposal, ask: ProposeAsk, report: GateReport, desk: Reposit
         commit=commit,
         tree=ask.tree,
         report=report.digest,
-        updated=desk.clock.now(),
-        said=desk.redact(ask.said)[:SAID] or there.said,
+        updated=repo.clock.now(),
+        said=repo.redact(ask.said)[:SAID] or there.said,
         models=tuple(dict.fromkeys((*there.models, *ask.models))),
         cost=_added(there, ask),
         commits=(*there.commits, *(() if commit in there.commits else (commit,))),
@@ -220,11 +220,11 @@ def _added(there: Proposal, ask: ProposeAsk) -> ChangeCost:
     return ChangeCost((one.usd or 0.0) + (other.usd or 0.0), partly, one.subscription or other.subscription)
 
 
-async def _commit(ask: ProposeAsk, message: str, desk: RepositoryProposals) -> str:
+async def _commit(ask: ProposeAsk, message: str, repo: RepositoryProposals) -> str:
     """Make the commit; one that should be signed and can't be is none."""
-    settings = desk.settings
+    settings = repo.settings
     try:
-        return await desk.git_store.commit(
+        return await repo.git_store.commit(
             ask.tree, (ask.base,), message, settings.author, when=ask.when, sign=settings.sign
         )
     except GitFailed as error:
@@ -238,49 +238,49 @@ async def _commit(ask: ProposeAsk, message: str, desk: RepositoryProposals) -> s
         ) from error
 
 
-async def _branched(proposal: Proposal, ask: ProposeAsk, desk: RepositoryProposals) -> None:
+async def _branched(proposal: Proposal, ask: ProposeAsk, repo: RepositoryProposals) -> None:
     """Put the branch on the commit; where it stands elsewhere than we or a round's base left it, nothing is moved."""
-    there = await desk.git_store.branch_value(proposal.branch)
+    there = await repo.git_store.branch_value(proposal.branch)
     ours = (ask.base, *proposal.commits, *proposal.people)
-    known = there in ours or (there is not None and await _is_unfinished(there, ours, desk))
-    await desk.git_store.branch(proposal.branch, proposal.commit, expect=there if known else None)
+    known = there in ours or (there is not None and await _is_unfinished(there, ours, repo))
+    await repo.git_store.branch(proposal.branch, proposal.commit, expect=there if known else None)
 
 
-async def _is_unfinished(commit: str, parents: tuple[str, ...], desk: RepositoryProposals) -> bool:
+async def _is_unfinished(commit: str, parents: tuple[str, ...], repo: RepositoryProposals) -> bool:
     """Whether a commit is what an earlier round of ours left when it gave up."""
-    git_store = desk.git_store
+    git_store = repo.git_store
     await git_store.resolve(commit)
     raw = await git_store.git.out("cat-file", "commit", commit, call=git_store.objects.call())
     head, _, message = raw.decode("utf-8", "replace").partition("\n\n")
     below = [line.partition(" ")[2] for line in head.split("\n") if line.startswith("parent ")]
-    by_us = f"\ncommitter {desk.settings.author} " in head
+    by_us = f"\ncommitter {repo.settings.author} " in head
     return by_us and message.startswith(f"{UNFINISHED}\n") and len(below) == 1 and below[0] in parents
 
 
-async def _offered(proposal: Proposal, desk: RepositoryProposals) -> ProposalOutcome:
+async def _offered(proposal: Proposal, repo: RepositoryProposals) -> ProposalOutcome:
     """Publish, or say why it stays here and what to do."""
-    settings = desk.settings
+    settings = repo.settings
     if settings.site is None:
         return _stays(proposal, "keep", settings.why_local)
-    decision = decide(settings.mode, desk.consent())
+    decision = decide(settings.mode, repo.consent())
     if decision == "keep":
         return _stays(proposal, decision, "publish.mode is never")
     if decision == "ask":
         what = f"nobody has approved yet that {scope_of(draft=settings.draft)} are opened at {settings.site.full_name}"
         return _stays(proposal, decision, what)
-    return await _sent(proposal, desk)
+    return await _sent(proposal, repo)
 
 
-async def _sent(proposal: Proposal, desk: RepositoryProposals) -> ProposalOutcome:
-    forge = desk.settings.open_forge()
+async def _sent(proposal: Proposal, repo: RepositoryProposals) -> ProposalOutcome:
+    forge = repo.settings.open_forge()
     try:
-        sent = await _published(proposal, desk, forge)
+        sent = await _published(proposal, repo, forge)
     finally:
         await forge.close()
     return ProposalOutcome(sent, "publish", f"open at {sent.url}", (f"bailiwick proposals follow {sent.id}",))
 
 
-async def _published(proposal: Proposal, desk: RepositoryProposals, forge: Forge) -> Proposal:
+async def _published(proposal: Proposal, repo: RepositoryProposals, forge: Forge) -> Proposal:
     """Pushes a proposal if the branch is ours, then opens the pull request or updates it; never merges or forces.
 
     The caller holds its lock and has somebody's consent. Each step may be done again after a crash: a commit that is
@@ -293,7 +293,7 @@ async def _published(proposal: Proposal, desk: RepositoryProposals, forge: Forge
             f"{access.user or 'this token'} may not push to {forge.site.full_name}",
             hint="give it write access, or set publish.push_to to fork",
         )
-    desk.audit(
+    repo.audit(
         "proposal.publish",
         {
             "proposal": proposal.id,
@@ -303,39 +303,39 @@ async def _published(proposal: Proposal, desk: RepositoryProposals, forge: Forge
             "as": access.user,
         },
     )
-    proposal = await _pushed(proposal, desk, await forge.push_target(), forge.site.full_name)
-    return await _opened(proposal, desk, forge, access)
+    proposal = await _pushed(proposal, repo, await forge.push_target(), forge.site.full_name)
+    return await _opened(proposal, repo, forge, access)
 
 
-async def _pushed(proposal: Proposal, desk: RepositoryProposals, target: PushTarget, where: str) -> Proposal:
+async def _pushed(proposal: Proposal, repo: RepositoryProposals, target: PushTarget, where: str) -> Proposal:
     """Push the commit, unless it is there; what is noted first is what may have happened."""
-    login = desk.login(target)
-    there = await desk.git_store.remote_branch(target.url, proposal.branch, **login)
+    login = repo.login(target)
+    there = await repo.git_store.remote_branch(target.url, proposal.branch, **login)
     if there is not None and there not in (proposal.commit, *proposal.pushed, *proposal.people):
         raise ForgeFailed(
             "conflict",
             f"somebody pushed to {proposal.branch} at {where}; nothing was replaced",
             hint=f"build upon it: bailiwick proposals follow {proposal.id}",
         )
-    noted = desk.store.save(replace(proposal, pushed=tuple(dict.fromkeys((*proposal.pushed, proposal.commit)))))
+    noted = repo.store.save(replace(proposal, pushed=tuple(dict.fromkeys((*proposal.pushed, proposal.commit)))))
     if there != proposal.commit:
-        await desk.git_store.push(target.url, proposal.commit, proposal.branch, expect=there, **login)
+        await repo.git_store.push(target.url, proposal.commit, proposal.branch, expect=there, **login)
         crashpoints.reach("proposal.pushed")
     return noted
 
 
-async def _opened(proposal: Proposal, desk: RepositoryProposals, forge: Forge, access: ForgeAccess) -> Proposal:
-    settings = desk.settings
+async def _opened(proposal: Proposal, repo: RepositoryProposals, forge: Forge, access: ForgeAccess) -> Proposal:
+    settings = repo.settings
     onto = proposal.onto or settings.base.removeprefix("origin/") or await forge.default_branch()
     title = plain(subject(proposal.kind, proposal.title), TITLE)
-    body = await desk.document(proposal, access)
+    body = await repo.document(proposal, access)
     wanted = PullDraft(
-        proposal.branch, base=onto, title=desk.redact(title), body=body, draft=settings.draft, labels=settings.labels
+        proposal.branch, base=onto, title=repo.redact(title), body=body, draft=settings.draft, labels=settings.labels
     )
     pull = await forge.open_or_update(wanted)
     crashpoints.reach("proposal.opened")
     notes = tuple(dict.fromkeys((*proposal.notes, *pull.notes)))
-    return desk.store.save(
+    return repo.store.save(
         replace(
             proposal,
             status="published",
@@ -344,7 +344,7 @@ async def _opened(proposal: Proposal, desk: RepositoryProposals, forge: Forge, a
             number=pull.number,
             onto=onto,
             notes=notes,
-            updated=desk.clock.now(),
+            updated=repo.clock.now(),
         )
     )
 
@@ -355,21 +355,21 @@ def _stays(proposal: Proposal, decision: Decision, why: str) -> ProposalOutcome:
     return ProposalOutcome(proposal, decision, why, (*next_commands(proposal), *more))
 
 
-async def publish(name: str, desk: RepositoryProposals, *, consent: bool) -> ProposalOutcome:
+async def publish(name: str, repo: RepositoryProposals, *, consent: bool) -> ProposalOutcome:
     """Publish a proposal; with `consent` the person's word is recorded first and holds for later ones too."""
-    settings = desk.settings
-    async with desk.store.held(name):
-        proposal = _live(desk, name)
+    settings = repo.settings
+    async with repo.store.held(name):
+        proposal = _live(repo, name)
         if settings.mode == "never":
             raise UsageError("publish.mode is never", hint="`bailiwick config show publish.mode --origin`", code=OVER)
         if consent and settings.site is not None and settings.mode == "ask":
             scope = scope_of(draft=settings.draft)
-            await desk.consents.give(
-                settings.site.full_name, settings.site.forge, scope=scope, by=desk.by, audit=desk.audit
+            await repo.consents.give(
+                settings.site.full_name, settings.site.forge, scope=scope, by=repo.by, audit=repo.audit
             )
         if settings.site is None:
             settings.open_forge()
-        return await _offered(proposal, desk)
+        return await _offered(proposal, repo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,73 +380,73 @@ class Discarded:
     lines: tuple[str, ...]
 
 
-async def discard(name: str, desk: RepositoryProposals) -> Discarded:
+async def discard(name: str, repo: RepositoryProposals) -> Discarded:
     """Give a proposal up: its branch goes if it is still ours, its worktrees go, nothing happens on a forge."""
-    async with desk.store.held(name):
-        proposal = _live(desk, name, also=("rejected", "closed"))
-        desk.audit("proposal.discard", {"proposal": proposal.id, "branch": proposal.branch})
-        lines = [await _dropped(proposal, desk)]
+    async with repo.store.held(name):
+        proposal = _live(repo, name, also=("rejected", "closed"))
+        repo.audit("proposal.discard", {"proposal": proposal.id, "branch": proposal.branch})
+        lines = [await _dropped(proposal, repo)]
         for run in proposal.runs or (proposal.run,):
-            await _remove_worktree(desk, run)
-            await desk.git_store.release(run)
+            await _remove_worktree(repo, run)
+            await repo.git_store.release(run)
         if proposal.status == "published":
             lines.append(f"the pull request is still open: close it at {proposal.url}")
-            where = remote_name(desk.git_store.repository)
+            where = remote_name(repo.git_store.repository)
             how = f": git push {shlex.quote(where)} --delete {shlex.quote(proposal.branch)}" if where else ""
             lines.append(f"the pushed branch is still there{how}")
-        over = desk.store.save(replace(proposal, status="discarded", updated=desk.clock.now()))
+        over = repo.store.save(replace(proposal, status="discarded", updated=repo.clock.now()))
     return Discarded(over, tuple(lines))
 
 
-async def _dropped(proposal: Proposal, desk: RepositoryProposals) -> str:
-    there = await desk.git_store.branch_value(proposal.branch)
+async def _dropped(proposal: Proposal, repo: RepositoryProposals) -> str:
+    there = await repo.git_store.branch_value(proposal.branch)
     if there is None:
         return f"branch {proposal.branch} was gone already"
     if there not in proposal.commits:
         return f"branch {proposal.branch} has commits that are not ours; it was kept"
-    await desk.git_store.delete_branch(proposal.branch, expect=there)
+    await repo.git_store.delete_branch(proposal.branch, expect=there)
     return f"branch {proposal.branch} deleted (it was at {there[:12]})"
 
 
-async def _remove_worktree(desk: RepositoryProposals, run: str) -> None:
+async def _remove_worktree(repo: RepositoryProposals, run: str) -> None:
     from bailiwick.git.worktrees import Worktrees
 
-    worktrees = Worktrees(desk.state, desk.clock)
+    worktrees = Worktrees(repo.state, repo.clock)
     found = await worktrees.find(run)
     if found is not None:
         await worktrees.remove(found)
 
 
-async def reject(name: str, because: str, desk: RepositoryProposals, *, rework: bool) -> tuple[Proposal, Round | None]:
+async def reject(name: str, because: str, repo: RepositoryProposals, *, rework: bool) -> tuple[Proposal, Round | None]:
     """Record why a person does not want it; with `rework` the proposal stays and asks for a further round."""
     words = because.strip()[:REASON]
     if not words:
         raise UsageError("a rejection needs its reason", hint='--because "what is wrong with it"', code="BW469")
-    async with desk.store.held(name):
-        proposal = _live(desk, name)
-        desk.audit("proposal.reject", {"proposal": proposal.id, "because": desk.redact(words), "rework": rework})
-        said = replace(proposal, reasons=(*proposal.reasons, desk.redact(words)), updated=desk.clock.now())
+    async with repo.store.held(name):
+        proposal = _live(repo, name)
+        repo.audit("proposal.reject", {"proposal": proposal.id, "because": repo.redact(words), "rework": rework})
+        said = replace(proposal, reasons=(*proposal.reasons, repo.redact(words)), updated=repo.clock.now())
         if not rework:
-            return desk.store.save(replace(said, status="rejected")), None
-        head = await desk.git_store.branch_value(said.branch)
-        base = await desk.git_store.resolve(head) if head else said.commit
-        return desk.store.save(said), make_round(said, base, [("rejected", words)])
+            return repo.store.save(replace(said, status="rejected")), None
+        head = await repo.git_store.branch_value(said.branch)
+        base = await repo.git_store.resolve(head) if head else said.commit
+        return repo.store.save(said), make_round(said, base, [("rejected", words)])
 
 
-async def begin_round(one: Round, desk: RepositoryProposals) -> bool:
+async def begin_round(one: Round, repo: RepositoryProposals) -> bool:
     """Note that a round starts; False where it was started before, or its proposal is over: then don't."""
-    async with desk.store.held(one.proposal):
-        proposal = desk.store.get(one.proposal)
+    async with repo.store.held(one.proposal):
+        proposal = repo.store.get(one.proposal)
         if proposal is None or not proposal.live or one.key in proposal.handled:
             return False
         people = () if one.base in (proposal.base, *proposal.commits, *proposal.people) else (one.base,)
-        begun = began(proposal, one, desk.clock.now())
-        desk.store.save(replace(begun, people=(*begun.people, *people)))
+        begun = began(proposal, one, repo.clock.now())
+        repo.store.save(replace(begun, people=(*begun.people, *people)))
     return True
 
 
-def _live(desk: RepositoryProposals, name: str, also: tuple[str, ...] = ()) -> Proposal:
-    proposal = desk.store.named(name)
+def _live(repo: RepositoryProposals, name: str, also: tuple[str, ...] = ()) -> Proposal:
+    proposal = repo.store.named(name)
     if not proposal.live and proposal.status not in also:
         raise UsageError(f"proposal {proposal.id} is {proposal.status}", hint="`bailiwick proposals list`", code=OVER)
     return proposal

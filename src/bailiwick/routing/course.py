@@ -228,7 +228,7 @@ class Course:
             prompt=prompt,
             system=system,
             schema=answer_schema(self.job),
-            seconds=min(self.tiers.desk.settings.total, share),
+            seconds=min(self.tiers.turns.settings.total, share),
             node=self.job.phase or self.job.skill,
             plan=step.plan,
             tree=self._tree,

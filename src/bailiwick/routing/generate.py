@@ -150,7 +150,7 @@ class GeneratedText:
 class Tiers:
     """The way to every model of a chain, for one call. `root` names the call: a subagent's home is kept under it."""
 
-    desk: Asker
+    turns: Asker
     place: Callable[[str], EndpointAddress]
     queue: Queue
     clock: Clock
@@ -181,7 +181,7 @@ class Tiers:
         return await self.stop.in_turn(slot, lambda: self._told(backend, turn, question))
 
     async def _by_program(self, candidate: Candidate, question: Question) -> Reply:
-        backend = self.desk.backend(candidate.backend)
+        backend = self.turns.backend(candidate.backend)
         turn = replace(self._turn(question), model=cli_name(candidate), session=question.plan.session)
         if question.tree is not None:
             return await self._told(backend, turn, question)
@@ -189,7 +189,7 @@ class Tiers:
             return await self._told(backend, replace(turn, cwd=Path(empty)), question)
 
     async def _told(self, backend: Backend, turn: Turn, question: Question) -> Reply:
-        silence = min(self.desk.settings.silence, question.seconds)
+        silence = min(self.turns.settings.silence, question.seconds)
         scene = TurnContext(
             cancel=self.stop.event,
             root=self.root,
@@ -199,11 +199,11 @@ class Tiers:
             show=self.show,
         )
         began = self.clock.monotonic()
-        told = await self.desk.ask(backend, turn, scene)
+        told = await self.turns.ask(backend, turn, scene)
         return Reply(told, round((self.clock.monotonic() - began) * 1000), backend.capabilities.resume)
 
     def _turn(self, question: Question) -> Turn:
-        clocks = {"total": question.seconds, "silence": min(self.desk.settings.silence, question.seconds)}
+        clocks = {"total": question.seconds, "silence": min(self.turns.settings.silence, question.seconds)}
         marks = {EFFECT_MARK: question.key, "BAILIWICK_ROOT": self.root}
         return Turn(
             key=question.key,

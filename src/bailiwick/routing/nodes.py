@@ -45,7 +45,7 @@ class RoutedKind(AgentKind):
         made = self.rendered(node, lookup, renderer)
         leads = self.leads()
         chosen: dict[str, Json] = lookup(CHOSEN)
-        settings = self.desk.settings.for_run(chosen)
+        settings = self.turns.settings.for_run(chosen)
         skill = str(node.spec.get("skill") or "")
         try:
             discipline = leads.discipline(skill) if skill else SkillRoute("")
@@ -78,7 +78,7 @@ class RoutedKind(AgentKind):
         candidate = chain[min((request.plan or AttemptPlan()).model, len(chain) - 1)]
         try:
             place = leads.place(candidate)
-            backend = OpenaiBackend(place.reach) if place else self.desk.backend(candidate.backend, _script(request))
+            backend = OpenaiBackend(place.reach) if place else self.turns.backend(candidate.backend, _script(request))
         except BailiwickError as error:
             return Failed(Failure(str(FailureKind.SPAWN), error.sentence, Detail(evidence=error.sentence).to_json()))
         key = key_of(candidate, place)
@@ -150,7 +150,7 @@ class _Call:
         job = Job(str(route["skill"] or node), node, str(route["discipline"]), turn.prompt)
         made = Result("pass", job.phase, job.skill, "", details=found.outputs)
         tiers = Tiers(
-            desk=self.kind.desk,
+            turns=self.kind.turns,
             place=self.leads.endpoints.place,
             queue=self.leads.queue,
             clock=self.leads.clock,

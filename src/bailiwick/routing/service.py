@@ -55,7 +55,7 @@ class Router:
     config: Config
     store: Store
     clock: Clock
-    desk: Asker
+    turns: Asker
     models: Callable[[], Models]
     endpoints: Endpoints | None = None
     slots: Queue | None = None
@@ -91,7 +91,7 @@ class Router:
         """
         chosen = models if models is not None else self.models()
         chain = compose(
-            chosen, job.skill, job.model, local_only=job.local_only, settings=self.desk.settings, given=job.chain
+            chosen, job.skill, job.model, local_only=job.local_only, settings=self.turns.settings, given=job.chain
         )
         if job.session_id:
             check_session(job.session_id)
@@ -168,7 +168,7 @@ class Router:
             name, ceilings = self.purse(backend)
             if name:
                 scopes[f"credential:{name}:{today}"] = dict(ceilings)
-        wanted = self.desk.settings.policy.reserve_usd if any(one.cloud for one in asked) else 0.0
+        wanted = self.turns.settings.policy.reserve_usd if any(one.cloud for one in asked) else 0.0
         limits = [(scope, ceilings.get("usd")) for scope, ceilings in scopes.items()]
         usd = await cut(self.store, "usd", wanted=wanted, limits=limits, pending=Pending()) if wanted else 0.0
         amounts = {"usd": usd, "tokens": 0.0, "agent_calls": 1.0}
@@ -183,7 +183,7 @@ class Router:
             return await is_warm(place, model, call.llama_swap_url)
 
         tiers = Tiers(
-            desk=self.desk,
+            turns=self.turns,
             place=cache(self._places.place),
             queue=self._queue,
             clock=self.clock,
@@ -196,7 +196,7 @@ class Router:
             call=call.id,
             job=call.job,
             bench=call.bench,
-            walk=Walk(call.chain, self.desk.settings.policy, call.id),
+            walk=Walk(call.chain, self.turns.settings.policy, call.id),
             tiers=tiers,
             cooldowns=self._cooling,
             probe=probe,
@@ -209,7 +209,7 @@ class Router:
         ended = self._ended(row, outcome.result, began)
         shown = {one.attempt: one for one in outcome.result.attempts}
         rows = [_attempt_row(row, replace(one, attempt=shown[one.attempt.attempt])) for one in course.made]
-        await self.store.end_call(ended, rows, _spent(course, allowed=self.desk.settings.unknown_cost == "allow"))
+        await self.store.end_call(ended, rows, _spent(course, allowed=self.turns.settings.unknown_cost == "allow"))
         if call.job.session_id:
             entry = entry_of(call.job, outcome, self.clock.now(), duration_ms=ended.duration_ms or 0)
             try:

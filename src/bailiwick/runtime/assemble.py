@@ -20,12 +20,12 @@ from bailiwick.lang.templates import Templates
 from bailiwick.processes.owner import recorded
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Clean, Effects, KindTable, RunPaths
-from bailiwick.runtime.family import Purse, RunTree, no_purse
 from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.kinds import NodeKind
 from bailiwick.runtime.leases import Leases
 from bailiwick.runtime.pins import Pins
 from bailiwick.runtime.projector import Projector
+from bailiwick.runtime.run_tree import Purse, RunTree, no_purse
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.runtime.upgrade import Installed
 from bailiwick.runtime.walker import RunSetup, Tools, Walker

@@ -24,11 +24,11 @@ from bailiwick.runtime import event_builders as happenings
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Effects, RunPaths
 from bailiwick.runtime.facts import Cost
-from bailiwick.runtime.family import RunTree
 from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.inbox import apply_message
 from bailiwick.runtime.kinds import Failed
 from bailiwick.runtime.record import Pending, record
+from bailiwick.runtime.run_tree import RunTree
 from bailiwick.runtime.supervise import wait_set
 
 IN_PLACE = 5.0

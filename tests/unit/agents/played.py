@@ -82,7 +82,7 @@ def stage_of(
 
     def make(runtime: Runtime) -> AgentKind:
         kind = AgentKind(TurnRunner(chosen, runtime.store, runtime.clock, "UTC"))
-        kind.desk._backends["played\0"] = backend
+        kind.turns._backends["played\0"] = backend
         return kind
 
     stage = RuntimeSetup(tmp_path, Scripted(at_once), agent=make, policy=chosen.ladder)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from bailiwick.agents.backends.claude import ClaudeBackend
 from bailiwick.agents.broker.windows import limits_file, remember_limits, remembered_limits
-from bailiwick.agents.brokerage import BrokerAccess
+from bailiwick.agents.broker_access import BrokerAccess
 from bailiwick.agents.port import LimitSeen, Turn
 from bailiwick.cli.commands import agents as cli
 from bailiwick.clock import ManualClock

@@ -13,20 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.agents.backends.claude import ClaudeBackend
-from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
+from bailiwick.agents.broker_access import BrokerAccess, TurnAccess
 from bailiwick.agents.clouds import CLOUDS, cloud_of
-from bailiwick.agents.fencing import TurnSandboxRequest
 from bailiwick.agents.port import Turn
+from bailiwick.agents.turn_sandbox import TurnSandboxRequest
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
 from bailiwick.errors import NotReady
-from tests.unit.agents.test_fencing import asked, run, turn_sandbox
+from tests.unit.agents.test_turn_sandbox import asked, run, turn_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from bailiwick.agents.fencing import TurnSandbox
+    from bailiwick.agents.turn_sandbox import TurnSandbox
 
 __all__ = ["turn_sandbox"]
 

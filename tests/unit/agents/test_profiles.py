@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bailiwick.agents.backends.codex import CodexBackend
-from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
+from bailiwick.agents.broker_access import BrokerAccess, TurnAccess
 from bailiwick.agents.port import Turn
 from bailiwick.agents.profiles import carry_profiles, read_profiles
 from bailiwick.clock import ManualClock

@@ -128,7 +128,7 @@ def upstream(config: Config) -> object:
 
 def broker(config: Config) -> Any:
     """Who pays for turns."""
-    from bailiwick.agents.brokerage import BrokerAccess
+    from bailiwick.agents.broker_access import BrokerAccess
 
     return BrokerAccess(config, CLOCK)
 
@@ -201,13 +201,13 @@ def brain(config: Config) -> object:
     return raised(opened), made
 
 
-def desk(config: Config) -> object:
+def repo(config: Config) -> object:
     """Whether proposals can be made at all."""
-    from bailiwick.proposals.desk import open_desk
+    from bailiwick.proposals.repository import open_repository
 
     assert config.repository is not None
     root = config.repository.root
-    return raised(lambda: asyncio.run(open_desk(config, root, CLOCK, by="me")))
+    return raised(lambda: asyncio.run(open_repository(config, root, CLOCK, by="me")))
 
 
 def folders(config: Config) -> object:
@@ -306,7 +306,7 @@ def order(config: Config) -> object:
 
     request = SimpleNamespace(pattern="issue-to-pr", attempts=None, base=None, allow=(), known_red=False)
     desk_ = SimpleNamespace(git_store=SimpleNamespace(repository="/r"))
-    errand: Any = SimpleNamespace(request=request, app=SimpleNamespace(config=config), desk=desk_)
+    errand: Any = SimpleNamespace(request=request, app=SimpleNamespace(config=config), repo=desk_)
     return PipelineRunner._order(errand, None).attempts
 
 
@@ -395,7 +395,7 @@ PROBES: tuple[Probe, ...] = (
     *(Probe(f"power.*.{name}", "m", tier) for name in ("high", "medium", "low")),
     Probe("features.skills", False, skills),
     Probe("features.brain", False, brain),
-    Probe("features.proposals", False, desk),
+    Probe("features.proposals", False, repo),
     Probe("features.service", False, features),
     Probe("features.mcp", False, features),
     *(Probe(f"budget.run.{unit}", 3, run_limits) for unit in ("usd", "tokens", "agent_calls", "wall")),
@@ -457,7 +457,7 @@ PROBES: tuple[Probe, ...] = (
 
 HERE = "tests/unit/config/test_probes.py"
 RUNS = "tests/acceptance/test_runs.py"
-BROKERAGE = "tests/unit/agents/test_brokerage.py"
+BROKERAGE = "tests/unit/agents/test_broker_access.py"
 LOGIN = "test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word"
 
 ELSEWHERE: dict[str, Elsewhere] = {

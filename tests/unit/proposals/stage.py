@@ -16,9 +16,9 @@ from bailiwick.clock import ManualClock
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
 from bailiwick.git.store import GitStore
-from bailiwick.proposals.desk import RepositoryProposals
 from bailiwick.proposals.forges.port import ForgeRepository
 from bailiwick.proposals.forges.rest import Network
+from bailiwick.proposals.repository import RepositoryProposals
 from bailiwick.proposals.service import ProposeAsk
 from bailiwick.proposals.settings import ProposalSettings
 from bailiwick.testing.forge_server import ForgeServer
@@ -66,7 +66,7 @@ class ProposalSetup:
     """A desk with a change on it."""
 
     repository: Path
-    desk: RepositoryProposals
+    repo: RepositoryProposals
     base: str
     clock: ManualClock
     forge: ForgeServer | None = None
@@ -76,13 +76,13 @@ class ProposalSetup:
 
     def tree(self, text: str = "def discount(price, percent):\n    return price * (100 - percent) / 100\n") -> str:
         """A tree in which the file has another text."""
-        return run(self.desk.git_store.write(self.base, {"shop.py": text.encode()}))
+        return run(self.repo.git_store.write(self.base, {"shop.py": text.encode()}))
 
     def report(self, tree: str, base: str = "", **more: Any) -> GateReport:
         """A green report, stored as the gate does."""
         checks = (CheckResult("tests", "pytest", "tests", "passed", ("pytest", "-q"), 0, 1.5, (("passed", 3),)),)
         made = GateReport("green", tree, base or self.base, tree, "policy", "environment", "bwrap", checks, **more)
-        store_report(self.desk.state, made)
+        store_report(self.repo.state, made)
         return made
 
     def ask(self, tree: str, **more: Any) -> ProposeAsk:
@@ -100,7 +100,7 @@ class ProposalSetup:
 
     def settings(self, **more: Any) -> None:
         """Change what the operator configured."""
-        self.desk.settings = replace(self.desk.settings, **more)
+        self.repo.settings = replace(self.repo.settings, **more)
 
     def the_forge(self) -> tuple[ForgeServer, Hosted, ForgeAccount]:
         """The forge, its repository and the agent's account."""
@@ -118,10 +118,10 @@ def local_stage(tmp_path: Path, **settings: Any) -> ProposalSetup:
     state.mkdir(mode=0o700)
     git_store = run(GitStore.open(state, repository))
     base = run(git_store.resolve("HEAD"))
-    desk = RepositoryProposals(
+    repo = RepositoryProposals(
         state, clock, ProposalSettings(**{"why_local": "it has no remote on a forge", **settings}), git_store, "pat"
     )
-    return ProposalSetup(repository, desk, base, clock)
+    return ProposalSetup(repository, repo, base, clock)
 
 
 def forge_stage(tmp_path: Path, forge: ForgeServer, **settings: Any) -> ProposalSetup:
@@ -132,7 +132,7 @@ def forge_stage(tmp_path: Path, forge: ForgeServer, **settings: Any) -> Proposal
     git(stage.repository, "push", "-q", str(hosted.path), "main")
     stage.forge, stage.hosted, stage.agent, stage.people = forge, hosted, agent, {"pat": pat}
     site = make_site(forge, stage.clock)
-    stage.desk.settings = ProposalSettings(
+    stage.repo.settings = ProposalSettings(
         **{"mode": "auto", "site": site, "token": lambda: TOKEN, "network": Network(total=5.0), **settings}
     )
     return stage

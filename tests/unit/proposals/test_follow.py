@@ -26,14 +26,14 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProposalSe
 def _published(stage: ProposalSetup) -> tuple[Proposal, Hosted]:
     tree = stage.tree()
     _, hosted, _ = stage.the_forge()
-    return run(propose(stage.ask(tree), stage.report(tree), stage.desk)).proposal, hosted
+    return run(propose(stage.ask(tree), stage.report(tree), stage.repo)).proposal, hosted
 
 
 def _look(stage: ProposalSetup, name: str, most: int = 3) -> Look:
     async def go() -> Look:
-        forge = stage.desk.settings.open_forge()
+        forge = stage.repo.settings.open_forge()
         try:
-            return await look(name, stage.desk, forge, most=most)
+            return await look(name, stage.repo, forge, most=most)
         finally:
             await forge.close()
 
@@ -113,8 +113,8 @@ def test_a_round_is_started_once_and_old_remarks_are_not_heard_again(stage: Prop
     first, again = _look(stage, made.id).round, _look(stage, made.id).round
     assert first is not None
     assert first == again
-    assert run(begin_round(first, stage.desk))
-    assert not run(begin_round(first, stage.desk))
+    assert run(begin_round(first, stage.repo))
+    assert not run(begin_round(first, stage.repo))
     assert _look(stage, made.id).round is None
     hosted.say(made.number or 0, stage.people["pat"], "And the name?")
     second = _look(stage, made.id).round
@@ -129,7 +129,7 @@ def test_rounds_are_bounded(stage: ProposalSetup) -> None:
         hosted.say(made.number or 0, stage.people["pat"], f"again {number}")
         asked = _look(stage, made.id, most=2).round
         assert asked is not None
-        assert run(begin_round(asked, stage.desk))
+        assert run(begin_round(asked, stage.repo))
     hosted.say(made.number or 0, stage.people["pat"], "and again")
     seen = _look(stage, made.id, most=2)
     assert seen.round is None
@@ -144,10 +144,10 @@ def test_what_people_pushed_is_built_upon_and_never_rewritten(stage: ProposalSet
     asked = _look(stage, made.id).round
     assert asked is not None
     assert asked.base == theirs
-    assert run(begin_round(asked, stage.desk))
+    assert run(begin_round(asked, stage.repo))
     better = stage.tree("better\n")
     ask = stage.ask(better, run="run-2", base=asked.base, proposal=made.id)
-    second = run(propose(ask, stage.report(better, base=asked.base), stage.desk)).proposal
+    second = run(propose(ask, stage.report(better, base=asked.base), stage.repo)).proposal
     assert hosted.head(BRANCH) == second.commit
     assert hosted.git("rev-parse", f"{second.commit}^") == theirs
     assert (second.id, second.people, second.rounds) == (made.id, (theirs,), 1)
@@ -179,9 +179,9 @@ def test_hostile_words_reach_a_round_as_bounded_plain_text(stage: ProposalSetup)
 def test_a_rejection_with_rework_is_a_round_like_any_other(stage: ProposalSetup) -> None:
     """It can be begun once and counts."""
     made, _ = _published(stage)
-    _, asked = run(reject(made.id, "no rounding", stage.desk, rework=True))
+    _, asked = run(reject(made.id, "no rounding", stage.repo, rework=True))
     assert asked is not None
-    assert run(begin_round(asked, stage.desk))
-    kept = stage.desk.store.get(made.id)
+    assert run(begin_round(asked, stage.repo))
+    kept = stage.repo.store.get(made.id)
     assert kept is not None
     assert (kept.rounds, kept.status) == (1, "published")

@@ -49,7 +49,7 @@ class ProposalNodeSetup:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> ProposalNodeSetup:
+def repo(tmp_path: Path) -> ProposalNodeSetup:
     """A change that the gate passed."""
     repository = make_repository(tmp_path / "repo")
     config = load_config(repository, {}, environment=Environment({"BAILIWICK_HOME": str(tmp_path / "home")}))
@@ -76,16 +76,16 @@ class Priced(Scripted):
         return Done({}, {"backend": "claude", "model": "opus", "usage": usage})
 
 
-def _play(desk: ProposalNodeSetup, tmp_path: Path, *before: g.Node, **changes: Any) -> tuple[int, dict[str, Json]]:
+def _play(repo: ProposalNodeSetup, tmp_path: Path, *before: g.Node, **changes: Any) -> tuple[int, dict[str, Json]]:
     """Walk some nodes and then a `propose` node; the exit code, the context at the end, and what failed."""
     stage = RuntimeSetup(tmp_path, Priced(at_once))
     outputs = tuple(g.Output(key=key) for key in ("proposal", "published", "next_commands"))
     node = g.Work(id="propose", type="propose", spec={**SPEC, **changes.pop("spec", {})}, outputs=outputs)
-    graph = chain(*before, node, vars={**desk.context, **changes})
+    graph = chain(*before, node, vars={**repo.context, **changes})
     seen: list[tuple[int, dict[str, Json]]] = []
 
     async def scene(runtime: Runtime) -> None:
-        kinds = {"propose": lambda: ProposeKind(desk.config, runtime.store, runtime.clock)}
+        kinds = {"propose": lambda: ProposeKind(repo.config, runtime.store, runtime.clock)}
         runtime.kinds = KindTable({**KINDS, "agent": lambda: stage.kind, **kinds})
         verdict = await stage.walk(runtime, graph)
         state = await runtime.library.state(verdict.row.id)
@@ -97,62 +97,62 @@ def _play(desk: ProposalNodeSetup, tmp_path: Path, *before: g.Node, **changes: A
     return seen[0]
 
 
-def test_a_gated_tree_becomes_a_proposal_with_what_the_journal_knows(desk: ProposalNodeSetup, tmp_path: Path) -> None:
+def test_a_gated_tree_becomes_a_proposal_with_what_the_journal_knows(repo: ProposalNodeSetup, tmp_path: Path) -> None:
     """Models and cost come from the journal and the ledger, the commit's subject from the issue's stem."""
-    code, context = _play(desk, tmp_path, work("think", "agent"))
+    code, context = _play(repo, tmp_path, work("think", "agent"))
     assert code == DONE
-    proposal = ProposalStore(desk.config.paths.state).all()[0]
+    proposal = ProposalStore(repo.config.paths.state).all()[0]
     assert (proposal.models, str(proposal.cost), proposal.issue) == (("claude/opus",), "$0.25", "#7")
     assert proposal.asked == ISSUE["text"]
-    assert git(desk.repository, "log", "-1", "--format=%s", BRANCH) == "Agent: implement discount-is-wrong"
+    assert git(repo.repository, "log", "-1", "--format=%s", BRANCH) == "Agent: implement discount-is-wrong"
     assert context["proposal"]["id"] == proposal.id
     assert context["proposal"]["text"].splitlines()[0] == "gate passed, proposing, NOT merging"
     assert (context["published"], context["next_commands"][0]) == (False, f"git show {BRANCH}")
 
 
-def test_a_report_that_the_gate_did_not_store_is_not_believed(desk: ProposalNodeSetup, tmp_path: Path) -> None:
+def test_a_report_that_the_gate_did_not_store_is_not_believed(repo: ProposalNodeSetup, tmp_path: Path) -> None:
     """An agent's output can be named `report` too: what counts is out of its reach."""
-    forged = {**desk.report.to_json(), "proof": ["tests/made_up.py::test"]}
-    code, context = _play(desk, tmp_path, report=forged)
+    forged = {**repo.report.to_json(), "proof": ["tests/made_up.py::test"]}
+    code, context = _play(repo, tmp_path, report=forged)
     assert (code, context["failures"][0]["kind"]) == (FAILED, "not_ready")
-    assert git(desk.repository, "branch", "--list", "agent/*") == ""
+    assert git(repo.repository, "branch", "--list", "agent/*") == ""
 
 
 @pytest.mark.parametrize("report", ["", "nonsense", {"verdict": "green"}, None, 7])
-def test_a_report_that_is_none_is_a_failure_in_words(desk: ProposalNodeSetup, tmp_path: Path, report: Json) -> None:
+def test_a_report_that_is_none_is_a_failure_in_words(repo: ProposalNodeSetup, tmp_path: Path, report: Json) -> None:
     """A workflow of one's own may hand anything over."""
-    code, context = _play(desk, tmp_path, report=report)
+    code, context = _play(repo, tmp_path, report=report)
     assert code == FAILED
     assert "gate report" in context["failures"][0]["message"]
 
 
-def test_a_report_may_be_given_by_its_digest(desk: ProposalNodeSetup, tmp_path: Path) -> None:
+def test_a_report_may_be_given_by_its_digest(repo: ProposalNodeSetup, tmp_path: Path) -> None:
     """The digest is enough: the report is read from the state directory in any case."""
-    code, _ = _play(desk, tmp_path, report=desk.report.digest)
+    code, _ = _play(repo, tmp_path, report=repo.report.digest)
     assert code == DONE
 
 
-def test_a_scope_that_rests_on_a_default_proposes_nothing(desk: ProposalNodeSetup, tmp_path: Path) -> None:
+def test_a_scope_that_rests_on_a_default_proposes_nothing(repo: ProposalNodeSetup, tmp_path: Path) -> None:
     """The journal says which nodes defaulted; the failure names them."""
     asked = g.Ask(id="really", question="?", timeout=0.001, default="yes", declared=True)
-    code, context = _play(desk, tmp_path, asked)
+    code, context = _play(repo, tmp_path, asked)
     assert (code, context["failures"][0]["kind"]) == (FAILED, "not_proposable")
     assert "really" in context["failures"][0]["message"]
-    assert git(desk.repository, "branch", "--list", "agent/*") == ""
+    assert git(repo.repository, "branch", "--list", "agent/*") == ""
 
 
-def test_a_default_that_is_accepted_holds_nothing_up(desk: ProposalNodeSetup, tmp_path: Path) -> None:
+def test_a_default_that_is_accepted_holds_nothing_up(repo: ProposalNodeSetup, tmp_path: Path) -> None:
     """`accept_defaulted: true` is the author's word."""
     asked = g.Ask(id="really", question="?", timeout=0.001, default="yes", declared=True, accept_defaulted=True)
-    code, _ = _play(desk, tmp_path, asked)
+    code, _ = _play(repo, tmp_path, asked)
     assert code == DONE
 
 
-def test_a_repository_that_is_none_is_a_failure_in_words(desk: ProposalNodeSetup, tmp_path: Path) -> None:
+def test_a_repository_that_is_none_is_a_failure_in_words(repo: ProposalNodeSetup, tmp_path: Path) -> None:
     """The node fails, the run tells why, nothing crashes."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    code, context = _play(desk, tmp_path, repository=str(empty))
+    code, context = _play(repo, tmp_path, repository=str(empty))
     assert (code, context["failures"][0]["kind"]) == (FAILED, "not_ready")
 
 
@@ -184,9 +184,9 @@ def test_the_fields_are_those_that_are_rendered() -> None:
     assert {field.name for field in FIELDS} == rendered
 
 
-def test_a_run_without_agents_cost_nothing_and_names_no_model(desk: ProposalNodeSetup, tmp_path: Path) -> None:
+def test_a_run_without_agents_cost_nothing_and_names_no_model(repo: ProposalNodeSetup, tmp_path: Path) -> None:
     """Nothing spent is known to be nothing; that is not the same as unknown."""
-    _play(desk, tmp_path)
+    _play(repo, tmp_path)
 
     async def look() -> tuple[str, tuple[str, ...]]:
         store = await SqliteStore.open(tmp_path / "bailiwick.db", now=lambda: 0.0)

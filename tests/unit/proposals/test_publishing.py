@@ -27,7 +27,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ProposalSe
 
 def _propose(stage: ProposalSetup, text: str = "fixed\n", **more: object) -> ProposalOutcome:
     tree = stage.tree(text)
-    return run(propose(stage.ask(tree, **more), stage.report(tree), stage.desk))
+    return run(propose(stage.ask(tree, **more), stage.report(tree), stage.repo))
 
 
 def _only_pull(stage: ProposalSetup) -> ForgeIssue:
@@ -121,7 +121,7 @@ def test_a_pull_request_that_a_person_opened_keeps_its_text(stage: ProposalSetup
     pull.head, pull.base = BRANCH, "main"
     hosted.open_pull(pull)
     stage.settings(mode="auto")
-    outcome = run(publish(made.id, stage.desk, consent=False))
+    outcome = run(publish(made.id, stage.repo, consent=False))
     assert (pull.title, pull.body) == ("My title", "my words")
     assert any("a person opened" in note for note in outcome.proposal.notes)
 
@@ -155,14 +155,14 @@ def test_consent_is_given_once_per_repository_and_ends(stage: ProposalSetup) -> 
     """The first proposal asks; later ones go by that word until it expires after 90 days."""
     stage.settings(mode="ask")
     made = _propose(stage).proposal
-    assert run(publish(made.id, stage.desk, consent=False)).decision == "ask"
-    assert run(publish(made.id, stage.desk, consent=True)).published
+    assert run(publish(made.id, stage.repo, consent=False)).decision == "ask"
+    assert run(publish(made.id, stage.repo, consent=True)).published
     other = {"run": "run-9", "branch": "agent/other-9", "title": "other"}
     assert _propose(stage, "two\n", **other).published
     stage.clock.advance(90 * 86400)
     third = {"run": "run-10", "branch": "agent/third-10", "title": "third"}
     assert _propose(stage, "three\n", **third).decision == "ask"
-    given = [one for one in entries(stage.desk.state) if one.kind == "consent.given"]
+    given = [one for one in entries(stage.repo.state) if one.kind == "consent.given"]
     assert [(one.actor, one.data["scope"]) for one in given] == [("pat", "draft pull requests")]
 
 
@@ -171,7 +171,7 @@ def test_never_means_never(stage: ProposalSetup) -> None:
     stage.settings(mode="never")
     made = _propose(stage).proposal
     with pytest.raises(UsageError):
-        run(publish(made.id, stage.desk, consent=True))
+        run(publish(made.id, stage.repo, consent=True))
     assert stage.the_forge()[0].seen == []
 
 
@@ -224,9 +224,9 @@ def test_whether_this_identity_could_merge_is_established_and_said(
 def test_a_huge_issue_and_a_thousand_files_fit_the_forge(stage: ProposalSetup) -> None:
     """Forges refuse longer texts: then there would be no pull request at all."""
     files = {f"src/{'d' * 80}/{number}.py": b"x = 1\n" for number in range(1000)}
-    tree = run(stage.desk.git_store.write(stage.base, dict(files)))
+    tree = run(stage.repo.git_store.write(stage.base, dict(files)))
     ask = stage.ask(tree, asked="@everyone fixes #1 " * 20_000, said="`" * 9_000)
-    run(propose(ask, stage.report(tree, proof=tuple(f"tests/{'t' * 180}::{n}" for n in range(900))), stage.desk))
+    run(propose(ask, stage.report(tree, proof=tuple(f"tests/{'t' * 180}::{n}" for n in range(900))), stage.repo))
     body = _only_pull(stage).body
     assert len(body) <= LONGEST
     assert "@everyone" not in body
@@ -235,7 +235,7 @@ def test_a_huge_issue_and_a_thousand_files_fit_the_forge(stage: ProposalSetup) -
 def test_discarding_a_published_one_changes_nothing_there_and_says_how(stage: ProposalSetup) -> None:
     """Closing a pull request is a person's."""
     made = _propose(stage).proposal
-    over = run(discard(made.id, stage.desk))
+    over = run(discard(made.id, stage.repo))
     _, hosted, _ = stage.the_forge()
     assert hosted.head(BRANCH) == made.commit
     assert _only_pull(stage).state == "open"
@@ -245,7 +245,7 @@ def test_discarding_a_published_one_changes_nothing_there_and_says_how(stage: Pr
 def test_the_token_is_nowhere_but_in_headers(stage: ProposalSetup, tmp_path: Path) -> None:
     """Not in the proposal's file, the audit, or the document."""
     _propose(stage)
-    token = stage.desk.settings.token
+    token = stage.repo.settings.token
     assert token is not None
     kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
     assert kept
@@ -255,4 +255,4 @@ def test_the_token_is_nowhere_but_in_headers(stage: ProposalSetup, tmp_path: Pat
 def test_a_proposal_reads_back_as_it_was(stage: ProposalSetup) -> None:
     """The file is the only memory between two commands."""
     made = _propose(stage).proposal
-    assert stage.desk.store.get(made.id) == made
+    assert stage.repo.store.get(made.id) == made

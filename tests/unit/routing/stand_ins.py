@@ -136,7 +136,7 @@ class RouterSetup:
     world: ConfigLayers
     store: SqliteStore
     clock: ManualClock
-    desk: ScriptedDesk
+    turns: ScriptedDesk
     router: Router
     shown: list[str] = field(default_factory=list)
     paused: list[float] = field(default_factory=list)
@@ -173,16 +173,16 @@ async def routed(
     config = world.load()
     clock = ManualClock()
     store = await SqliteStore.open(folder / "bailiwick.db", now=clock.now)
-    desk = ScriptedDesk(script, settings)
+    turns = ScriptedDesk(script, settings)
     router = Router(
         config=config,
         store=store,
         clock=clock,
-        desk=desk,
+        turns=turns,
         models=lambda: said,
-        endpoints=Endpoints(desk.settings.endpoints),
+        endpoints=Endpoints(turns.settings.endpoints),
     )
-    scene = RouterSetup(world, store, clock, desk, router)
+    scene = RouterSetup(world, store, clock, turns, router)
 
     async def pause(seconds: float) -> None:
         scene.paused.append(seconds)

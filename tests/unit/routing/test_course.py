@@ -40,7 +40,7 @@ def test_the_cheapest_model_whose_output_holds_answers(tmp_path: Path) -> None:
     outcome, stage = play(tmp_path, {"small": [passes("found 2")], JUDGE: [GOOD]}, lambda stage: stage.call(job()))
     result = outcome.result
     assert (result.status, result.message, result.model_used, result.verified) == ("pass", "found 2", SMALL, True)
-    assert (outcome.error, verdicts(outcome), stage.desk.asked) == ("", ["accept"], ["small", JUDGE])
+    assert (outcome.error, verdicts(outcome), stage.turns.asked) == ("", ["accept"], ["small", JUDGE])
     (attempt,) = result.attempts
     assert (attempt.tier, attempt.warm_start, attempt.input_tokens, attempt.output_tokens) == ("local", False, 100, 10)
     assert attempt.cost == 0.002
@@ -57,7 +57,7 @@ def test_a_local_model_gets_the_discipline_as_system_and_the_task_as_user(tmp_pa
         {"small": [passes()], JUDGE: [GOOD]},
         lambda stage: stage.call(job(root=str(tmp_path), files=("a.py",))),
     )
-    turn, judge = stage.desk.turns
+    turn, judge = stage.turns.turns
     assert turn.system.startswith("Iron law: cite lines.")
     assert turn.prompt.startswith("phase: review\n\nContents of the named files.")
     assert "x = 1" in turn.prompt
@@ -76,7 +76,7 @@ def test_every_reject_reaches_the_next_tier_and_errors_don_t(tmp_path: Path) -> 
         JUDGE: [verdict(accept=False, feedback="too vague"), verdict(accept=False, feedback="no lines")],
     }
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), said)
-    prompts = [turn.prompt for turn in stage.desk.turns if turn.model != JUDGE]
+    prompts = [turn.prompt for turn in stage.turns.turns if turn.model != JUDGE]
     one, two = "\n\nPrior attempt feedback: too vague", "\n\nPrior attempt feedback: no lines"
     assert prompts == ["phase: review", f"phase: review{one}", f"phase: review{one}{two}", f"phase: review{one}{two}"]
     assert verdicts(outcome) == ["escalate", "escalate", "error", "accept_unverified"]
@@ -108,7 +108,7 @@ def test_any_failure_is_one_attempt_and_the_next_tier_runs_at_once(tmp_path: Pat
     outcome, stage = play(
         tmp_path, {"small": [step], CLAUDE: [passes()]}, lambda stage: stage.call(job()), models(SMALL, CLAUDE)
     )
-    assert (verdicts(outcome), stage.desk.asked) == (["error", "accept_unverified"], ["small", CLAUDE])
+    assert (verdicts(outcome), stage.turns.asked) == (["error", "accept_unverified"], ["small", CLAUDE])
     assert outcome.result.attempts[0].feedback
     assert stage.paused == []
 
@@ -120,7 +120,7 @@ def test_a_failing_check_escalates_before_anybody_is_asked(tmp_path: Path) -> No
     )
     script = {"small": [passes()], CLAUDE: [passes()]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(), bench), models(SMALL, CLAUDE))
-    assert stage.desk.asked == ["small", CLAUDE]
+    assert stage.turns.asked == ["small", CLAUDE]
     first, second = outcome.result.attempts
     assert (first.verdict, first.verified, first.feedback, first.runner_output) == (
         "escalate",
@@ -141,7 +141,7 @@ def test_files_are_written_by_us_and_a_path_that_is_refused_escalates(tmp_path: 
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(writes=True), bench), models(SMALL, CLAUDE))
     assert verdicts(outcome) == ["escalate", "accept_unverified"]
     assert outcome.result.attempts[0].verified is None
-    assert stage.desk.turns[1].prompt.endswith("Prior attempt feedback: ../x leads out of the project")
+    assert stage.turns.turns[1].prompt.endswith("Prior attempt feedback: ../x leads out of the project")
     assert bench.done == ["begin", "put ../x", "begin", "check", "keep", "drop"]
 
 
@@ -155,7 +155,7 @@ def test_a_verifier_that_gives_no_verdict_escalates(tmp_path: Path, step: TurnRe
     first = outcome.result.attempts[0]
     assert (first.verdict, first.verified) == ("escalate", None)
     assert first.feedback.startswith("verifier error: ")
-    assert stage.desk.turns[-1].prompt == "phase: review"
+    assert stage.turns.turns[-1].prompt == "phase: review"
 
 
 def test_all_used_up_gives_the_trail_and_the_best_attempt(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_named_model_is_asked_alone_and_not_verified(tmp_path: Path) -> None:
     """A chain of one: no escalation, no verifier."""
     script = {"large": [passes()], JUDGE: [GOOD], CLAUDE: [passes()]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(model=LARGE)))
-    assert (stage.desk.asked, verdicts(outcome), outcome.result.verified) == (["large"], ["accept_unverified"], None)
+    assert (stage.turns.asked, verdicts(outcome), outcome.result.verified) == (["large"], ["accept_unverified"], None)
 
 
 def test_the_last_tier_climbs_the_ladder_within_the_deadline(tmp_path: Path) -> None:
@@ -194,8 +194,8 @@ def test_the_last_tier_climbs_the_ladder_within_the_deadline(tmp_path: Path) -> 
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(CLAUDE))
     assert verdicts(outcome) == ["error", "error", "accept_unverified"]
     assert stage.paused == [20.0]
-    assert stage.desk.turns[2].prompt != stage.desk.turns[0].prompt
-    assert "phase: review" in stage.desk.turns[2].prompt
+    assert stage.turns.turns[2].prompt != stage.turns.turns[0].prompt
+    assert "phase: review" in stage.turns.turns[2].prompt
 
 
 def test_in_its_session_a_subagent_goes_on_with_what_it_did(tmp_path: Path) -> None:
@@ -208,10 +208,10 @@ def test_in_its_session_a_subagent_goes_on_with_what_it_did(tmp_path: Path) -> N
         ]
     }
     outcome, stage = play(tmp_path / "state", script, lambda stage: stage.call(job(), bench), models(CLAUDE))
-    assert [turn.session for turn in stage.desk.turns] == [None, "s1"]
+    assert [turn.session for turn in stage.turns.turns] == [None, "s1"]
     assert bench.done == ["begin", "check", "keep", "drop"]
     assert [attempt.cost for attempt in outcome.result.attempts] == [0.5, pytest.approx(0.2)]
-    assert [turn.cwd for turn in stage.desk.turns] == [tmp_path, tmp_path]
+    assert [turn.cwd for turn in stage.turns.turns] == [tmp_path, tmp_path]
 
 
 def test_a_cap_of_the_last_tier_is_not_waited_out(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_cap_of_the_last_tier_is_not_waited_out(tmp_path: Path) -> None:
     script = {CLAUDE: [fails("cap", "the weekly limit is reached", resets_at=1_700_000_000.0 + 3 * 3600)]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), models(CLAUDE))
     assert stage.paused == []
-    assert (outcome.result.status, len(stage.desk.turns)) == ("error", 1)
+    assert (outcome.result.status, len(stage.turns.turns)) == ("error", 1)
     assert "the weekly limit is reached" in outcome.error
     assert "longer than the deadline" in outcome.error
 
@@ -251,7 +251,7 @@ def test_the_last_tier_is_asked_although_it_kept_failing(tmp_path: Path) -> None
         for _ in range(3):
             await stage.call(job())
         stage.paused.clear()
-        stage.desk.script["small"] = [passes("it is back")]
+        stage.turns.script["small"] = [passes("it is back")]
         return await stage.call(job(model=SMALL))
 
     script = {"small": [fails("unreachable")], CLAUDE: [passes()]}
@@ -269,7 +269,7 @@ def test_a_server_that_is_not_running_ends_the_call_with_what_to_start(tmp_path:
         return outcome
 
     outcome, stage = play(tmp_path, {"small": [gone]}, act, models(SMALL))
-    assert (len(stage.desk.turns), stage.paused) == (5, [])
+    assert (len(stage.turns.turns), stage.paused) == (5, [])
     assert outcome.result.status == "error"
     assert "connection refused; start the server of the endpoint 'openai'; or name another address" in outcome.error
     assert EndpointAddress("http://localhost:11434", "x").to_start.startswith(
@@ -283,13 +283,13 @@ def test_an_endpoint_that_keeps_failing_is_skipped(tmp_path: Path) -> None:
     async def act(stage: RouterSetup) -> Outcome:
         for _ in range(3):
             await stage.call(job())
-        stage.desk.turns.clear()
-        stage.desk.script[CLAUDE] = [fails("auth", "sign in")]
+        stage.turns.turns.clear()
+        stage.turns.script[CLAUDE] = [fails("auth", "sign in")]
         return await stage.call(job())
 
     script = {"small": [fails("unreachable")], CLAUDE: [passes()]}
     outcome, stage = play(tmp_path, script, act, models(SMALL, CLAUDE))
-    assert stage.desk.asked == [CLAUDE]
+    assert stage.turns.asked == [CLAUDE]
     assert outcome.error.startswith("all tiers exhausted after 1 attempt(s); sign in; skipped ollama/small: ")
     skipped, asked = outcome.result.attempts
     assert skipped.feedback == "not asked: its endpoint kept failing: backing off for 30 s (it was unreachable)"

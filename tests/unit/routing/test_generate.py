@@ -44,7 +44,7 @@ async def router(
             config=ConfigLayers(folder).load(),
             store=store,
             clock=clock,
-            desk=TurnRunner(settings, store, clock),
+            turns=TurnRunner(settings, store, clock),
             models=lambda: models,
             endpoints=Endpoints(endpoints, secret=secret.get),
         )

@@ -90,7 +90,7 @@ def test_a_cancelled_call_is_on_record_and_changes_nothing(tmp_path: Path, how: 
             (row,) = await stage.store.calls()
             assert (row.status, row.message) == ("error", "cancelled after 1 attempt(s)")
             assert [one.verdict for one in await stage.store.attempts(call=row.id)] == ["error"]
-            assert stage.desk.asked == ["small"]
+            assert stage.turns.asked == ["small"]
             (entry,) = read_calls(sessions_folder(stage.router.config), "s")
             assert entry["final_status"] == "error"
 
@@ -186,14 +186,14 @@ def test_when_the_days_money_is_used_up_nobody_is_asked(tmp_path: Path) -> None:
 
     async def go() -> None:
         async with routed(tmp_path, {CLAUDE: [passes()]}, models(CLAUDE), PAID) as stage:
-            stage.desk.script[CLAUDE] = [says({"status": "pass", "message": "dear"}, usd=40.0)]
+            stage.turns.script[CLAUDE] = [says({"status": "pass", "message": "dear"}, usd=40.0)]
             await stage.call(job())
-            stage.desk.turns.clear()
+            stage.turns.turns.clear()
             bench = PaperBench()
             outcome = await stage.call(job(), bench)
             assert outcome.result.status == "error"
             assert "usd" in outcome.error
-            assert (stage.desk.turns, bench.done) == ([], ["drop"])
+            assert (stage.turns.turns, bench.done) == ([], ["drop"])
             assert [row.status for row in await stage.store.calls()] == ["error", "pass"]
 
     asyncio.run(go())
@@ -205,7 +205,7 @@ def test_a_call_costs_no_more_than_was_set_aside(tmp_path: Path) -> None:
     dear = says("prose", usd=0.6)
     script = {CLAUDE: [dear], "claude-opus-4-6": [dear], "claude-haiku-4-5": [passes()]}
     outcome, stage = play(tmp_path, script, lambda stage: stage.call(job()), said, PAID)
-    assert [turn.max_usd for turn in stage.desk.turns] == [1.0, pytest.approx(0.4)]
+    assert [turn.max_usd for turn in stage.turns.turns] == [1.0, pytest.approx(0.4)]
     assert outcome.error.endswith("the money reserved for this call is used up")
 
 
@@ -217,7 +217,7 @@ def test_a_node_of_a_run_brings_its_own_money_and_chain(tmp_path: Path) -> None:
             given = job(origin="node", run="r1", node="n", chain=(LARGE,), max_usd=0.2)
             outcome = await stage.call(given)
             assert outcome.result.model_used == LARGE
-            assert stage.desk.turns[0].max_usd == 0.2
+            assert stage.turns.turns[0].max_usd == 0.2
             assert await stage.store.spend(f"day:{day(stage.clock.now())}") == []
 
     asyncio.run(go())
@@ -233,11 +233,11 @@ def test_local_only_never_reaches_a_cloud_tier(tmp_path: Path, where: str) -> No
         async with routed(tmp_path, script, replace(at_home, local_only=where == "file")) as stage:
             outcome = await stage.router.call(given, None, show=stage.shown.append, cancel=asyncio.Event())
             assert outcome.result.status == "error"
-            assert CLAUDE not in stage.desk.asked
+            assert CLAUDE not in stage.turns.asked
             abroad = replace(at_home, verifier=JUDGE, local_only=where == "file")
             with pytest.raises(UsageError):
                 await stage.router.call(given, None, show=print, cancel=asyncio.Event(), models=abroad)
-            assert JUDGE not in stage.desk.asked
+            assert JUDGE not in stage.turns.asked
 
     asyncio.run(go())
 

@@ -136,7 +136,7 @@ def test_a_router_starts_where_the_record_says_only_if_the_file_asks_for_it(tmp_
             )  # no exploring
             outcome = await stage.call(stand_ins.job(skill="tdd", phase="green"))
             assert ("learned: starts at" in outcome.why) == (said.routing == "learned")
-            return stage.desk.asked
+            return stage.turns.asked
 
     learned, fixed = stand_ins.models(CHEAP, STRONG, routing="learned"), stand_ins.models(CHEAP, STRONG)
     assert asyncio.run(asked(tmp_path / "learned", learned)) == [STRONG]

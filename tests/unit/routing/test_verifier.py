@@ -91,10 +91,10 @@ class Judge:
         return verdict(accept=not bad, feedback="bad work" if bad else "")
 
 
-def tiers(desk: ScriptedDesk, stop: Stop | None = None) -> Tiers:
+def tiers(turns: ScriptedDesk, stop: Stop | None = None) -> Tiers:
     """The way to the verifier."""
     return Tiers(
-        desk=desk,
+        turns=turns,
         place=Endpoints(ENDPOINTS).place,
         queue=Unbounded(),
         clock=ManualClock(),
@@ -129,8 +129,8 @@ def judged(
 ) -> tuple[VerifierAnswer, ScriptedDesk]:
     """What comes of asking a verifier that does this."""
     name = by.model.removeprefix("ollama/")
-    desk = ScriptedDesk({name: [step]})  # type: ignore[list-item]
-    return asyncio.run(verify(tiers(desk), by, case_ or case(), "k")), desk
+    turns = ScriptedDesk({name: [step]})  # type: ignore[list-item]
+    return asyncio.run(verify(tiers(turns), by, case_ or case(), "k")), turns
 
 
 @pytest.mark.parametrize("where", ["message", "file", "path", "finding", "detail", "key"])
@@ -241,11 +241,11 @@ def test_what_a_program_has_checked_goes_before_its_words() -> None:
 
 def test_it_sees_the_discipline_the_task_the_output_and_the_checks() -> None:
     """All that it needs, and nothing that the model said about itself."""
-    opinion, desk = judged(
+    opinion, turns = judged(
         verdict(accept=True),
         VerifierInput(job(), "phase: review", case(verified=None).result, CheckOutcome(ok=True, output="2 ok")),
     )
-    (turn,) = desk.turns
+    (turn,) = turns.turns
     assert opinion.event == Judged(True, "")
     for part in ("Iron law: cite lines.", "phase: review", '"status": "pass"', "2 ok"):
         assert part in turn.prompt
@@ -273,9 +273,9 @@ def test_a_verifier_that_fails_is_told_as_such(step: TurnResult) -> None:
 
 def test_an_output_too_large_to_be_judged_is_not_sent() -> None:
     """Half an output can't be judged, and a whole one would cost more than the task."""
-    opinion, desk = judged(verdict(accept=True), case(files=(FileOut("a", "x" * LARGEST),)))
+    opinion, turns = judged(verdict(accept=True), case(files=(FileOut("a", "x" * LARGEST),)))
     assert isinstance(opinion.event, Unjudged)
-    assert desk.turns == []
+    assert turns.turns == []
 
 
 def test_a_long_feedback_is_cut() -> None:
@@ -291,10 +291,10 @@ def test_a_call_that_ends_ends_the_verifier_too() -> None:
 
     async def go() -> Stopped:
         stop = Stop()
-        desk = ScriptedDesk({JUDGE: [hangs]})
+        turns = ScriptedDesk({JUDGE: [hangs]})
         asyncio.get_running_loop().call_soon(stop.set, "cancelled")
         with pytest.raises(Stopped) as caught:
-            await verify(tiers(desk, stop), CLAUDE, case(), "k")
+            await verify(tiers(turns, stop), CLAUDE, case(), "k")
         return caught.value
 
     stopped = asyncio.run(go())

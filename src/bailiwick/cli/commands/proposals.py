@@ -22,12 +22,12 @@ from bailiwick.git.names import shown
 from bailiwick.ids import Json
 from bailiwick.proposals.checkout import check_out
 from bailiwick.proposals.consent import Consents, scope_of
-from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.follow import ROUNDS, Look, look
 from bailiwick.proposals.forges.local import next_commands
 from bailiwick.proposals.model import Proposal, Round
 from bailiwick.proposals.neutral import one_line, printable
 from bailiwick.proposals.nodes import document_of, spoken
+from bailiwick.proposals.repository import RepositoryProposals, open_repository
 from bailiwick.proposals.service import discard as discard_now
 from bailiwick.proposals.service import publish as publish_now
 from bailiwick.proposals.service import reject as reject_now
@@ -84,9 +84,9 @@ def show(proposal: str | None, with_diff: bool, as_json: bool) -> int:
     Example:  bailiwick proposals show 3f2a --diff
     """
 
-    async def go(desk: RepositoryProposals, one: Proposal) -> int:
-        text = await desk.document(one)
-        change = await desk.git_store.diff(one.base, one.commit) if with_diff else ""
+    async def go(repo: RepositoryProposals, one: Proposal) -> int:
+        text = await repo.document(one)
+        change = await repo.git_store.diff(one.base, one.commit) if with_diff else ""
         if as_json:
             more = {"diff": change} if with_diff else {}
             _emit({**one.to_json(), "document": text, "next_commands": list(next_commands(one)), **more})
@@ -112,9 +112,9 @@ def diff(proposal: str | None, stat: bool, as_json: bool) -> int:
     Example:  bailiwick proposals diff 3f2a --stat
     """
 
-    async def go(desk: RepositoryProposals, one: Proposal) -> int:
-        files = await desk.git_store.changes(one.base, one.commit)
-        change = "" if stat else desk.redact(await desk.git_store.diff(one.base, one.commit))
+    async def go(repo: RepositoryProposals, one: Proposal) -> int:
+        files = await repo.git_store.changes(one.base, one.commit)
+        change = "" if stat else repo.redact(await repo.git_store.diff(one.base, one.commit))
         if as_json:
             rows = [{"path": f.path, "status": f.status, "added": f.added, "deleted": f.deleted} for f in files]
             _emit({"id": one.id, "branch": one.branch, "base": one.base, "files": rows, "diff": change})
@@ -139,8 +139,8 @@ def checkout(proposal: str, into: str | None, as_json: bool) -> int:
     Example:  bailiwick proposals checkout 3f2a --into ../try-it
     """
 
-    async def go(desk: RepositoryProposals, one: Proposal) -> int:
-        folder = await check_out(one, desk, Path(into) if into else None)
+    async def go(repo: RepositoryProposals, one: Proposal) -> int:
+        folder = await check_out(one, repo, Path(into) if into else None)
         command = f"git worktree remove {shlex.quote(str(folder))}"
         if as_json:
             _emit({"id": one.id, "branch": one.branch, "directory": str(folder), "undo": command})
@@ -165,9 +165,9 @@ def publish(proposal: str, yes: bool, as_json: bool) -> int:
     """
     require_person()
 
-    async def go(desk: RepositoryProposals, one: Proposal) -> int:
-        consent = yes or _asked(desk)
-        outcome = await publish_now(one.id, desk, consent=consent)
+    async def go(repo: RepositoryProposals, one: Proposal) -> int:
+        consent = yes or _asked(repo)
+        outcome = await publish_now(one.id, repo, consent=consent)
         if as_json:
             _emit(document_of(outcome))
         else:
@@ -189,8 +189,8 @@ def discard(proposal: str, as_json: bool) -> int:
     Example:  bailiwick proposals discard 3f2a
     """
 
-    async def go(desk: RepositoryProposals, one: Proposal) -> int:
-        over = await discard_now(one.id, desk)
+    async def go(repo: RepositoryProposals, one: Proposal) -> int:
+        over = await discard_now(one.id, repo)
         if as_json:
             _emit({**over.proposal.to_json(), "lines": list(over.lines)})
         for line in () if as_json else over.lines:
@@ -213,8 +213,8 @@ def reject(proposal: str, because: str, rework: bool, as_json: bool) -> int:
     """
     require_person()
 
-    async def go(desk: RepositoryProposals, one: Proposal) -> int:
-        over, asked = await reject_now(one.id, because, desk, rework=rework)
+    async def go(repo: RepositoryProposals, one: Proposal) -> int:
+        over, asked = await reject_now(one.id, because, repo, rework=rework)
         if as_json:
             _emit({**over.to_json(), "round": asked.to_json() if asked else None})
         elif asked is None:
@@ -310,10 +310,10 @@ def _row(seen: Look) -> Json:
 async def _look(one: Proposal, most: int, *, alone: bool) -> tuple[Look, int]:
     """One look and its exit code; among several a proposal that can't be looked at doesn't keep us from the others."""
     try:
-        desk = await _desk(one)
-        forge = desk.settings.open_forge()
+        repo = await _desk(one)
+        forge = repo.settings.open_forge()
         try:
-            return await look(one.id, desk, forge, most=most), 0
+            return await look(one.id, repo, forge, most=most), 0
         finally:
             await forge.close()
     except NotReady as error:
@@ -344,7 +344,7 @@ def _with_desk(name: str | None, go: Callable[[RepositoryProposals, Proposal], A
 
 async def _desk(one: Proposal) -> RepositoryProposals:
     repository = Path(one.repository)
-    return await open_desk(_config(repository), repository, SystemClock(), by=person())
+    return await open_repository(_config(repository), repository, SystemClock(), by=person())
 
 
 def _config(where: Path) -> Config:
@@ -355,13 +355,13 @@ def _consents() -> Consents:
     return Consents(_config(Path.cwd()).paths.state, SystemClock())
 
 
-def _asked(desk: RepositoryProposals) -> bool:
+def _asked(repo: RepositoryProposals) -> bool:
     """Ask the person at the terminal, once per repository; nobody there is a no."""
-    site = desk.settings.site
-    needed = site is not None and desk.settings.mode == "ask" and desk.consent() is None
+    site = repo.settings.site
+    needed = site is not None and repo.settings.mode == "ask" and repo.consent() is None
     if not needed or site is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    what = scope_of(draft=desk.settings.draft)
+    what = scope_of(draft=repo.settings.draft)
     return click.confirm(f"May {what} be opened at {site.full_name}, for the next 90 days?", default=False)
 
 

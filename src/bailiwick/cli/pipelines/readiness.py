@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from bailiwick.app.service import App
     from bailiwick.cli.pipelines.request import PipelineCommand
     from bailiwick.pipelines.basis import BaseCheck
-    from bailiwick.proposals.desk import RepositoryProposals
+    from bailiwick.proposals.repository import RepositoryProposals
     from bailiwick.runs.start import StartRequest
 
 
 async def make_ready(
     request: PipelineCommand,
     app: App,
-    desk: RepositoryProposals,
+    repo: RepositoryProposals,
     order: PipelineRequest,
     ground: BaseCommit,
     start_request: StartRequest,
@@ -29,20 +29,20 @@ async def make_ready(
     flight = Preflight(app.config, app.runtime, order, request.tell)
     flight.disk()
     flight.waiting()
-    await desk.git_store.check(ground.commit)
+    await repo.git_store.check(ground.commit)
     sandboxes = await app.sandboxes()
     standing = await sandboxes.look()
     request.tell(PreflightLine("sandbox", standing.found))
     for part in standing.unprotected:
         request.tell(PreflightLine("", f"not protected: {part}"))
-    await flight.publishing(desk)
+    await flight.publishing(repo)
     if order.pattern == ISSUE_TO_PR:
         flight.agent(start_request.loaded.graph, start_request.agents, request.simulate)
         await flight.limits(start_request.limits)
         flight.verdict()
     lookout = BaseInspector(
         app.config,
-        desk.git_store,
+        repo.git_store,
         sandboxes,
         app.runtime.clock,
         show=lambda text: request.tell(PreflightLine("", text)),
@@ -51,7 +51,7 @@ async def make_ready(
     request.tell(gate_line(spec))
     for note in spec.notes:
         request.say(str(note))
-    await _conventions(request, app, desk, ground)
+    await _conventions(request, app, repo, ground)
     basis = await lookout.look(ground.commit, spec)
     basis.require_known()
     if order.pattern == ISSUE_TO_PR and not order.known_red:
@@ -63,9 +63,9 @@ async def make_ready(
     return basis
 
 
-async def _conventions(request: PipelineCommand, app: App, desk: RepositoryProposals, ground: BaseCommit) -> None:
+async def _conventions(request: PipelineCommand, app: App, repo: RepositoryProposals, ground: BaseCommit) -> None:
     """Name the conventions file that the agent is given, or say that the configured one is not there."""
     wanted = app.config.get("conventions")
-    found = choose_conventions(await desk.git_store.files(ground.commit), wanted)
+    found = choose_conventions(await repo.git_store.files(ground.commit), wanted)
     if found or wanted:
         request.tell(PreflightLine("brief", f"with {found}" if found else f"{wanted} is not in the base commit"))

@@ -14,8 +14,8 @@ from bailiwick.cli.view.port import Leaving
 from bailiwick.config.service import Config
 from bailiwick.pipelines.issues import harmless
 from bailiwick.pipelines.model import ISSUE_TO_PR, BaseCommit, IssueText, PipelineRequest, run_key, title_of
-from bailiwick.proposals.desk import open_desk
 from bailiwick.proposals.model import Proposal, Round
+from bailiwick.proposals.repository import open_repository
 from bailiwick.proposals.service import begin_round
 
 LIMIT = 64 * 1024
@@ -30,10 +30,10 @@ async def start_round(asked: Round, config: Config) -> int:
     view = choose_view()
     with chdir(asked.repository):
         async with open_app({}, view.watch()) as app:
-            desk = await open_desk(app.config, Path(asked.repository), app.runtime.clock, by=app.by)
+            repo = await open_repository(app.config, Path(asked.repository), app.runtime.clock, by=app.by)
             options = ForegroundOptions(leaving=Leaving(results=False))
-            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, options=options), app, view, desk)
-            proposal = desk.store.named(asked.proposal)
+            errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, options=options), app, view, repo)
+            proposal = repo.store.named(asked.proposal)
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)
             known = await app.runtime.store.find(ISSUE_TO_PR, key)
             if known is not None:
@@ -42,8 +42,8 @@ async def start_round(asked: Round, config: Config) -> int:
                 return 0
             order = _order(asked, proposal, int(app.config.get("attempts")))
             note = f"round {asked.number}, {', '.join(asked.why)}"
-            ground = BaseCommit(asked.base, await desk.git_store.tree_of(asked.base), asked.branch, note)
-            return await errand.begin(order, ground, key, lambda: begin_round(asked, desk))
+            ground = BaseCommit(asked.base, await repo.git_store.tree_of(asked.base), asked.branch, note)
+            return await errand.begin(order, ground, key, lambda: begin_round(asked, repo))
 
 
 def _order(asked: Round, proposal: Proposal, attempts: int) -> PipelineRequest:

@@ -33,8 +33,8 @@ from bailiwick.pipelines.model import (
     params_of,
     run_key,
 )
-from bailiwick.proposals.desk import RepositoryProposals, open_desk
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
+from bailiwick.proposals.repository import RepositoryProposals, open_repository
 from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.start import StartRequest, start
@@ -52,8 +52,8 @@ async def carry_out(request: PipelineCommand, view: RunView) -> int:
         repository = app.config.repository
         if repository is None or not repository.git:
             raise _no_work_tree(Path.cwd())
-        desk = await open_desk(app.config, repository.root, app.runtime.clock, by=app.by)
-        return await PipelineRunner(request, app, view, desk).run()
+        repo = await open_repository(app.config, repository.root, app.runtime.clock, by=app.by)
+        return await PipelineRunner(request, app, view, repo).run()
 
 
 def _no_work_tree(cwd: Path) -> NotReady:
@@ -79,7 +79,7 @@ class PipelineRunner:
     request: PipelineCommand
     app: App
     view: RunView
-    desk: RepositoryProposals
+    repo: RepositoryProposals
 
     async def run(self) -> int:
         """Do it."""
@@ -88,7 +88,7 @@ class PipelineRunner:
         return await self._self_heal()
 
     async def _issue_to_pr(self) -> int:
-        root = self.desk.git_store.repository
+        root = self.repo.git_store.repository
         reference = parse_reference(self.request.issue, Path.cwd())
         reference = reference.on(find_remote(root)) if reference.kind == "forge" else reference
         read = None if reference.kind == "forge" else read_issue(reference)
@@ -105,7 +105,7 @@ class PipelineRunner:
         return await self.begin(self._order(issue), await self._ground(), key)
 
     async def _self_heal(self) -> int:
-        git_store = self.desk.git_store
+        git_store = self.repo.git_store
         head = await git_store.resolve("HEAD")
         tree = await git_store.snapshot(git_store.repository)
         key = run_key(str(git_store.repository), "heal", tree)
@@ -118,7 +118,7 @@ class PipelineRunner:
                 tree,
                 (head,),
                 "The work tree as it was, before it was healed\n",
-                self.desk.settings.author,
+                self.repo.settings.author,
                 when=self.app.runtime.clock.now(),
             )
             ground = BaseCommit(commit, tree, "your work tree", "with what is not committed yet")
@@ -129,7 +129,7 @@ class PipelineRunner:
         attempts = self.app.config.get("attempts") if request.attempts is None else request.attempts
         return PipelineRequest(
             request.pattern,
-            repository=str(self.desk.git_store.repository),
+            repository=str(self.repo.git_store.repository),
             issue=issue,
             base=request.base,
             attempts=int(attempts),
@@ -155,7 +155,7 @@ class PipelineRunner:
         return ("the text of the issue has changed since; this run goes on with the old one (start over: --fresh)",)
 
     async def _fetched(self, reference: Reference) -> ForgeIssue:
-        forge = self.desk.settings.open_forge()
+        forge = self.repo.settings.open_forge()
         try:
             return await forge.fetch_issue(reference.issue)
         finally:
@@ -163,10 +163,10 @@ class PipelineRunner:
 
     async def _ground(self) -> BaseCommit:
         """Where the work starts: what the person names, else the forge's default branch as it is now, else HEAD."""
-        git_store = self.desk.git_store
+        git_store = self.repo.git_store
         chosen = self.request.base or self.app.config.get("base")
         note = ""
-        if not chosen and self.desk.settings.site is not None and self.desk.settings.mode != "never":
+        if not chosen and self.repo.settings.site is not None and self.repo.settings.mode != "never":
             try:
                 return await self._forges_branch()
             except NotReady as error:
@@ -176,7 +176,7 @@ class PipelineRunner:
         return BaseCommit(commit, await git_store.tree_of(commit), name, note)
 
     async def _forges_branch(self) -> BaseCommit:
-        settings, git_store = self.desk.settings, self.desk.git_store
+        settings, git_store = self.repo.settings, self.repo.git_store
         if settings.site is None:
             raise NotReady("no forge is configured")
         forge = replace(settings, site=replace(settings.site, fork=False)).open_forge()
@@ -185,7 +185,7 @@ class PipelineRunner:
             target = await forge.push_target()
         finally:
             await forge.close()
-        commit = await git_store.fetch_remote(target.url, name, **self.desk.login(target))
+        commit = await git_store.fetch_remote(target.url, name, **self.repo.login(target))
         return BaseCommit(commit, await git_store.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
 
     async def begin(
@@ -206,7 +206,7 @@ class PipelineRunner:
             limits=starting_limits(app.config, loaded.graph.budget),
             agents=self._chosen(),
         )
-        basis = await make_ready(request, app, desk=self.desk, order=order, ground=ground, start_request=start_request)
+        basis = await make_ready(request, app, repo=self.repo, order=order, ground=ground, start_request=start_request)
         if order.pattern != ISSUE_TO_PR and basis.report.verdict == "green":
             request.say("nothing to heal")
             return 0
@@ -227,7 +227,7 @@ class PipelineRunner:
         about = f"{order.issue.title}\n{order.issue.text}" if order.issue else failing
         notes = await notes_about(
             about,
-            self.desk.git_store.repository,
+            self.repo.git_store.repository,
             config=self.app.config,
             clock=self.app.runtime.clock,
             tell=self.request.tell,
@@ -264,7 +264,7 @@ class PipelineRunner:
         return await self._consent(last) if last.consent and self.request.options.ask else last.code
 
     def _status(self, proposal: str) -> str | None:
-        found = self.desk.store.get(proposal)
+        found = self.repo.store.get(proposal)
         return found.status if found is not None else None
 
     async def _consent(self, last: PipelineSummary) -> int:
@@ -273,7 +273,7 @@ class PipelineRunner:
         from bailiwick.proposals.nodes import spoken
         from bailiwick.proposals.service import publish
 
-        site = self.desk.settings.site
+        site = self.repo.settings.site
         where = site.full_name if site is not None else "the forge"
         try:
             answer = await read_line(f"Open draft pull requests at {where}, now and for the next 90 days? [y/N] ")
@@ -281,7 +281,7 @@ class PipelineRunner:
             return last.code
         if answer.strip().lower() not in ("y", "yes"):
             return last.code
-        outcome = await publish(last.consent, self.desk, consent=True)
+        outcome = await publish(last.consent, self.repo, consent=True)
         self.request.say(spoken(outcome))
         return 0
 

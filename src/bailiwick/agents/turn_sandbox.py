@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bailiwick.agents.brokerage import BrokerAccess, TurnAccess
+from bailiwick.agents.broker_access import BrokerAccess, TurnAccess
 from bailiwick.agents.clouds import SWITCHES, Cloud, cloud_of, copy_small
 from bailiwick.agents.credentials import LOGINS, SECRET_VARIABLES
 from bailiwick.agents.port import Turn

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.agents.brokerage import TurnAccess
+from bailiwick.agents.broker_access import TurnAccess
 from bailiwick.agents.classify import classify
-from bailiwick.agents.fencing import TurnSandbox, TurnSandboxRequest
 from bailiwick.agents.invoke import ended
 from bailiwick.agents.launch import Launcher, TurnTimeouts
 from bailiwick.agents.port import Turn
+from bailiwick.agents.turn_sandbox import TurnSandbox, TurnSandboxRequest
 from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment
 from bailiwick.engine.failures import FailureKind

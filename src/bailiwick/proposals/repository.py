@@ -103,7 +103,7 @@ def _no_report(digest: str) -> NotReady:
     )
 
 
-async def open_desk(
+async def open_repository(
     config: Config, repository: Path, clock: Clock, *, by: str, environment: Environment | None = None
 ) -> RepositoryProposals:
     """The desk of a repository; raises `NotReady` where git can't use it, or proposals are switched off."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bailiwick.agents.brokerage import BrokerAccess
+from bailiwick.agents.broker_access import BrokerAccess
 from bailiwick.agents.port import Capabilities, LimitSeen, Turn, Used
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
