@@ -11,12 +11,13 @@ from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import doubt_line, line_of
 from bailiwick.gate.spec import GateSpec
 from bailiwick.processes.proc import plain_line
-from bailiwick.terminal.output import Printer, duration
+from bailiwick.terminal.output import Printer, clean, clip, duration
 
 UNBORN = "the work tree itself, as there is no commit yet"
 _MARKS = {"passed": "✓", "failed": "✗", "environment": "!", "red_on_base": "✗"}
 _SHOWN = 20
 _LINES = 40
+LONGEST = 400
 
 
 def shown_progress(*, quiet: bool) -> Callable[[str], None]:
@@ -31,11 +32,7 @@ def shown_progress(*, quiet: bool) -> Callable[[str], None]:
 
 def introduce(spec: GateSpec, base: str, sandboxes: str) -> Iterator[str]:
     """What is going to be checked, and who said so."""
-    source = {
-        "operator": spec.file,
-        "base": f"{spec.file} of the base commit",
-        "detected": "detected, as there is none",
-    }
+    source = {"operator": spec.file, "base": f"{spec.file} of the base commit", "detected": "detected (no gate.yaml)"}
     yield f"gate     {source[spec.origin]}"
     yield f"base     {base}"
     yield f"sandbox  {sandboxes}"
@@ -49,13 +46,7 @@ def introduce(spec: GateSpec, base: str, sandboxes: str) -> Iterator[str]:
 
 def describe(report: GateReport) -> Iterator[str]:
     """A report for people: what was allowed or reverted first, then every check, the verdict and what to do."""
-    for line in _describe(report):
-        yield plain_line(line.encode("utf-8", "replace"), 400) if not line.startswith(" ") else _indented(line)
-
-
-def _indented(line: str) -> str:
-    bare = line.lstrip(" ")
-    return " " * (len(line) - len(bare)) + plain_line(bare.encode("utf-8", "replace"), 400)
+    return (clip(clean(line), LONGEST) for line in _describe(report))
 
 
 def _describe(report: GateReport) -> Iterator[str]:

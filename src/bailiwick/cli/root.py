@@ -164,12 +164,12 @@ def _document(problems: list[Problem]) -> None:
 
 def _show(error: BailiwickError, *, as_json: bool) -> None:
     """Print an error; what it quotes of files and answers is data, never a terminal escape."""
-    from bailiwick.terminal.output import show_problem
+    from bailiwick.terminal.output import Printer
 
     if as_json:
         _document(error.problems())
     for problem in error.problems():
-        show_problem(problem, sys.stderr)
+        Printer.on(sys.stderr).problem(problem)
 
 
 def _own_bug(error: Exception, *, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from bailiwick.gate.failure_lines import reason_of
 from bailiwick.gate.model import CheckResult, Finding, GateReport
 from bailiwick.gate.report import doubt_line, line_of, red_checks
 from bailiwick.processes.proc import plain_line
+from bailiwick.terminal.output import counted
 
 NAMED = 3
 """Paths that a headline names one by one."""
@@ -28,7 +29,7 @@ def told(report: GateReport) -> str:
     if report.verdict != "green":
         return headline(report)
     passed = sum(number for check in report.checks for name, number in check.counts if name == "passed")
-    tests = [f"{passed} tests" if passed != 1 else "1 test"] if passed else []
+    tests = [counted(passed, "test")] if passed else []
     return _one_line("; ".join([", ".join([headline(report), *tests]), *list(evidence(report))[-1:]]))
 
 
@@ -52,18 +53,16 @@ def evidence(report: GateReport) -> Iterator[str]:
     if report.unexercised:
         yield report.unexercised
     elif report.exercised:
-        count = len(report.exercised)
-        what = "1 test exercises" if count == 1 else f"{count} tests exercise"
-        yield f"{what} this change: {_listed(report.exercised)}"
+        verb = "exercises" if len(report.exercised) == 1 else "exercise"
+        yield f"{counted(len(report.exercised), 'test')} {verb} this change: {_listed(report.exercised)}"
     if report.proof:
         what = "1 new test fails" if len(report.proof) == 1 else f"{len(report.proof)} new tests fail"
         does = "passes" if len(report.proof) == 1 else "pass"
         yield f"{what} on the base and {does} here: {_listed(report.proof)}"
     if report.healed:
-        count = len(report.healed)
-        what = "1 test that was red on the base passes"
-        what = what if count == 1 else f"{count} tests that were red on the base pass"
-        yield f"{what} now: {_listed(report.healed)}"
+        was, does = ("was", "passes") if len(report.healed) == 1 else ("were", "pass")
+        tests = counted(len(report.healed), "test")
+        yield f"{tests} that {was} red on the base {does} now: {_listed(report.healed)}"
     if report.unproven and not report.proof and not report.healed:
         yield report.unproven
 

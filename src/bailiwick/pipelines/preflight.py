@@ -118,7 +118,7 @@ class Preflight:
     async def limits(self, limits: dict[str, Json]) -> None:
         """There is money left, and the person sees how much the run may use."""
         runtime, config = self.runtime, self.config
-        words = [f"{self.order.attempts} fix calls" if self.order.attempts != 1 else "1 fix call"]
+        words = [counted(self.order.attempts, "fix call")]
         daily = config.get("budget.day.usd")
         today = await runtime.store.spend(f"day:{day(runtime.clock.now())}")
         spent = sum(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, RevertedChange
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.neutral import block, cell, code
+from bailiwick.terminal.output import counted
 
 LONGEST = 65_536
 """The most characters of a pull request's text."""
@@ -156,7 +157,7 @@ def _asked(proposal: Proposal) -> str:
 def _diffstat(changes: Sequence[FileChange]) -> str:
     added = sum(change.added or 0 for change in changes)
     deleted = sum(change.deleted or 0 for change in changes)
-    lines = [f"{_counted(len(changes), 'file')}, {added} lines added, {deleted} deleted.\n"]
+    lines = [f"{counted(len(changes), 'file')}, {added} lines added, {deleted} deleted.\n"]
     lines += ["| file | | + | − |", "|---|---|--:|--:|"]
     for change in changes[:ROWS]:
         counts = f"{_number(change.added)} | {_number(change.deleted)}"
@@ -190,7 +191,7 @@ def _exercise(report: GateReport) -> list[str]:
     if not report.exercised:
         return []
     named = ", ".join(code(name) for name in report.exercised[:3])
-    more = f" and {_counted(len(report.exercised) - 3, 'other')}" if len(report.exercised) > 3 else ""
+    more = f" and {counted(len(report.exercised) - 3, 'other')}" if len(report.exercised) > 3 else ""
     return [f"Tests that exercise this change: {named}{more}.\n"]
 
 
@@ -211,13 +212,13 @@ def _proof(report: GateReport) -> str:
     lines: list[str] = []
     if report.proof:
         lines += _tests(
-            f"{_counted(len(report.proof), 'new test')} {_verb(report.proof, 'fail')} on the base and"
+            f"{counted(len(report.proof), 'new test')} {_verb(report.proof, 'fail')} on the base and"
             f" {_verb(report.proof, 'pass')} here:",
             report.proof,
         )
     if report.healed:
         were = "that was" if len(report.healed) == 1 else "that were"
-        head = f"{_counted(len(report.healed), 'test')} {were} red on the base {_verb(report.healed, 'pass')} now:"
+        head = f"{counted(len(report.healed), 'test')} {were} red on the base {_verb(report.healed, 'pass')} now:"
         lines += _tests(head, report.healed)
     if not lines:
         why = f" {code(report.unproven, 300)}" if report.unproven else ""
@@ -280,8 +281,4 @@ def _facts(exhibit: ProposalFacts) -> str:
 
 
 def _more(count: int, noun: str) -> list[str]:
-    return [f"\n*and {_counted(count, f'more {noun}')}*"] if count > 0 else []
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return [f"\n*and {counted(count, f'more {noun}')}*"] if count > 0 else []

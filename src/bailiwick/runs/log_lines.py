@@ -11,7 +11,7 @@ from bailiwick.engine import events as ev
 from bailiwick.engine.state import Deferred, Fetch
 from bailiwick.engine.visits import Visit, Visits
 from bailiwick.ids import Json
-from bailiwick.terminal.output import budget_limit, duration
+from bailiwick.terminal.output import budget_limit, clip, duration
 
 OK, BAD, WAIT, STEP = "ok", "bad", "wait", ""
 LONGEST = 200
@@ -82,8 +82,7 @@ Told = tuple[str, str] | None
 
 
 def _short(value: Json) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+    return clip(repr(value), LONGEST + 1)
 
 
 def _created(e: ev.RunCreated, at: float) -> Told:

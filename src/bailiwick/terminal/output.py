@@ -126,13 +126,12 @@ def duration(seconds: float) -> str:
     if (whole := round(seconds)) < MINUTE:
         return f"{whole} s"
     if whole < HOUR:
-        return _two_units(whole, MINUTE, "ms")
-    minutes = round(seconds / MINUTE)
-    return _two_units(minutes, 60, "hm") if minutes < DAY // MINUTE else _two_units(round(seconds / HOUR), 24, "dh")
-
-
-def _two_units(count: int, factor: int, names: str) -> str:
-    return f"{count // factor}{names[0]}" + (f"{count % factor}{names[1]}" if count % factor else "")
+        counts, units = divmod(whole, MINUTE), "ms"
+    elif (minutes := round(seconds / MINUTE)) < DAY // MINUTE:
+        counts, units = divmod(minutes, 60), "hm"
+    else:
+        counts, units = divmod(round(seconds / HOUR), 24), "dh"
+    return "".join(f"{count}{unit}" for count, unit in zip(counts, units, strict=True) if count)
 
 
 def budget_limit(unit: str, limit: float) -> str:
@@ -241,6 +240,12 @@ class Printer:
         for line in clean(text, lines=True).split("\n"):
             self.line(line)
 
+    def problem(self, problem: Problem) -> None:
+        """Write what is wrong and where, its source line with a caret under the place, how to fix it."""
+        head, *rest = str(problem).split("\n")
+        for line in (head, *_source(problem.place, self.width or NARROW), *rest):
+            self.line(line)
+
     def write(self, text: str) -> None:
         """Write text as it is and flush it."""
         if self.gone:
@@ -307,19 +312,6 @@ class Printer:
         if abs(at - now) < 0.5:
             return "now"
         return f"in {duration(at - now)}" if at > now else f"{duration(now - at)} ago"
-
-
-def show_problem(problem: Problem, stream: TextIO) -> None:
-    """Write a problem for people."""
-    printer = Printer.on(stream)
-    for line in problem_lines(problem, printer.width or NARROW):
-        printer.line(line)
-
-
-def problem_lines(problem: Problem, width: int = NARROW) -> list[str]:
-    """A problem as people see it: what and where, its source line with a caret under the place, how to fix it."""
-    head, *rest = str(problem).split("\n")
-    return [clean(line) for line in (head, *_source(problem.place, width), *rest)]
 
 
 def _source(place: Place | None, width: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,9 +16,8 @@ from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import NotFound, UsageError
-from bailiwick.ids import Json
 from bailiwick.secrets.service import KnownSecrets
-from bailiwick.terminal.output import counted
+from bailiwick.terminal.output import counted, emit_json
 
 NO_SCOPE = "BW577"
 _SHOWN = 8
@@ -57,7 +55,7 @@ def query(text: tuple[str, ...], scope: str | None, all_scopes: bool, limit: int
         chosen = None if all_scopes else await _scope(one, config, scope)
         found = await one.query(" ".join(text), chosen, limit)
         if as_json:
-            _emit({"notes": [note.to_json() for note in found]})
+            emit_json({"notes": [note.to_json() for note in found]})
             return 0
         for note in found:
             _say(_headline(note))
@@ -120,7 +118,7 @@ def list_(status: tuple[Status, ...], scope: str | None, all_scopes: bool, limit
         chosen = None if all_scopes else await _scope(one, config, scope)
         found = await one.list(chosen, status or LIVE, limit)
         if as_json:
-            _emit({"notes": [note.to_json() for note in found]})
+            emit_json({"notes": [note.to_json() for note in found]})
             return 0
         for note in found:
             _say(_headline(note))
@@ -144,7 +142,7 @@ def show(name: str, as_json: bool) -> int:
     async def go(one: Brain, config: Config) -> int:
         found = await one.get(name)
         if as_json:
-            _emit(found.to_json())
+            emit_json(found.to_json())
             return 0
         note = found.note
         facts = {
@@ -236,7 +234,7 @@ def reindex(as_json: bool) -> int:
     async def go(one: Brain, config: Config) -> int:
         number = await one.reindex()
         if as_json:
-            _emit({"notes": number, "index": str(one.index.file)})
+            emit_json({"notes": number, "index": str(one.index.file)})
         else:
             _say(f"{counted(number, 'note')} in {one.folder.root}")
         return 0
@@ -274,7 +272,7 @@ def _set(ids: tuple[str, ...], status: Status, *, as_json: bool) -> int:
 def _tell(saved: Saved, *, as_json: bool) -> int:
     if as_json:
         told = {"commit": saved.commit, "owed": saved.owed, "unposted": saved.unposted}
-        _emit({"notes": [note.to_json() for note in saved.notes], **told})
+        emit_json({"notes": [note.to_json() for note in saved.notes], **told})
         return 0
     for note in saved.notes:
         after = f"  approve it:  bailiwick brain approve {note.id}" if note.status == "pending" else ""
@@ -335,7 +333,3 @@ def _read() -> str:
 
 def _say(text: str) -> None:
     click.echo(printable(text))
-
-
-def _emit(value: Json) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True))

@@ -26,7 +26,7 @@ from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.points import read_point, standing_point
 from bailiwick.runs.query import children_of, is_held, state_alone
-from bailiwick.terminal.output import Printer, clean, is_terminal, show_problem
+from bailiwick.terminal.output import Printer, clean, is_terminal
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 REFUSED = "BW244"
@@ -283,7 +283,7 @@ async def _reload(out: Printer, run: str) -> int:
             raise NotReady(f"run '{name}' was started from {where}, which is not there", hint="put the workflow back")
         loaded = load_workflow(row.source, Path.cwd(), app.config.paths.config)
         for warning in loaded.warnings:
-            show_problem(warning, sys.stderr)
+            Printer.on(sys.stderr).problem(warning)
         outcome = await Control(app.runtime, app.by).reload(row, loaded)
         following = after(app, outcome)
     if outcome.refused == UNCHANGED:

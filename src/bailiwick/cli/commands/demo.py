@@ -12,7 +12,6 @@ from bailiwick import __version__
 from bailiwick.clock import SystemClock
 from bailiwick.demo.acts import Act, perform_act
 from bailiwick.demo.service import DemoRecord, Say, play
-from bailiwick.terminal.output import duration
 
 
 @click.command()
@@ -98,7 +97,7 @@ def _kept(tale: DemoRecord) -> None:
 
 
 def _closing(seconds: float, *, good: bool) -> None:
-    click.echo(f"\n{duration(seconds)} · $0 · nothing was merged")
+    click.echo(f"\n{seconds:.0f} s · $0 · nothing was merged")
     if not good:
         click.echo("This is not what should happen: please report it with the output above.")
     click.echo("Next:  bailiwick new hello   then   bailiwick run hello   ·   bailiwick issue-to-pr ISSUE")

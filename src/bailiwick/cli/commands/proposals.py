@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
@@ -32,6 +31,7 @@ from bailiwick.proposals.service import discard as discard_now
 from bailiwick.proposals.service import publish as publish_now
 from bailiwick.proposals.service import reject as reject_now
 from bailiwick.proposals.store import ProposalStore
+from bailiwick.terminal.output import emit_json
 
 WAITS = 3
 EVERY = 60.0
@@ -63,7 +63,7 @@ def list_(everything: bool, as_json: bool) -> int:
     store = ProposalStore(_config(Path.cwd()).paths.state)
     found = [one for one in store.all() if everything or one.live]
     if as_json:
-        _emit({"proposals": [one.to_json() for one in found]})
+        emit_json({"proposals": [one.to_json() for one in found]})
         return 0
     for one in found:
         where = one.url or _WORDS.get(one.status, one.status)
@@ -89,7 +89,7 @@ def show(proposal: str | None, with_diff: bool, as_json: bool) -> int:
         change = await repo.git_store.diff(one.base, one.commit) if with_diff else ""
         if as_json:
             more = {"diff": change} if with_diff else {}
-            _emit({**one.to_json(), "document": text, "next_commands": list(next_commands(one)), **more})
+            emit_json({**one.to_json(), "document": text, "next_commands": list(next_commands(one)), **more})
             return 0
         _say(text)
         if with_diff:
@@ -117,7 +117,7 @@ def diff(proposal: str | None, stat: bool, as_json: bool) -> int:
         change = "" if stat else repo.redact(await repo.git_store.diff(one.base, one.commit))
         if as_json:
             rows = [{"path": f.path, "status": f.status, "added": f.added, "deleted": f.deleted} for f in files]
-            _emit({"id": one.id, "branch": one.branch, "base": one.base, "files": rows, "diff": change})
+            emit_json({"id": one.id, "branch": one.branch, "base": one.base, "files": rows, "diff": change})
             return 0
         for f in files if stat else ():
             _say(f"{shown(f.path)}  +{f.added or 0} −{f.deleted or 0}")
@@ -143,7 +143,7 @@ def checkout(proposal: str, into: str | None, as_json: bool) -> int:
         folder = await check_out(one, repo, Path(into) if into else None)
         command = f"git worktree remove {shlex.quote(str(folder))}"
         if as_json:
-            _emit({"id": one.id, "branch": one.branch, "directory": str(folder), "undo": command})
+            emit_json({"id": one.id, "branch": one.branch, "directory": str(folder), "undo": command})
             return 0
         _say(f"{one.branch} is checked out in {folder}")
         _say(f"  look at it:  cd {shlex.quote(str(folder))}")
@@ -169,7 +169,7 @@ def publish(proposal: str, yes: bool, as_json: bool) -> int:
         consent = yes or _asked(repo)
         outcome = await publish_now(one.id, repo, consent=consent)
         if as_json:
-            _emit(document_of(outcome))
+            emit_json(document_of(outcome))
         else:
             _say(spoken(outcome))
             for note in outcome.proposal.notes:
@@ -192,7 +192,7 @@ def discard(proposal: str, as_json: bool) -> int:
     async def go(repo: RepositoryProposals, one: Proposal) -> int:
         over = await discard_now(one.id, repo)
         if as_json:
-            _emit({**over.proposal.to_json(), "lines": list(over.lines)})
+            emit_json({**over.proposal.to_json(), "lines": list(over.lines)})
         for line in () if as_json else over.lines:
             _say(line)
         return 0
@@ -216,7 +216,7 @@ def reject(proposal: str, because: str, rework: bool, as_json: bool) -> int:
     async def go(repo: RepositoryProposals, one: Proposal) -> int:
         over, asked = await reject_now(one.id, because, repo, rework=rework)
         if as_json:
-            _emit({**over.to_json(), "round": asked.to_json() if asked else None})
+            emit_json({**over.to_json(), "round": asked.to_json() if asked else None})
         elif asked is None:
             _say(f"{over.id} rejected; its branch is still there: bailiwick proposals discard {over.id}")
         return await _start(asked, one) if asked else 0
@@ -253,7 +253,7 @@ def list_consents(as_json: bool) -> int:
     """
     found = _consents().all()
     if as_json:
-        _emit({"consents": [asdict(one) for one in found]})
+        emit_json({"consents": [asdict(one) for one in found]})
         return 0
     now = SystemClock().now()
     for one in found:
@@ -278,7 +278,7 @@ def revoke(repository: str, as_json: bool) -> int:
     audit = partial(append, consents.file.parent, actor=person(), clock=consents.clock)
     gone = asyncio.run(consents.revoke(repository, audit))
     if as_json:
-        _emit({"revoked": [asdict(one) for one in gone]})
+        emit_json({"revoked": [asdict(one) for one in gone]})
     for one in () if as_json else gone:
         _say(f"revoked: {one.scope} at {one.repository}; proposals stay here until somebody consents again")
     return 0
@@ -291,7 +291,7 @@ async def _follow(name: str | None, *, once: bool, most: int, as_json: bool) -> 
         looks = [await _look(one, most, alone=name is not None and once) for one in chosen]
         code = max((code for _, code in looks), default=0)
         if as_json:
-            _emit({"proposals": [_row(seen) for seen, _ in looks]})
+            emit_json({"proposals": [_row(seen) for seen, _ in looks]})
             return code
         for seen, _ in looks:
             for line in seen.lines:
@@ -367,7 +367,3 @@ def _asked(repo: RepositoryProposals) -> bool:
 
 def _say(text: str) -> None:
     click.echo(printable(text))
-
-
-def _emit(value: Json) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True))

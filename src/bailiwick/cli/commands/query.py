@@ -114,13 +114,9 @@ def _section(out: Printer, title: str, rows: list[tuple[str, str, str]]) -> None
     if not rows:
         return
     out.line(Styled(title, "strong"))
-    wide = (
-        max(len(name) for name, _, _ in rows) + max(len(what) for _, what, _ in rows) + max(len(t) for _, _, t in rows)
-    )
-    if out.width and wide + 6 > out.width:
+    if out.width and sum(max(map(len, column)) for column in zip(*rows, strict=True)) + 6 > out.width:
         for name, what, tail in rows[:SHOWN]:
-            out.line(f"  {name}  {what}")
-            out.line(Styled(f"      {tail}", "dim"))
+            out.line(f"  {name}  {what}", Styled(f"  {tail}", "dim"))
     else:
         out.table([(f"  {name}", what, Styled(tail, "dim")) for name, what, tail in rows[:SHOWN]])
     if len(rows) > SHOWN:

@@ -25,7 +25,7 @@ from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.params import read_params, with_pairs
 from bailiwick.runs.start import StartRequest, kept_agent, key_of, refuse_other_params, start
 from bailiwick.runtime.creation import refuse
-from bailiwick.terminal.output import Printer, Styled, show_problem
+from bailiwick.terminal.output import Printer, Styled
 
 WORKFLOW_FILE = "workflow.yaml"
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Every step, also those a workflow hides.")
@@ -177,7 +177,7 @@ def _load(workflow: str, *, strict: bool) -> Loaded:
 
     loaded = load_workflow(workflow, Path.cwd(), find_paths().config, strict=strict)
     for warning in loaded.warnings:
-        show_problem(warning, sys.stderr)
+        Printer.on(sys.stderr).problem(warning)
     return loaded
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from bailiwick.skills.display import indented, plain
 from bailiwick.skills.folders import IN_REPOSITORY, SkillSet, find_skills, person_folder
 from bailiwick.skills.model import Argument, Skill, Tool
 from bailiwick.skills.tools import RUN_TOOLS, TABLE, find_tool, input_schema, tool_of, tools_for
+from bailiwick.terminal.output import Printer, counted, emit_json
 
 PHASES = {"red": "tdd_red", "green": "tdd_green", "refactor": "tdd_refactor"}
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -77,7 +78,7 @@ def list_(as_json: bool) -> int:
     if as_json:
         rows = [{**_about(one), "tools": named[one.name]} for _, one in sorted(library.skills.items())]
         problems = [_row(one) for one in (*library.notes, *(p for many in library.broken.values() for p in many))]
-        _emit({"skills": rows, "problems": problems})
+        emit_json({"skills": rows, "problems": problems})
         return 0
     for name, one in sorted(library.skills.items()):
         text = plain(one.description)
@@ -103,7 +104,7 @@ def show(name: str, as_json: bool) -> int:
     tools = [tool for tool in tools_for(library.skills.values()).values() if tool.skill == one.name]
     if as_json:
         listed = [{"name": tool.name, "title": tool.title, "input": input_schema(tool)} for tool in tools]
-        _emit({**_about(one), "body": one.body, "parts": dict(one.parts), "tools": listed})
+        emit_json({**_about(one), "body": one.body, "parts": dict(one.parts), "tools": listed})
         return 0
     click.echo(f"{one.name}  {one.origin}  {plain(one.path)}\n{plain(one.description)}\n")
     for tool in tools:
@@ -132,13 +133,15 @@ def check(path: Path | None, as_json: bool) -> int:
             {"name": one.name, "path": one.path, "valid": one.valid, "problems": [_row(p) for p in one.problems]}
             for one in found
         ]
-        _emit({"valid": not bad, "skills": rows})
+        emit_json({"valid": not bad, "skills": rows})
         return UsageError.exit_code if bad else 0
     for one in found:
         for problem in one.problems:
-            _print(problem)
+            Printer.on(sys.stderr).problem(problem)
         if one.valid:
-            click.echo(f"{plain(one.name)}: valid" + (f", {len(one.problems)} warnings" if one.problems else ""))
+            click.echo(
+                f"{plain(one.name)}: valid" + (f", {counted(len(one.problems), 'warning')}" if one.problems else "")
+            )
     return UsageError.exit_code if bad else 0
 
 
@@ -252,13 +255,4 @@ def _row(problem: Problem) -> dict[str, Json]:
 
 def _complain(library: SkillSet) -> None:
     for problem in (*library.notes, *(one for many in library.broken.values() for one in many)):
-        _print(problem)
-
-
-def _print(problem: Problem) -> None:
-    for line in str(problem).splitlines():
-        click.echo(indented(line), err=True)
-
-
-def _emit(value: Json) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+        Printer.on(sys.stderr).problem(problem)

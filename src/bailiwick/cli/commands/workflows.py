@@ -27,7 +27,7 @@ def validate(*, workflow: str, strict: bool, as_json: bool) -> int:
     Example:  bailiwick validate my-workflow/
     """
     from bailiwick.config.paths import find_paths
-    from bailiwick.terminal.output import show_problem
+    from bailiwick.terminal.output import Printer, counted
     from bailiwick.workflows.service import load_workflow
 
     try:
@@ -44,10 +44,10 @@ def validate(*, workflow: str, strict: bool, as_json: bool) -> int:
         click.echo(json.dumps({"valid": not bad, "nodes": len(graph.nodes) if graph else None, "problems": rows}))
         return 2 if bad else 0
     for problem in problems:
-        show_problem(problem, sys.stdout if problem.warning else sys.stderr)
+        Printer.on(sys.stdout if problem.warning else sys.stderr).problem(problem)
     if graph is not None:
-        notes = f", {len(problems)} warnings" if problems else ""
-        click.echo(f"{graph.name}: valid, {len(graph.nodes)} nodes{notes}")
+        notes = f", {counted(len(problems), 'warning')}" if problems else ""
+        click.echo(f"{graph.name}: valid, {counted(len(graph.nodes), 'node')}{notes}")
     return 2 if bad else 0
 
 

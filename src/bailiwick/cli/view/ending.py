@@ -121,9 +121,7 @@ class Ending:
         printer.line()
         mark = printer.symbol(self.symbol)
         printer.line(Styled(mark, _STYLE[self.symbol]), " ", Styled(self.sentence, "strong"))
-        for name, value in self.results:
-            printer.line(Styled(f"{'result':<8}", "dim"), f"{name} = {value}")
-        for label, value in self.next:
+        for label, value in (*(("result", f"{name} = {value}") for name, value in self.results), *self.next):
             printer.line(Styled(f"{label:<8}", "dim"), value, whole=True)
 
     def commands(self) -> list[str]:
