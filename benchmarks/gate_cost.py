@@ -21,7 +21,7 @@ from bailiwick.gate.backends.command import try_command
 from bailiwick.gate.benches import Trees
 from bailiwick.gate.from_config import gate_for, places_of
 from bailiwick.gate.report import FOLDER
-from bailiwick.gate.service import GateOptions, GateRequest, run_gate, try_prepare, workshop
+from bailiwick.gate.service import GateOptions, GateRequest, environment_builder, run_gate, try_prepare
 from bailiwick.git.store import GitStore
 from bailiwick.sandbox.service import open_sandboxes
 from benchmarks.measure import ROOT, Bench, PartFailed, Reading, Spread
@@ -111,8 +111,8 @@ async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading
     spec = await gate_for(config, git_store, base, sandboxes)
     places = places_of(config, environment)
     how: GateOptions = {"cancel": asyncio.Event(), "show": lambda _: None, "clock": SystemClock()}
-    shop = workshop(git_store, sandboxes, places, **how)
-    prepared = await try_prepare(spec, base, shop)
+    builder = environment_builder(git_store, sandboxes, places, **how)
+    prepared = await try_prepare(spec, base, builder)
     if isinstance(prepared, EnvironmentFailed):
         raise PartFailed(f"{name}: {prepared.what}")
     how["prepared"] = prepared
@@ -120,9 +120,9 @@ async def _measured(folder: Path, tree: Path, name: str, rounds: int) -> Reading
     tests = next(check for check in spec.checks if check.kind == "pytest")
     taken: dict[str, list[float]] = {"bare": [], "first": [], "again": []}
     for _ in range(rounds):
-        trees = Trees(shop, base, prepared, folder / f"trees-{len(taken['bare'])}")
+        trees = Trees(builder, base, prepared, folder / f"trees-{len(taken['bare'])}")
         began = time.perf_counter()
-        await try_command(tests, await trees.bench(changed), "proposed")
+        await try_command(tests, await trees.context(changed), "proposed")
         taken["bare"].append(time.perf_counter() - began)
         await trees.close()
         shutil.rmtree(config.paths.cache / FOLDER, ignore_errors=True)

@@ -89,7 +89,7 @@ class _InstantDesk:
     def backend(self, name: str, script: Json = None) -> Backend:
         return _Instant(name)
 
-    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
+    async def ask(self, backend: Backend, turn: Turn, context: TurnContext) -> TurnResult:
         text = VERDICT if turn.model == JUDGE else RESULT
         return TurnResult(Answered(text), None, TurnUsage(100, 10, 0, 0.001))
 
@@ -147,7 +147,7 @@ def _bare(folder: Path, count: int) -> Reading:
         for _ in range(count):
             for model in (SMALL, JUDGE):
                 turn = Turn(key="k", prompt="phase: review", model=model, cwd=folder, env={})
-                scene = TurnContext(
+                context = TurnContext(
                     cancel=asyncio.Event(),
                     root="bench",
                     workspace=folder,
@@ -155,7 +155,7 @@ def _bare(folder: Path, count: int) -> Reading:
                     silence=60.0,
                     show=lambda _text: None,
                 )
-                json.loads((await turns.ask(turns.backend("openai"), turn, scene)).answer.text)  # type: ignore[union-attr]
+                json.loads((await turns.ask(turns.backend("openai"), turn, context)).answer.text)  # type: ignore[union-attr]
         return time.perf_counter() - began
 
     return {"seconds": asyncio.run(asked()) / count}

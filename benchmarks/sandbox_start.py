@@ -81,8 +81,8 @@ def _sandboxed(folder: Path, starts: int, names: tuple[str, ...]) -> Reading:
     sandbox_spec = SandboxSpec("agent", (Bind(tree, INNER, write=True),), doors=names)
 
     async def once() -> None:
-        async with box.enter(sandbox_spec, lambda _name, listening: listening.close()) as room:
-            command = room.command(("true",), {"PATH": "/usr/bin:/bin", EFFECT_MARK: "benchmark"})
+        async with box.enter(sandbox_spec, lambda _name, listening: listening.close()) as sandbox:
+            command = sandbox.command(("true",), {"PATH": "/usr/bin:/bin", EFFECT_MARK: "benchmark"})
             end = await run_process(command, cancel=asyncio.Event())
             if end.code:
                 raise PartFailed(end.stderr.decode("utf-8", "replace"))

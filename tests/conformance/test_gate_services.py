@@ -26,7 +26,7 @@ from bailiwick.git.store import GitStore
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.backends.container import ContainerBackend
 from bailiwick.sandbox.backends.container_engine import OWNER, find_engine, owner_label
-from bailiwick.sandbox.backends.container_group import ContainerGroup, open_yard
+from bailiwick.sandbox.backends.container_group import ContainerGroup, open_group
 from bailiwick.sandbox.failures import EnvironmentFailed
 from bailiwick.sandbox.spec import service_door
 from tests.conformance.docker_engine import ask, containers, engine
@@ -251,7 +251,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(engine: Mapping[str, 
     ask(engine, *line, f"{OWNER}={host}/{boot}/{pidns}/4194304/1", images.web)
     alive = ask(engine, *line, f"{OWNER}={owner_label()}", images.web).strip()
 
-    async def history(yard: ContainerGroup) -> None:
+    async def history(group: ContainerGroup) -> None:
         assert containers(engine) == [alive[:12]]
 
     try:
@@ -264,18 +264,18 @@ def test_what_a_killed_process_left_is_removed_by_the_next(engine: Mapping[str, 
 def test_a_container_is_bounded_and_has_no_network_but_its_loopback(engine: Mapping[str, str], images: Images) -> None:
     """Its image is others' work, and tests make it do things: it must not reach what this machine offers."""
 
-    async def history(yard: ContainerGroup) -> None:
-        assert await yard.fetch(images.web) == (f"{PORT}/tcp",)
-        web = await yard.start("web", images.web, {})
+    async def history(group: ContainerGroup) -> None:
+        assert await group.fetch(images.web) == (f"{PORT}/tcp",)
+        web = await group.start("web", images.web, {})
         form = "{{.HostConfig.PidsLimit}} {{.HostConfig.PortBindings}} {{.HostConfig.SecurityOpt}}"
         assert ask(engine, "inspect", "--format", form, web).split() == ["512", "map[]", "[no-new-privileges]"]
-        addresses = await yard.execute(web, ("/bin/busybox", "ip", "-o", "-4", "addr"), 20)
+        addresses = await group.execute(web, ("/bin/busybox", "ip", "-o", "-4", "addr"), 20)
         assert [line.split()[1:4] for line in addresses.stdout.splitlines()] == [[b"lo", b"inet", b"127.0.0.1/8"]]
-        routes = await yard.execute(web, ("/bin/busybox", "ip", "route"), 20)
+        routes = await group.execute(web, ("/bin/busybox", "ip", "route"), 20)
         assert (routes.code, routes.stdout) == (0, b"")
         with socket.create_server(("0.0.0.0", 0)) as ours:
             port = str(ours.getsockname()[1])
-            end = await yard.execute(web, ("/bin/busybox", "nc", "-w", "5", "127.0.0.1", port), 20)
+            end = await group.execute(web, ("/bin/busybox", "nc", "-w", "5", "127.0.0.1", port), 20)
         assert end.code != 0
         assert b"refused" in end.stderr
 
@@ -287,14 +287,14 @@ def test_each_container_is_reached_on_its_own_loopback_and_we_stay_on_ours(
 ) -> None:
     """Two services have the same address: what leads to one must not lead to the other, nor to this machine."""
 
-    async def history(yard: ContainerGroup) -> None:
+    async def history(group: ContainerGroup) -> None:
         for text in ("one", "two"):
-            container = await yard.start(text, images.web, {})
+            container = await group.start(text, images.web, {})
             ask = f"/bin/busybox wget -q -O /dev/null http://127.0.0.1:{PORT}/answer"
             write = f"echo -n {text} > /www/answer; until {ask}; do :; done"
-            assert (await yard.execute(container, ("/bin/busybox", "sh", "-c", write), 20)).code == 0
-            pid = (await yard.state(container)).pid
-            network = yard.network(container, pid)
+            assert (await group.execute(container, ("/bin/busybox", "sh", "-c", write), 20)).code == 0
+            pid = (await group.state(container)).pid
+            network = group.network(container, pid)
             assert network is not None
             made = await dial(Address(PORT, network))
             await made.send(b"GET /answer HTTP/1.0\r\n\r\n")
@@ -321,11 +321,11 @@ def is_network(link: Path) -> bool:
 def test_a_number_that_is_another_process_by_now_gives_no_network(engine: Mapping[str, str], images: Images) -> None:
     """Behind the door would be another's loopback, or this machine's; an engine elsewhere has numbers of its own."""
 
-    async def history(yard: ContainerGroup) -> None:
-        one, two = [await yard.start(name, images.web, {}) for name in ("one", "two")]
-        other = (await yard.state(two)).pid
-        assert yard.network(two, other) is not None
-        assert [yard.network(one, pid) for pid in (other, os.getpid(), 4194304, 0)] == [None] * 4
+    async def history(group: ContainerGroup) -> None:
+        one, two = [await group.start(name, images.web, {}) for name in ("one", "two")]
+        other = (await group.state(two)).pid
+        assert group.network(two, other) is not None
+        assert [group.network(one, pid) for pid in (other, os.getpid(), 4194304, 0)] == [None] * 4
 
     in_yard(engine, history)
 
@@ -334,7 +334,7 @@ def in_yard(engine: Mapping[str, str], history: Callable[[ContainerGroup], Await
     """Tell a story in a yard of its own."""
 
     async def go() -> None:
-        async with open_yard(await find_engine(engine), asyncio.Event()) as yard:
-            await history(yard)
+        async with open_group(await find_engine(engine), asyncio.Event()) as group:
+            await history(group)
 
     asyncio.run(asyncio.wait_for(go(), 600))

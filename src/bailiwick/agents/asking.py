@@ -94,7 +94,7 @@ class TurnRunner:
             return f"the price of model '{model or 'the default'}' is unknown, and budget.unknown_cost is refuse"
         return ""
 
-    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
+    async def ask(self, backend: Backend, turn: Turn, context: TurnContext) -> TurnResult:
         """Ask once. What an agent or a server does wrong is told, not raised.
 
         A turn with an address of its own goes straight there: no agent's program sees its token, and whether its
@@ -104,57 +104,60 @@ class TurnRunner:
             return _not_asked(FailureKind.BILLING, refusal, Detail(evidence=refusal))
         try:
             asked = turn if backend.capabilities.system else _in_one(turn)
-            return await self._asked(backend, self._credential(backend.name, turn, scene), asked, scene)
+            return await self._asked(backend, self._credential(backend.name, turn, context), asked, context)
         except NotReady as error:
             return _not_asked(FailureKind.AUTH, error.what, Detail(evidence=f"{error.what}; {error.hint}"))
 
-    async def _asked(self, backend: Backend, credential: str, turn: Turn, scene: TurnContext) -> TurnResult:
+    async def _asked(self, backend: Backend, credential: str, turn: Turn, context: TurnContext) -> TurnResult:
         reserved = self.broker_access.kept_free(credential) if self.broker_access else 0.0
         wait = reserved or await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
             detail = Detail(retry_after=wait, backend=backend.name, credential=credential)
             return _not_asked(FailureKind.HELD, f"held back for {wait:.0f} s", detail)
         if self.places is None or not turn.node or turn.base_url:
-            return await self._made(backend, credential, turn, scene)
-        async with self.places.taken(scene.cancel, scene.show) as there:
+            return await self._made(backend, credential, turn, context)
+        async with self.places.taken(context.cancel, context.show) as there:
             if not there:
                 return TurnResult(None, Failure("cancelled", "it was to end before there was a place to work"))
-            return await self._made(backend, credential, turn, scene)
+            return await self._made(backend, credential, turn, context)
 
-    async def _made(self, backend: Backend, credential: str, turn: Turn, scene: TurnContext) -> TurnResult:
-        told = self._told(await self._events(backend, turn, scene), backend, turn, expects=scene.expects)
+    async def _made(self, backend: Backend, credential: str, turn: Turn, context: TurnContext) -> TurnResult:
+        told = self._told(await self._events(backend, turn, context), backend, turn, expects=context.expects)
         await self._report(credential, told.failure)
         return told
 
-    def _credential(self, name: str, turn: Turn, scene: TurnContext) -> str:
+    def _credential(self, name: str, turn: Turn, context: TurnContext) -> str:
         """The unit of limits: a credential; each run for itself where nothing is shared."""
         if name == "simulate":
-            return f"simulate:{scene.root}"
+            return f"simulate:{context.root}"
         if turn.base_url:
             return f"{name}:{turn.base_url}"
         return self.broker_access.credential(name, turn.model).name if self.broker_access else name
 
-    async def _events(self, backend: Backend, turn: Turn, scene: TurnContext) -> list[AgentEvent]:
+    async def _events(self, backend: Backend, turn: Turn, context: TurnContext) -> list[AgentEvent]:
         events: list[AgentEvent] = []
 
         def emit(event: AgentEvent) -> None:
             events.append(event)
             match event:
                 case SessionKnown():
-                    scene.observe({"session": event.id})
+                    context.observe({"session": event.id})
                 case Said():
-                    scene.show(event.text)
+                    context.show(event.text)
                 case _:
                     pass
 
-        with Launcher(TurnTimeouts(scene.silence, scene.total), scene.cancel, marks=_marks(turn)) as launcher:
+        with Launcher(TurnTimeouts(context.silence, context.total), context.cancel, marks=_marks(turn)) as launcher:
             watched = launcher.watching(emit)
             access = await self._access(backend, turn, launcher)
             try:
                 grace = 0.0 if backend.name in registry.SERVERS else GRACE
-                async with self._fenced(backend, access, scene, launcher) as seen:
+                async with self._fenced(backend, access, context, launcher) as seen:
                     await _until_cancelled(
-                        _play(backend, seen, launcher=launcher, emit=watched, events=events), scene.cancel, emit, grace
+                        _play(backend, seen, launcher=launcher, emit=watched, events=events),
+                        context.cancel,
+                        emit,
+                        grace,
                     )
             finally:
                 if self.broker_access is not None:
@@ -171,7 +174,7 @@ class TurnRunner:
 
     @asynccontextmanager
     async def _fenced(
-        self, backend: Backend, access: TurnAccess, scene: TurnContext, launcher: Launcher
+        self, backend: Backend, access: TurnAccess, context: TurnContext, launcher: Launcher
     ) -> AsyncIterator[Turn]:
         """The turn as it is made behind the sandbox; a backend that only talks to a server starts no program."""
         if self.turn_sandbox is None or backend.name in registry.SERVERS:
@@ -180,18 +183,20 @@ class TurnRunner:
         if not access.turn.cwd.is_dir():
             raise NotReady(f"the directory {access.turn.cwd} does not exist", hint="make it, or change the node's cwd")
         turn_sandbox = await self.turn_sandbox()
-        stay = TurnSandboxRequest(
-            scene.root,
-            workspace=scene.workspace,
-            environment=scene.environment,
-            show=scene.show,
+        sandbox_request = TurnSandboxRequest(
+            context.root,
+            workspace=context.workspace,
+            environment=context.environment,
+            show=context.show,
             over=lambda why: launcher.end("disk", why),
         )
         program, files = registry.program_files(backend.name, access.turn, self.settings)
         options = {**access.turn.options, **turn_sandbox.options(backend.name), "program": turn_sandbox.inside(program)}
-        dressed = turn_sandbox.dress(replace(access, turn=replace(access.turn, options=options)), backend.name, stay)
-        async with turn_sandbox.around(dressed, stay, files, self.broker_access) as (seen, room):
-            launcher.enter(room)
+        dressed = turn_sandbox.dress(
+            replace(access, turn=replace(access.turn, options=options)), backend.name, sandbox_request
+        )
+        async with turn_sandbox.around(dressed, sandbox_request, files, self.broker_access) as (seen, sandbox):
+            launcher.enter(sandbox)
             yield seen
 
     def _told(self, events: list[AgentEvent], backend: Backend, turn: Turn, *, expects: bool) -> TurnResult:

@@ -96,7 +96,7 @@ class AgentKind:
         asked: dict[str, Json] = request.prepared
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
         expects = bool(outputs) and _without_json(request.node, backend) is None
-        scene = TurnContext(
+        context = TurnContext(
             io.cancel,
             root=request.root,
             workspace=request.workspace,
@@ -107,7 +107,7 @@ class AgentKind:
             show=io.show,
             observe=io.observe,
         )
-        told = await self.turns.ask(backend, turn, scene)
+        told = await self.turns.ask(backend, turn, context)
         return self._judge(told, request, backend, turn)
 
     def turn(self, request: AttemptRequest, io: Io) -> Turn:

@@ -48,9 +48,9 @@ class Launcher:
         marks: Mapping[str, str] | None = None,
         bounds: OutputBounds | None = None,
         on_pid: Callable[[int], None] | None = None,
-        room: Sandbox | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
-        self._room = room
+        self._room = sandbox
         self._clocks = clocks
         self._cancel = cancel
         self._marks = dict(marks or {})
@@ -128,9 +128,9 @@ class Launcher:
             command.argv, command.env, timeout=command.timeout, keep=command.keep, stdin=command.stdin
         )
 
-    def enter(self, room: Sandbox) -> None:
+    def enter(self, sandbox: Sandbox) -> None:
         """Start the programs of this turn in a sandbox from now on."""
-        self._room = room
+        self._room = sandbox
 
     def _watch(self, on_line: Callable[[bytes], None]) -> _Watched:
         return _Watched(self._loop, LineSplitter(on_line, self._bounds), self._clocks.silence, self._tools)

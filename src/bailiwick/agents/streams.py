@@ -69,9 +69,9 @@ class LineSplitter:
         return self._total > self.bounds.total or self._ended > self.bounds.lines
 
     def _extend(self, data: bytes) -> None:
-        room = self.bounds.line - len(self._partial)
-        self._partial += data[:room]
-        self._is_cut = self._is_cut or len(data) > room
+        sandbox = self.bounds.line - len(self._partial)
+        self._partial += data[:sandbox]
+        self._is_cut = self._is_cut or len(data) > sandbox
 
     def _end_line(self) -> None:
         if self._is_cut:

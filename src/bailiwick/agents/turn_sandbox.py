@@ -93,11 +93,13 @@ class TurnSandbox:
         chosen = resolve_program(path.name, self.sandboxes.toolchains) if path.parent.name == "shims" else None
         return str(inner_program(chosen or path))
 
-    def dress(self, access: TurnAccess, backend: str, stay: TurnSandboxRequest) -> TurnAccess:
+    def dress(self, access: TurnAccess, backend: str, sandbox_request: TurnSandboxRequest) -> TurnAccess:
         """The turn with a clean environment, a home and a temporary directory of its own."""
         turn = access.turn
         own_home = self.isolates or not access.exposed
-        home = make_private(self.state / "homes" / stay.root) if own_home else Path(turn.env.get("HOME", "/"))
+        home = (
+            make_private(self.state / "homes" / sandbox_request.root) if own_home else Path(turn.env.get("HOME", "/"))
+        )
         scratch = make_private(self.sandboxes.scratch / f"turn-{digest(turn.key)[:16]}")
         kept = {
             name: value for name, value in turn.env.items() if name in OWN or _is_carried(name, exposed=access.exposed)
@@ -135,26 +137,30 @@ class TurnSandbox:
 
     @asynccontextmanager
     async def around(
-        self, access: TurnAccess, stay: TurnSandboxRequest, files: tuple[Path, ...], broker_access: BrokerAccess | None
+        self,
+        access: TurnAccess,
+        sandbox_request: TurnSandboxRequest,
+        files: tuple[Path, ...],
+        broker_access: BrokerAccess | None,
     ) -> AsyncIterator[tuple[Turn, Sandbox]]:
         """A room for the programs of a turn that was dressed, and the turn as it is seen from inside."""
         turn = access.turn
         scratch = Path(turn.env["TMPDIR"])
         hosts = tuple(map(str, turn.options["hosts"]))
         doors = (*(("model",) if access.grant else ()), *(("egress",) if hosts else ()))
-        sandbox_spec = replace(self._sandbox_spec(turn, stay, files, doors), owner=stay.root)
+        sandbox_spec = replace(self._sandbox_spec(turn, sandbox_request, files, doors), owner=sandbox_request.root)
         async with AsyncExitStack() as stack:
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
             if "shown" in turn.options and (cloud := cloud_of(turn.env.get)) is not None:
                 stack.callback(shutil.rmtree, Path(turn.env["HOME"]) / cloud.folder, ignore_errors=True)
-            filled = _Filled(written(sandbox_spec), sandbox_spec.limits, stay, self.state)
+            filled = _Filled(written(sandbox_spec), sandbox_spec.limits, sandbox_request, self.state)
             stack.push_async_callback(filled.clear)
             stack.callback(self._return, turn.cwd, sandbox_spec, turn.cwd.stat().st_uid)
-            doorman = _Doorman(self, stack=stack, hosts=hosts, broker_access=broker_access, show=stay.show)
-            room = await stack.enter_async_context(self.sandboxes.sandbox.enter(sandbox_spec, doorman))
+            doorman = _Doorman(self, stack=stack, hosts=hosts, broker_access=broker_access, show=sandbox_request.show)
+            sandbox = await stack.enter_async_context(self.sandboxes.sandbox.enter(sandbox_spec, doorman))
             watch = asyncio.ensure_future(watch_disk(written(sandbox_spec), sandbox_spec.limits, filled))
             stack.callback(watch.cancel)
-            yield self._seen(access, stay), room
+            yield self._seen(access, sandbox_request), sandbox
 
     def _return(self, folder: Path, sandbox_spec: SandboxSpec, owner: int) -> None:
         """Give a person's own directory back to them: as root it belonged to the sandbox's user for the turn."""
@@ -162,30 +168,30 @@ class TurnSandbox:
             give_back(folder, uid_of(sandbox_spec), owner)
 
     def _sandbox_spec(
-        self, turn: Turn, stay: TurnSandboxRequest, files: tuple[Path, ...], doors: tuple[str, ...]
+        self, turn: Turn, sandbox_request: TurnSandboxRequest, files: tuple[Path, ...], doors: tuple[str, ...]
     ) -> SandboxSpec:
         """A worktree lies where its environment was prepared for; any other directory where it is on the host."""
         own = (Path(turn.env["HOME"]), Path(turn.env["TMPDIR"]))
         logins = [Path(value) for name, value in turn.env.items() if name in _LOGIN_FOLDERS and Path(value).is_dir()]
         reads = [*(Bind(path, path, write=True) for path in (*own, *logins)), *binds_for_all(files)]
         reads += [Bind(Path(source), Path(target)) for source, target in turn.options.get("shown", ())]
-        if stay.environment:
-            prepared = binds_of(self.cache, stay.environment)
+        if sandbox_request.environment:
+            prepared = binds_of(self.cache, sandbox_request.environment)
             return self.sandboxes.sandbox_spec("agent", turn.cwd, doors=doors, reads=tuple(reads), environment=prepared)
-        places = dict.fromkeys((stay.workspace, turn.cwd))
+        places = dict.fromkeys((sandbox_request.workspace, turn.cwd))
         reads += [Bind(path, path, write=True) for path in places]
         return replace(self.sandboxes.sandbox_spec("agent", None, doors=doors, reads=tuple(reads)), cwd=turn.cwd)
 
-    def _seen(self, access: TurnAccess, stay: TurnSandboxRequest) -> Turn:
+    def _seen(self, access: TurnAccess, sandbox_request: TurnSandboxRequest) -> Turn:
         turn = access.turn
         if not self.isolates:
             return turn
-        env = {**turn.env, **self._tools(turn.env.get("PATH", ""), stay.environment)}
+        env = {**turn.env, **self._tools(turn.env.get("PATH", ""), sandbox_request.environment)}
         if turn.options["hosts"]:
             proxy = f"http://127.0.0.1:{EGRESS_PORT}"
             env |= {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1,localhost"}
         base_url = f"http://127.0.0.1:{MODEL_PORT}" if access.grant else turn.base_url
-        inner = INNER if stay.environment else turn.cwd
+        inner = INNER if sandbox_request.environment else turn.cwd
         return replace(turn, env=env, cwd=inner, tree=turn.cwd, base_url=base_url)
 
     def _tools(self, path: str, environment: str) -> dict[str, str]:
@@ -250,15 +256,15 @@ class _Filled:
 
     paths: tuple[Path, ...]
     limits: SandboxLimits
-    stay: TurnSandboxRequest
+    sandbox_request: TurnSandboxRequest
     state: Path
     why: str = ""
     since: float = field(default_factory=lambda: SystemClock().now())
 
     def __call__(self, why: str) -> None:
         self.why = why
-        self.stay.show(f"the turn is ended: {why}")
-        self.stay.over(why)
+        self.sandbox_request.show(f"the turn is ended: {why}")
+        self.sandbox_request.over(why)
 
     async def clear(self) -> None:
         """Remove what filled the disk, if anything did."""
@@ -266,7 +272,7 @@ class _Filled:
         if not self.why or not own:
             return
         freed = await asyncio.to_thread(reclaim, own, self.limits, self.since)
-        self.stay.show(f"{freed.files} files with {size_words(freed.bytes)} that it wrote were removed")
+        self.sandbox_request.show(f"{freed.files} files with {size_words(freed.bytes)} that it wrote were removed")
 
 
 def binds_for_all(files: tuple[Path, ...]) -> tuple[Bind, ...]:

@@ -180,7 +180,7 @@ async def _turn(app: App, call: str, wanted: Recorded, scratch: Path, state: Sta
         schema=schema,
         options={"silence": turns.settings.silence, "total": turns.settings.total},
     )
-    scene = TurnContext(
+    context = TurnContext(
         asyncio.Event(), root=call, workspace=scratch, total=turns.settings.total, silence=turns.settings.silence
     )
-    return await turns.ask(backend, turn, scene)
+    return await turns.ask(backend, turn, context)

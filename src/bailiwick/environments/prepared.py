@@ -61,27 +61,31 @@ _KEY = re.compile(r"[0-9a-f]{40}")
 _NEW = re.compile(r"\.new-([0-9a-f]{40})-[0-9a-f]+")
 
 
-async def prepare_environment(recipe: Recipe, base: str, shop: EnvironmentBuilder) -> PreparedEnvironment:
+async def prepare_environment(recipe: Recipe, base: str, builder: EnvironmentBuilder) -> PreparedEnvironment:
     """The environment for trees on `base`, made if it is not there yet; raises `EnvironmentFailed`.
 
     Without a sandbox only a note of it is kept: what it says is done in each tree.
     """
-    brought = bring(recipe, shop.person)
-    key = await identify(recipe, base, brought, shop)
-    in_place = shop.sandboxes.sandbox.name == NONE
-    ready = _folder(shop.cache) / key
+    brought = bring(recipe, builder.person)
+    key = await identify(recipe, base, brought, builder)
+    in_place = builder.sandboxes.sandbox.name == NONE
+    ready = _folder(builder.cache) / key
     async with held(_lock_of(ready)):
         if read_made(ready) is None:
             for left in (ready, *ready.parent.glob(f".new-{key}-*")):
                 remove(left)
             await make(
-                Recipe() if in_place else recipe, base, brought={} if in_place else brought, shop=shop, ready=ready
+                Recipe() if in_place else recipe,
+                base,
+                brought={} if in_place else brought,
+                builder=builder,
+                ready=ready,
             )
-        (ready / "last_used").write_text(f"{shop.clock.now():.0f}\n", "utf-8")
+        (ready / "last_used").write_text(f"{builder.clock.now():.0f}\n", "utf-8")
     if in_place:
         names = (*VENVS, "node_modules", *recipe.copy) if recipe.prepare else recipe.copy
         return PreparedEnvironment(key, names=names, in_place=recipe if recipe.prepare or recipe.copy else None)
-    held_by = _complete(shop.cache, key)
+    held_by = _complete(builder.cache, key)
     made = ready / "made"
     return PreparedEnvironment(
         key,
@@ -111,7 +115,7 @@ def _complete(cache: Path, key: str) -> EnvironmentContents:
     return found
 
 
-async def furnish(environment: PreparedEnvironment, tree: Path, shop: EnvironmentBuilder) -> None:
+async def furnish(environment: PreparedEnvironment, tree: Path, builder: EnvironmentBuilder) -> None:
     """Put the generated files of an environment into a checkout.
 
     Without a sandbox the environment is made in the tree itself, with the network as it is.
@@ -121,14 +125,14 @@ async def furnish(environment: PreparedEnvironment, tree: Path, shop: Environmen
     recipe = environment.in_place
     if recipe is None:
         return
-    for path, data in bring(recipe, shop.person).items():
+    for path, data in bring(recipe, builder.person).items():
         target = tree / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.parent.resolve().is_relative_to(tree.resolve()) and not target.is_symlink():
             target.write_bytes(data)
     if recipe.prepare:
-        shop.show("the environment is made in the tree itself: without a sandbox nothing can be mounted")
-        await run_all(recipe, tree, shop)
+        builder.show("the environment is made in the tree itself: without a sandbox nothing can be mounted")
+        await run_all(recipe, tree, builder)
 
 
 def sweep_environments(cache: Path, older_than: float, now: float) -> list[str]:

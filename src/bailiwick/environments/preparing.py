@@ -53,9 +53,9 @@ _SOURCES = re.compile(
 _TOOLS = ("python3", "node")
 
 
-async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: EnvironmentBuilder) -> str:
+async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], builder: EnvironmentBuilder) -> str:
     """The digest by which an environment is known: of lock files, commands and tools."""
-    files = {entry.path: entry.id for entry in await shop.git_store.entries(base)}
+    files = {entry.path: entry.id for entry in await builder.git_store.entries(base)}
     inputs = {path: name for path, name in files.items() if _is_input(path)}
     words = {word.removeprefix("./") for command in recipe.prepare for word in command}
     inputs |= {path: files[path] for path in words if path in files}
@@ -67,10 +67,10 @@ async def identify(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop
         "inputs": inputs if recipe.prepare else {},
         "prepare": [list(command) for command in recipe.prepare],
         "copy": {path: digest(data) for path, data in brought.items()},
-        "tools": _tools(recipe, shop.sandboxes) if recipe.prepare else {},
+        "tools": _tools(recipe, builder.sandboxes) if recipe.prepare else {},
         "at": str(INNER),
         "machine": platform.machine(),
-        "mounted": shop.sandboxes.sandbox.name != NONE,
+        "mounted": builder.sandboxes.sandbox.name != NONE,
     }
     return digest(canonical(known))[:40]
 
@@ -133,7 +133,9 @@ def bring(recipe: Recipe, person: Path) -> dict[str, bytes]:
     return out
 
 
-async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: EnvironmentBuilder, ready: Path) -> None:
+async def make(
+    recipe: Recipe, base: str, brought: Mapping[str, bytes], builder: EnvironmentBuilder, ready: Path
+) -> None:
     """Make an environment under another name, and give it its own when it is complete: a crash leaves nothing half."""
     work = ready.with_name(f".new-{ready.name}-{secrets.token_hex(4)}")
     tree, kept = work / "tree", work / "made"
@@ -142,13 +144,13 @@ async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: En
         names = [_keep_file(kept, path, data) for path, data in brought.items()]
         new = generated.GeneratedFiles()
         if recipe.prepare:
-            await shop.git_store.checkout(base, tree)
+            await builder.git_store.checkout(base, tree)
             before = await asyncio.to_thread(generated.listing, tree)
             await asyncio.to_thread(generated.set_times, tree)
-            await run_all(recipe, tree, shop, work)
+            await run_all(recipe, tree, builder, work)
             new = await asyncio.to_thread(generated.keep_new, tree, kept, before)
             names += new.mounted
-            _check_interpreters(kept, names, shop.sandboxes)
+            _check_interpreters(kept, names, builder.sandboxes)
         for folder in (tree, work / "home"):
             await asyncio.to_thread(remove, folder)
         said = {
@@ -156,7 +158,7 @@ async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: En
             "copied": list(new.copied),
             "packages": await asyncio.to_thread(installed_packages, kept),
             "prepare": [list(command) for command in recipe.prepare],
-            "at": shop.clock.now(),
+            "at": builder.clock.now(),
         }
         await asyncio.to_thread(_write_durably, work / MADE, canonical(said).encode())
         work.rename(ready)
@@ -164,17 +166,17 @@ async def make(recipe: Recipe, base: str, brought: Mapping[str, bytes], shop: En
         await asyncio.to_thread(remove, work)
 
 
-async def run_all(recipe: Recipe, tree: Path, shop: EnvironmentBuilder, work: Path | None = None) -> None:
+async def run_all(recipe: Recipe, tree: Path, builder: EnvironmentBuilder, work: Path | None = None) -> None:
     """Run the commands of a recipe in a tree; raises `EnvironmentFailed` at the first that fails."""
     refused: dict[str, str] = {}
-    allow = _allowed(shop)
+    allow = _allowed(builder)
     for command in recipe.prepare:
-        shop.show(f"preparing: {' '.join(command)}")
-        egress = EgressProxy(allow, refused.__setitem__, shop.parent)
-        sandbox_spec, env = _sandbox_spec(tree, shop, work)
+        builder.show(f"preparing: {' '.join(command)}")
+        egress = EgressProxy(allow, refused.__setitem__, builder.parent)
+        sandbox_spec, env = _sandbox_spec(tree, builder, work)
         try:
-            end = await shop.sandboxes.run(
-                sandbox_spec, command, env=env, timeout=SECONDS, cancel=shop.cancel, egress=egress, keep=1 << 20
+            end = await builder.sandboxes.run(
+                sandbox_spec, command, env=env, timeout=SECONDS, cancel=builder.cancel, egress=egress, keep=1 << 20
             )
         except FileNotFoundError:
             raise _missing(command[0]) from None
@@ -184,33 +186,35 @@ async def run_all(recipe: Recipe, tree: Path, shop: EnvironmentBuilder, work: Pa
             raise _failure(command, end, refused)
 
 
-def _allowed(shop: EnvironmentBuilder) -> AllowList:
+def _allowed(builder: EnvironmentBuilder) -> AllowList:
     """Public registries at public addresses; what the operator configured wherever it is."""
     try:
-        return AllowList.of(shop.registries.hosts, REGISTRIES)
+        return AllowList.of(builder.registries.hosts, REGISTRIES)
     except BadHost as error:
         raise EnvironmentFailed(
             f"a host that may be reached can't be read: {error}", hint="see sandbox.allow"
         ) from None
 
 
-def _sandbox_spec(tree: Path, shop: EnvironmentBuilder, work: Path | None) -> tuple[SandboxSpec, dict[str, str]]:
-    said = {**_PREPARING, **shop.registries.variables}
+def _sandbox_spec(tree: Path, builder: EnvironmentBuilder, work: Path | None) -> tuple[SandboxSpec, dict[str, str]]:
+    said = {**_PREPARING, **builder.registries.variables}
     made = bin_folders((), tree)
-    if shop.sandboxes.sandbox.name == NONE or work is None:
-        said["PATH"] = ":".join([*map(str, made), shop.sandboxes.toolchains.path])
-        return shop.sandboxes.sandbox_spec("prepare", tree), shop.sandboxes.env(said)
-    said["PATH"] = ":".join([*(str(INNER / path.relative_to(tree)) for path in made), shop.sandboxes.toolchains.path])
+    if builder.sandboxes.sandbox.name == NONE or work is None:
+        said["PATH"] = ":".join([*map(str, made), builder.sandboxes.toolchains.path])
+        return builder.sandboxes.sandbox_spec("prepare", tree), builder.sandboxes.env(said)
+    said["PATH"] = ":".join(
+        [*(str(INNER / path.relative_to(tree)) for path in made), builder.sandboxes.toolchains.path]
+    )
     home = work / "home"
     home.mkdir(exist_ok=True, mode=0o755)
     proxy = f"http://127.0.0.1:{EGRESS_PORT}"
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
         said[name] = proxy
     said["CARGO_HOME"] = str(INNER / CARGO_HOME)
-    sandbox_spec = shop.sandboxes.sandbox_spec(
-        "prepare", tree, home=home, reads=shop.registries.binds, doors=("egress",)
+    sandbox_spec = builder.sandboxes.sandbox_spec(
+        "prepare", tree, home=home, reads=builder.registries.binds, doors=("egress",)
     )
-    return sandbox_spec, shop.sandboxes.env(said)
+    return sandbox_spec, builder.sandboxes.env(said)
 
 
 _PREPARING = {

@@ -23,7 +23,7 @@ DIFFERENCE = 256 << 10
 class Trees:
     """Makes checkouts for one gate, and removes them all at its end."""
 
-    shop: EnvironmentBuilder
+    builder: EnvironmentBuilder
     base: str
     environment: PreparedEnvironment
     folder: Path
@@ -33,29 +33,29 @@ class Trees:
 
     async def checkout(self, treeish: str, files: Mapping[str, bytes | None] | None = None) -> Path:
         """A fresh checkout, with these bytes instead of what the tree has."""
-        tree = await self.shop.git_store.write(treeish, files) if files else treeish
+        tree = await self.builder.git_store.write(treeish, files) if files else treeish
         self._made += 1
         path = self.folder / f"{self._made:03}-{secrets.token_hex(4)}"
-        await self.shop.git_store.checkout(tree, path)
+        await self.builder.git_store.checkout(tree, path)
         if self.environment.copied:
-            changed = {change.path for change in await self.shop.git_store.changes(self.base, tree)}
+            changed = {change.path for change in await self.builder.git_store.changes(self.base, tree)}
             await asyncio.to_thread(set_times, path, changed)
-        await furnish(self.environment, path, self.shop)
+        await furnish(self.environment, path, self.builder)
         return path
 
     async def base_tree(self) -> Path:
         """A checkout of the base that is only read."""
         if self._base_tree is None:
             path = self.folder / f"base-{secrets.token_hex(4)}"
-            await self.shop.git_store.checkout(self.base, path)
+            await self.builder.git_store.checkout(self.base, path)
             self._base_tree = path
         return self._base_tree
 
-    async def bench(
+    async def context(
         self, proposed: str, known_red: tuple[str, ...] = (), allowed: tuple[str, ...] = (), *, brief: bool = False
     ) -> CheckContext:
         """What checks of one proposed tree may use."""
-        git_store = self.shop.git_store
+        git_store = self.builder.git_store
         names: dict[Which, str] = {"base": self.base, "proposed": proposed}
 
         async def fresh(which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
@@ -74,15 +74,15 @@ class Trees:
             return await git_store.diff(self.base, proposed, limit=DIFFERENCE)
 
         return CheckContext(
-            sandboxes=self.shop.sandboxes,
+            sandboxes=self.builder.sandboxes,
             environment=self.environment.binds,
             base_tree=await self.base_tree(),
             changes=await self._changes(proposed),
             fresh=fresh,
             read=read,
             files=listed,
-            cancel=self.shop.cancel,
-            show=self.shop.show,
+            cancel=self.builder.cancel,
+            show=self.builder.show,
             known_red=known_red,
             allowed=allowed,
             base_results=self.base_results,
@@ -92,7 +92,7 @@ class Trees:
         )
 
     async def _changes(self, proposed: str) -> tuple[TreeChange, ...]:
-        return await self.shop.git_store.changes(self.base, proposed)
+        return await self.builder.git_store.changes(self.base, proposed)
 
     async def close(self) -> None:
         """Remove every checkout."""

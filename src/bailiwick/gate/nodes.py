@@ -19,7 +19,7 @@ from bailiwick.gate.headline import details, headline, told
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.port import Judge
 from bailiwick.gate.report import failing_text, signature
-from bailiwick.gate.service import GateInterrupted, GateOptions, GateRequest, run_gate, try_prepare, workshop
+from bailiwick.gate.service import GateInterrupted, GateOptions, GateRequest, environment_builder, run_gate, try_prepare
 from bailiwick.git.store import GitStore
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
@@ -93,7 +93,7 @@ class GateKind:
         if not tree.is_dir():
             raise NotReady(f"there is not a directory {tree}", hint="start the work again", code="BW452")
         how: GateOptions = {"cancel": io.cancel, "show": io.show, "clock": self.clock}
-        prepared = await try_prepare(spec, base, workshop(git_store, sandboxes, places, **how))
+        prepared = await try_prepare(spec, base, environment_builder(git_store, sandboxes, places, **how))
         how["prepared"] = prepared
         names = () if isinstance(prepared, EnvironmentFailed) else prepared.names
         taken = await git_store.survey(tree, exclude=names)

@@ -116,16 +116,16 @@ class CheckContext:
     judging: Judging = field(default_factory=Judging)
 
 
-async def read_many(bench: CheckContext, which: Which, paths: Iterable[str]) -> dict[str, bytes]:
+async def read_many(context: CheckContext, which: Which, paths: Iterable[str]) -> dict[str, bytes]:
     """The bytes of some files by their paths; those that are not there are left out."""
-    if bench.read_many is not None:
-        return await bench.read_many(which, paths)
-    found = {path: await bench.read(which, path) for path in paths}
+    if context.read_many is not None:
+        return await context.read_many(which, paths)
+    found = {path: await context.read(which, path) for path in paths}
     return {path: data for path, data in found.items() if data is not None}
 
 
 class Check(Protocol):
     """A kind of check. It never raises for what it finds; `OSError` and `Problem`s are the service's to report."""
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
         """Check the proposed tree once."""

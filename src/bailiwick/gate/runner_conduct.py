@@ -87,19 +87,19 @@ _BY_SUFFIX: tuple[tuple[re.Pattern[str], _Rules], ...] = (
 )
 
 
-async def conduct(bench: CheckContext) -> list[Finding]:
+async def conduct(context: CheckContext) -> list[Finding]:
     """What changed product files newly do; where a person allowed a change it is that person's decision."""
     paths = [
         change.path
-        for change in bench.changes
+        for change in context.changes
         if change.status != "D" and not is_test_file(change.path) and _rules_of(change.path)
     ]
-    old = await read_all(lambda path: bench.read("base", path), paths)
-    new = await read_all(lambda path: bench.read("proposed", path), paths)
+    old = await read_all(lambda path: context.read("base", path), paths)
+    new = await read_all(lambda path: context.read("proposed", path), paths)
     found: list[Finding] = []
     for path in paths:
         before, after = ((texts[path] or b"").decode("utf-8", "replace") for texts in (old, new))
-        found += conduct_of(path, before, after, allowed=path in bench.allowed)
+        found += conduct_of(path, before, after, allowed=path in context.allowed)
     return found
 
 

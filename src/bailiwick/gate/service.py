@@ -138,12 +138,14 @@ async def run_gate(
     Never raises for what a check finds, nor for a failing environment: that is a verdict of its own.
     """
     began = how["clock"].monotonic()
-    shop = workshop(git_store, sandboxes, places, **how)
-    prepared = how.get("prepared") or await try_prepare(spec, ask.base, shop)
+    builder = environment_builder(git_store, sandboxes, places, **how)
+    prepared = how.get("prepared") or await try_prepare(spec, ask.base, builder)
     services = () if isinstance(prepared, EnvironmentFailed) else spec.services
     means = ServiceContainers(how["cancel"], how["show"], places.engine)
     async with open_services(services, sandboxes, means) as (reaching, failed):
-        work = await _open(ask, spec, shop=replace(shop, sandboxes=reaching), places=places, ready=(prepared, failed))
+        work = await _open(
+            ask, spec, builder=replace(builder, sandboxes=reaching), places=places, ready=(prepared, failed)
+        )
         try:
             report = await work.report()
             crashpoints.reach("gate.checked")
@@ -166,7 +168,9 @@ async def base_report(
     A fault of the environment is not kept, nor that a tool is not here: both are repaired without a change.
     """
     tree = await git_store.tree_of(base)
-    prepared = how.get("prepared") or await try_prepare(spec, base, workshop(git_store, sandboxes, places, **how))
+    prepared = how.get("prepared") or await try_prepare(
+        spec, base, environment_builder(git_store, sandboxes, places, **how)
+    )
     how["prepared"] = prepared
     if isinstance(prepared, EnvironmentFailed):
         return await run_gate(
@@ -184,15 +188,17 @@ async def base_report(
     return report
 
 
-async def try_prepare(spec: GateSpec, base: str, shop: EnvironmentBuilder) -> PreparedEnvironment | EnvironmentFailed:
+async def try_prepare(
+    spec: GateSpec, base: str, builder: EnvironmentBuilder
+) -> PreparedEnvironment | EnvironmentFailed:
     """The environment for work on a base, or why there is none: that is a finding, and no reason to stop."""
     try:
-        return await prepare_environment(Recipe(spec.prepare, spec.copy), base, shop)
+        return await prepare_environment(Recipe(spec.prepare, spec.copy), base, builder)
     except EnvironmentFailed as error:
         return error
 
 
-def workshop(
+def environment_builder(
     git_store: GitStore, sandboxes: Sandboxes, places: GatePlaces, **how: Unpack[GateOptions]
 ) -> EnvironmentBuilder:
     """What environments are made with, for this gate and for agents that work on the same base."""
@@ -256,7 +262,7 @@ class _Gate:
 
     ask: GateRequest
     spec: GateSpec
-    shop: EnvironmentBuilder
+    builder: EnvironmentBuilder
     trees: Trees
     sifted: ProposedTree
     trouble: tuple[CheckResult, ...]
@@ -270,7 +276,7 @@ class _Gate:
     async def report(self) -> GateReport:
         """Run everything, and say what follows from it."""
         ask, sifted = self.ask, self.sifted
-        standing = await self.shop.sandboxes.look()
+        standing = await self.builder.sandboxes.look()
         blank = GateReport(
             verdict="environment",
             tree=sifted.tree,
@@ -278,7 +284,7 @@ class _Gate:
             asked=ask.tree,
             policy=self.spec.digest,
             environment=self.trees.environment.digest,
-            sandboxes=self.shop.sandboxes.sandbox.name,
+            sandboxes=self.builder.sandboxes.sandbox.name,
             checks=self.trouble,
             taken=sifted.taken,
             weakening=taken_findings(await self._weakening(), sifted.taken),
@@ -290,7 +296,7 @@ class _Gate:
 
     async def _judged(self, blank: GateReport) -> GateReport:
         """The report with what reading and running the change show."""
-        ask, sifted, git_store = self.ask, self.sifted, self.shop.git_store
+        ask, sifted, git_store = self.ask, self.sifted, self.builder.git_store
         self.known = await self._read()
         parked = any(f.parks and f.code not in DECIDED_LATER for f in approved(self.known, ask.allow))
         granted = tuple(t.path for t in sifted.taken if t.allowed)
@@ -327,7 +333,7 @@ class _Gate:
     async def _read(self) -> tuple[Finding, ...]:
         """What reading the change shows, before anything runs."""
         reader = DiffReader(
-            git_store=self.shop.git_store,
+            git_store=self.builder.git_store,
             base=self.ask.base,
             tree=self.sifted.tree,
             changes=self.sifted.changes,
@@ -351,8 +357,8 @@ class _Gate:
             return "needs_person", asked_for
         if verdict == "red" and about_wanted_tests(checks, out):
             wanted = wanted_paths(checks, out)
-            self.shop.show("red only in tests that the agent wanted to change; re-running with its changes to them")
-            tree = await self.shop.git_store.replace(self.sifted.tree, dict.fromkeys(wanted, self.ask.tree))
+            self.builder.show("red only in tests that the agent wanted to change; re-running with its changes to them")
+            tree = await self.builder.git_store.replace(self.sifted.tree, dict.fromkeys(wanted, self.ask.tree))
             if verdict_of(await self._checks(tree, allowed=wanted), self.ask.known_red) == "green":
                 return "needs_person", wanted
         return verdict, ()
@@ -361,28 +367,28 @@ class _Gate:
         self, tree: str, allowed: tuple[str, ...] = (), *, brief: bool = False
     ) -> tuple[CheckResult, ...]:
         """Every check on a tree, at once as far as the machine allows, all of them even if the first fails."""
-        made = await self.trees.bench(tree, self.ask.known_red, allowed, brief=brief)
+        made = await self.trees.context(tree, self.ask.known_red, allowed, brief=brief)
         known = tuple(line_of(finding) for finding in (*self.sifted.findings, *self.known))
-        bench = replace(made, judging=Judging(self.places.judge, self.ask.issue, self.ask.authors, known))
-        ended = await asyncio.gather(*(self._check(spec, bench) for spec in self.spec.checks), return_exceptions=True)
+        context = replace(made, judging=Judging(self.places.judge, self.ask.issue, self.ask.authors, known))
+        ended = await asyncio.gather(*(self._check(spec, context) for spec in self.spec.checks), return_exceptions=True)
         for result in ended:
             if isinstance(result, BaseException):
                 raise result
         return tuple(result for result in ended if isinstance(result, CheckResult))
 
-    async def _check(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
+    async def _check(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
         async with self.slots:
-            self.shop.show(f"{spec.name}: {' '.join(spec.run) or spec.kind}")
+            self.builder.show(f"{spec.name}: {' '.join(spec.run) or spec.kind}")
             try:
-                result = excuse(spec, settled(await find_check(spec.kind).run(spec, bench)))
+                result = excuse(spec, settled(await find_check(spec.kind).run(spec, context)))
             except (OSError, BailiwickError) as error:
                 result = trouble(spec.name, error, kind=spec.kind)
-        self.shop.show(f"{spec.name}: {result.outcome.replace('_', ' ')}, {duration(result.seconds)}")
+        self.builder.show(f"{spec.name}: {result.outcome.replace('_', ' ')}, {duration(result.seconds)}")
         return result
 
     async def _weakening(self) -> tuple[Finding, ...]:
         """What in the asked tree weakens the checks."""
-        git_store, ask = self.shop.git_store, self.ask
+        git_store, ask = self.builder.git_store, self.ask
         changes = await git_store.changes(ask.base, ask.tree)
         text = [change for change in changes if change.added is not None]
         old = await read_all(lambda path: git_store.blob(ask.base, path), (c.path for c in text if c.status != "A"))
@@ -391,8 +397,8 @@ class _Gate:
 
     async def close(self) -> None:
         """Keep what was learnt about the base, and remove everything else."""
-        if not self.shop.cancel.is_set():
-            kept.keep_base_results(self.shop.cache, self.key, self.trees.base_results)
+        if not self.builder.cancel.is_set():
+            kept.keep_base_results(self.builder.cache, self.key, self.trees.base_results)
         await self.trees.close()
 
 
@@ -413,7 +419,7 @@ def trouble(name: str, error: OSError | BailiwickError, *, kind: str = "environm
 async def _open(
     ask: GateRequest,
     spec: GateSpec,
-    shop: EnvironmentBuilder,
+    builder: EnvironmentBuilder,
     places: GatePlaces,
     ready: tuple[PreparedEnvironment | EnvironmentFailed, EnvironmentFailed | None],
 ) -> _Gate:
@@ -422,18 +428,18 @@ async def _open(
     problems = [trouble(name, failed) for name, failed in named if isinstance(failed, EnvironmentFailed)]
     environment = ready[0] if isinstance(ready[0], PreparedEnvironment) else PreparedEnvironment("")
     key = kept.key_of(
-        await shop.git_store.tree_of(ask.base), spec.digest, environment.digest, shop.sandboxes.sandbox.name
+        await builder.git_store.tree_of(ask.base), spec.digest, environment.digest, builder.sandboxes.sandbox.name
     )
     trees = Trees(
-        shop=shop,
+        builder=builder,
         base=ask.base,
         environment=environment,
-        folder=shop.sandboxes.scratch / f"gate-{secrets.token_hex(6)}",
-        base_results=kept.read_base_results(shop.cache, key),
+        folder=builder.sandboxes.scratch / f"gate-{secrets.token_hex(6)}",
+        base_results=kept.read_base_results(builder.cache, key),
     )
     try:
         facts = BaseFacts() if problems else await _base_facts(spec, trees, ask.base)
-        files = frozenset(await shop.git_store.files(ask.base))
+        files = frozenset(await builder.git_store.files(ask.base))
         policy = TreePolicy(
             protected=tuple(dict.fromkeys((*spec.protected, *own_tools(spec.checks, files)))),
             allow=ask.allow,
@@ -441,14 +447,14 @@ async def _open(
             test_files=facts.test_files,
             expectations=facts.expectations,
         )
-        sifted = await sift(shop.git_store, ask.base, ask.tree, policy)
+        sifted = await sift(builder.git_store, ask.base, ask.tree, policy)
     except BaseException:
         await trees.close()
         raise
     return _Gate(
         ask=ask,
         spec=spec,
-        shop=shop,
+        builder=builder,
         trees=trees,
         sifted=sifted,
         trouble=tuple(problems),
@@ -461,10 +467,10 @@ async def _open(
 
 async def _base_facts(spec: GateSpec, trees: Trees, base: str) -> BaseFacts:
     """What the base's own runs of tests show, each once for all gates on this base."""
-    bench = await trees.bench(base)
+    context = await trees.context(base)
     facts = BaseFacts()
     for check in spec.checks:
         if check.kind == PYTEST:
             with suppress(OSError, BailiwickError):  # the check itself tells what is wrong
-                facts = facts.joined(await PytestCheck().base(check, bench))
+                facts = facts.joined(await PytestCheck().base(check, context))
     return facts

@@ -93,14 +93,14 @@ async def _start(
         what = f"{_names(services)} are reached on their own loopback, which only root can"
         raise EnvironmentFailed(what, hint=_AS_ROOT, code=FAILED)
     from bailiwick.sandbox.backends.container_engine import find_engine, told_variables
-    from bailiwick.sandbox.backends.container_group import open_yard
+    from bailiwick.sandbox.backends.container_group import open_group
 
     engine = await find_engine(told_variables() if means.variables is None else means.variables)
     if engine.rootless:
         what = f"{_names(services)}: the containers of a rootless {engine.kind} can't be reached from here"
         raise EnvironmentFailed(what, hint=f"use the {engine.kind} of the system (DOCKER_HOST says where)", code=FAILED)
-    yard = await stack.enter_async_context(open_yard(engine, means.cancel))
-    images = {service.image: await yard.fetch(service.image) for service in services}
+    group = await stack.enter_async_context(open_group(engine, means.cancel))
+    images = {service.image: await group.fetch(service.image) for service in services}
     ports = {service.name: ports_of(service, images[service.image]) for service in services}
     refuse_shared(ports)
     deadline = asyncio.get_running_loop().time() + means.seconds
@@ -108,11 +108,11 @@ async def _start(
     for service in services:
         _heed(means.cancel)
         means.show(f"{service.name}: starting {service.image}")
-        container = await yard.start(service.name, service.image, service.env)
+        container = await group.start(service.name, service.image, service.env)
         started.append(_Started(service, container, ports[service.name]))
     addresses: dict[str, Address] = {}
     for one in started:
-        network = await _Waiting(one, yard, means, deadline).wait()
+        network = await _Waiting(one, group, means, deadline).wait()
         means.show(f"{one.service.name}: ready at {', '.join(f'127.0.0.1:{port}' for port in one.ports)}")
         addresses |= {service_door(port): Address(port, network) for port in one.ports}
     return Relay(addresses)
@@ -159,7 +159,7 @@ class _Waiting:
     """Waits for one service until it is ready, has ended, or there is no time left."""
 
     started: _Started
-    yard: ContainerGroup
+    group: ContainerGroup
     means: ServiceContainers
     deadline: float
 
@@ -181,14 +181,14 @@ class _Waiting:
 
     async def _running(self) -> int:
         """The first process of the container, which has to run."""
-        state = await self.yard.state(self.started.container)
+        state = await self.group.state(self.started.container)
         if not state.running:
             raise await self._failed(f"ended with code {state.code} before it was ready")
         return state.pid
 
     async def _network(self) -> int:
         """The network of the container, which has to be one of this machine."""
-        found = self.yard.network(self.started.container, await self._running())
+        found = self.group.network(self.started.container, await self._running())
         if found is None:
             await self._running()
             what = f"{self.started.service.name} runs where its processes can't be seen from here"
@@ -202,7 +202,7 @@ class _Waiting:
 
         service = self.started.service
         if service.ready:
-            end = await self.yard.execute(self.started.container, service.ready, seconds)
+            end = await self.group.execute(self.started.container, service.ready, seconds)
             _heed(self.means.cancel)  # what a command says that was ended in the middle means nothing
             if end.code in _NOT_STARTED and b"OCI runtime" in end.stdout + end.stderr:
                 raise await self._failed(f"has no such command as its `ready`: {words(end)}")
@@ -216,7 +216,7 @@ class _Waiting:
 
     async def _failed(self, how: str) -> EnvironmentFailed:
         service = self.started.service
-        output = await self.yard.last_words(self.started.container)
+        output = await self.group.last_words(self.started.container)
         return EnvironmentFailed(
             f"{service.name} ({service.image}) {how}",
             hint="look at what it printed; its `env`, `ready` and `ports` are in the gate file",

@@ -9,21 +9,21 @@ KEPT = 64 * 1024
 _INDENT = 40
 
 
-def shown_lines(raw: bytes, room: int = KEPT) -> tuple[str, ...]:
+def shown_lines(raw: bytes, sandbox: int = KEPT) -> tuple[str, ...]:
     """The last lines of some output that fit, each safe to show; what was cut off is said."""
-    kept = _end_of(raw, room)
+    kept = _end_of(raw, sandbox)
     cut = len(raw) - len(kept)
-    lines = last_lines(raw, room)
+    lines = last_lines(raw, sandbox)
     return (f"… {cut} bytes before this are left out", *lines) if cut else lines
 
 
-def last_lines(raw: bytes, room: int) -> tuple[str, ...]:
+def last_lines(raw: bytes, sandbox: int) -> tuple[str, ...]:
     """The last whole lines of some output that fit, each safe to show."""
-    return tuple(_safe(line) for line in _end_of(raw, room).splitlines())
+    return tuple(_safe(line) for line in _end_of(raw, sandbox).splitlines())
 
 
-def _end_of(raw: bytes, room: int) -> bytes:
-    return raw if len(raw) <= room else raw[-room:].partition(b"\n")[2]
+def _end_of(raw: bytes, sandbox: int) -> bytes:
+    return raw if len(raw) <= sandbox else raw[-sandbox:].partition(b"\n")[2]
 
 
 def _safe(raw: bytes) -> str:

@@ -106,12 +106,12 @@ async def sift(git_store: GitStore, base: str, asked: str, policy: TreePolicy) -
         )
         for path in order
     ]
-    room = PATCHES_KEPT
+    sandbox = PATCHES_KEPT
     for index, part in enumerate(taken):
-        if room <= 0:
+        if sandbox <= 0:
             break
-        taken[index] = replace(part, patch=await git_store.diff(base, asked, (part.path,), min(PATCH_KEPT, room)))
-        room -= len(taken[index].patch)
+        taken[index] = replace(part, patch=await git_store.diff(base, asked, (part.path,), min(PATCH_KEPT, sandbox)))
+        sandbox -= len(taken[index].patch)
     return ProposedTree(
         asked=asked,
         tree=tree,

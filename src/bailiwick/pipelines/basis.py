@@ -15,7 +15,7 @@ from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.nodes import document_of
 from bailiwick.gate.report import red_checks, without_tool
 from bailiwick.gate.run import verdict_of
-from bailiwick.gate.service import GateOptions, base_report, workshop
+from bailiwick.gate.service import GateOptions, base_report, environment_builder
 from bailiwick.gate.spec import GateSpec
 from bailiwick.git.store import GitStore
 from bailiwick.ids import Json
@@ -100,8 +100,8 @@ class BaseInspector:
         )
         if report.verdict == "environment":
             return BaseCheck(spec, report, "", ())
-        shop = workshop(self.git_store, self.sandboxes, places, **how)
-        environment = await prepare_environment(Recipe(spec.prepare, spec.copy), commit, shop)
+        builder = environment_builder(self.git_store, self.sandboxes, places, **how)
+        environment = await prepare_environment(Recipe(spec.prepare, spec.copy), commit, builder)
         return BaseCheck(spec, report, environment.digest, environment.names)
 
 

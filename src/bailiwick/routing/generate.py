@@ -54,7 +54,7 @@ class Asker(Protocol):
     def backend(self, name: str, script: Json = None) -> Backend:
         """A backend by name. Raises `UsageError` where there is none, or it is not allowed."""
 
-    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
+    async def ask(self, backend: Backend, turn: Turn, context: TurnContext) -> TurnResult:
         """Ask once; what goes wrong is told, not raised."""
 
 
@@ -190,7 +190,7 @@ class Tiers:
 
     async def _told(self, backend: Backend, turn: Turn, question: Question) -> Reply:
         silence = min(self.turns.settings.silence, question.seconds)
-        scene = TurnContext(
+        context = TurnContext(
             cancel=self.stop.event,
             root=self.root,
             workspace=turn.cwd,
@@ -199,7 +199,7 @@ class Tiers:
             show=self.show,
         )
         began = self.clock.monotonic()
-        told = await self.turns.ask(backend, turn, scene)
+        told = await self.turns.ask(backend, turn, context)
         return Reply(told, round((self.clock.monotonic() - began) * 1000), backend.capabilities.resume)
 
     def _turn(self, question: Question) -> Turn:

@@ -108,7 +108,7 @@ def _only_waits_for_children(row: RunRow) -> bool:
     return row.owner is None and row.wake_at is None and state_of(row) == "running"
 
 
-def family(row: RunRow, rows: Iterable[RunRow]) -> list[RunRow]:
+def run_tree(row: RunRow, rows: Iterable[RunRow]) -> list[RunRow]:
     """A run with all the runs below it, of rows that may hold others too; `rows` know better how `row` stands now."""
     below: dict[str | None, list[RunRow]] = {}
     for member in rows:
@@ -129,7 +129,7 @@ def _walked(state: str, holder: str, tree: Iterable[RunRow]) -> str:
 
 def standing(row: RunRow, rows: Iterable[RunRow], me: Owner, now: float) -> RunStatus:
     """Where a run stands; `rows` hold the runs below it, and may hold others."""
-    tree = family(row, rows)
+    tree = run_tree(row, rows)
     row = tree[0]
     known = facts(row)
     ready = [member for member in tree if member.status == "ready"]

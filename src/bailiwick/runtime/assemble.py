@@ -165,7 +165,7 @@ class Runtime:
         definition = self.library.definitions.get(state.definition)
         renderer = Templates(self.pins.path(state.definition), strict=definition.graph.strict)
         rules = Rules(renderer, self.kinds.preparer(renderer), policy=self.policy)
-        return RunSetup(rules, self._around(row, definition, state), await self._family(row, definition))
+        return RunSetup(rules, self._around(row, definition, state), await self._run_tree(row, definition))
 
     def _tools(self, row: RunRow) -> Tools:
         def durable(state: State, entries: list[Entry]) -> None:
@@ -204,7 +204,7 @@ class Runtime:
             definition=definition,
         )
 
-    async def _family(self, row: RunRow, definition: Definition) -> RunTree:
+    async def _run_tree(self, row: RunRow, definition: Definition) -> RunTree:
         ceilings: dict[str, float | None] = {}
         if row.root_id != row.id:
             root = await self.store.run(row.root_id)

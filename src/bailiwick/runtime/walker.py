@@ -57,11 +57,11 @@ class Tools:
 
 @dataclass(slots=True)
 class RunSetup:
-    """What a walk takes from the run's definition: rules, files, family. Made again when a definition is adopted."""
+    """What a walk takes from the run's definition: rules, files, run tree. Made again when a definition is adopted."""
 
     rules: Rules
     around: RunPaths
-    family: RunTree
+    run_tree: RunTree
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Walker:
         await self._drain_inbox()
         self._take_results()
         self._close_due()
-        if (reached := self.work.reached(self.state, self.setup.family.time(self.state))) is not None:
+        if (reached := self.work.reached(self.state, self.setup.run_tree.time(self.state))) is not None:
             self._record(reached)
         while await self._advance():
             pass
@@ -167,7 +167,7 @@ class Walker:
     def _settle(self, spent: list[money.Spent]) -> None:
         """Turn what was set aside for an effect into what it came to, in every scope it was set aside in."""
         for one in spent:
-            scopes = self.booked.get(one.key) or self.setup.family.scopes(day(self._now()))
+            scopes = self.booked.get(one.key) or self.setup.run_tree.scopes(day(self._now()))
             self.pending.settle += [
                 Settlement(scope, key=one.key, unit=one.unit, amount=one.amount, known=one.known) for scope in scopes
             ]
@@ -195,7 +195,7 @@ class Walker:
             if any(isinstance(e, ev.Rewound) for e in found):
                 self.pending.closed += [wait.id for _, wait in before]
                 self.pending.messages += [
-                    self.setup.family.stop(w.id, self._now()) for _, w in before if w.kind == "child"
+                    self.setup.run_tree.stop(w.id, self._now()) for _, w in before if w.kind == "child"
                 ]
             if any(isinstance(e, ev.DefinitionAdopted) for e in found):
                 self.setup = await self.refit(self.state)
@@ -208,7 +208,7 @@ class Walker:
     def _family_follows(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunResumed):
             children = [wait.id for _, wait in self.state.waits() if wait.kind == "child"]
-            self.pending.messages += [self.setup.family.resume(child, self._now()) for child in children]
+            self.pending.messages += [self.setup.run_tree.resume(child, self._now()) for child in children]
 
     def _take_results(self) -> None:
         for scope, key, data in self.effects.observed:
@@ -249,7 +249,7 @@ class Walker:
                 case co.CancelEffects():
                     self.effects.cancel(action.keys)
                 case co.StopChild():
-                    self.pending.messages.append(self.setup.family.stop(action.child, self._now()))
+                    self.pending.messages.append(self.setup.run_tree.stop(action.child, self._now()))
                 case _:
                     self._decided(action)
         count = len(self.pending.events)
@@ -269,10 +269,10 @@ class Walker:
     def _decided(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunStopped):
             children = [wait.id for _, wait in self.state.waits() if wait.kind == "child"]
-            self.pending.messages += [self.setup.family.stop(child, self._now()) for child in children]
+            self.pending.messages += [self.setup.run_tree.stop(child, self._now()) for child in children]
         self._record(event)
         if isinstance(event, ev.RunFinished):
-            self.pending.messages += self.setup.family.ended(self.state, self._cost(), self._now())
+            self.pending.messages += self.setup.run_tree.ended(self.state, self._cost(), self._now())
         if isinstance(event, ev.StepDone) and event.node in self.state.scopes[event.scope].writes:
             crashpoints.reach("scope.joined")
 
@@ -290,7 +290,7 @@ class Walker:
         units = []
         for unit, wanted in start.units:
             node = self.state.graph.nodes[start.node]
-            limits = self.setup.family.limits(unit, node, self.state, day(self._now()))
+            limits = self.setup.run_tree.limits(unit, node, self.state, day(self._now()))
             amount = await money.cut(self.tools.store, unit, wanted=wanted, limits=limits, pending=self.pending)
             units.append((unit, amount))
             self.booked[start.key] = [scope for scope, _ in limits]
@@ -301,7 +301,7 @@ class Walker:
         self.starting.append(replace(start, units=tuple(units)))
 
     async def _call(self, call: co.StartChild) -> None:
-        made = await self.setup.family.child(call, self.state, self._now())
+        made = await self.setup.run_tree.child(call, self.state, self._now())
         self._record(
             ev.ChildStarted(
                 call.scope, node=call.node, visit=call.visit, key=call.key, child=made.id, params=call.params
@@ -386,7 +386,7 @@ class Walker:
         return min((deadlines.left(run, name, due_at) for name, due_at in waits), default=None)
 
     def _time_over(self) -> float | None:
-        return self.work.due(self.state, self.setup.family.time(self.state))
+        return self.work.due(self.state, self.setup.run_tree.time(self.state))
 
     def _pause(self) -> float | None:
         if self.effects.finished:

@@ -219,8 +219,8 @@ class Sandboxes:
         """
         variables = {EFFECT_MARK: secrets.token_hex(8), **(self.env() if env is None else env)}
         doorman = _Doorman(egress, self.relay.passage() if self.relay else None)
-        async with self.sandbox.enter(sandbox_spec, doorman) as room:
-            command = room.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
+        async with self.sandbox.enter(sandbox_spec, doorman) as sandbox:
+            command = sandbox.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
             alarm: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
             notes, since = list[str](), SystemClock().now()
             watch = asyncio.ensure_future(watch_disk(written(sandbox_spec), sandbox_spec.limits, _ringer(alarm, notes)))
@@ -231,7 +231,7 @@ class Sandboxes:
                 watch.cancel()
                 alarm.cancel()
                 await doorman.settle()
-            notes += _told(room, command, end)
+            notes += _told(sandbox, command, end)
         if end.why == "disk" and sandbox_spec.role != "agent":
             await asyncio.to_thread(reclaim, written(sandbox_spec), sandbox_spec.limits, since)
         return replace(end, stderr=end.stderr + "".join(f"{OURS}{n}\n" for n in notes).encode()) if notes else end
@@ -280,18 +280,18 @@ def _ringer(alarm: asyncio.Future[Why], notes: list[str]) -> Callable[[str], Non
     return ring
 
 
-def _told(room: Sandbox, command: Command, end: Exit) -> list[str]:
+def _told(sandbox: Sandbox, command: Command, end: Exit) -> list[str]:
     """Which limits a room met, where it can tell; raises `NotReady` where the program was never reached."""
-    if not isinstance(room, ReportsProgress):
+    if not isinstance(sandbox, ReportsProgress):
         return []
-    if end.why == "exited" and not room.entered(command):
+    if end.why == "exited" and not sandbox.entered(command):
         words = end.stderr.decode("utf-8", "replace").strip().replace("\n", "; ") or f"it ended with code {end.code}"
         raise NotReady(
             f"the sandbox could not be entered: {words}",
             hint="`bailiwick sandbox check` says what works here; nothing was run without a sandbox",
             code=NOT_ENTERED,
         )
-    return [f"the sandbox met its limit of {what}" for what in room.exceeded()]
+    return [f"the sandbox met its limit of {what}" for what in sandbox.exceeded()]
 
 
 def make_sandbox(name: str, scratch: Path | None = None, *, terminal: bool = False) -> SandboxBackend:

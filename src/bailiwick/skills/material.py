@@ -139,10 +139,10 @@ class Surroundings:
 def listing(files: Sequence[str]) -> str:
     """The paths of a project, one in a line, within a limit: those near the top first, and how many are left out."""
     chosen: list[str] = []
-    room = MOST_CHARACTERS
+    sandbox = MOST_CHARACTERS
     for path in sorted(files, key=lambda one: (one.count("/"), one))[:MOST_LISTED]:
-        room -= len(path) + 1
-        if room < 0:
+        sandbox -= len(path) + 1
+        if sandbox < 0:
             break
         chosen.append(path)
     left = len(files) - len(chosen)

@@ -49,7 +49,7 @@ def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: p
     broker_access = _broker_access(tmp_path, monkeypatch)
     backend = NamedBackend("claude", Capabilities(credential="brokered"))
 
-    async def scene() -> None:
+    async def context() -> None:
         access = await broker_access.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
         try:
             assert access.grant is not None
@@ -63,7 +63,7 @@ def test_a_brokered_agent_never_sees_the_real_key(tmp_path: Path, monkeypatch: p
             broker_access.revoke(access)
             await broker_access.close()
 
-    asyncio.run(scene())
+    asyncio.run(context())
 
 
 def test_a_strange_reset_keeps_a_window_no_longer_than_a_cap_may_last(
@@ -144,7 +144,7 @@ def test_a_turn_is_given_its_models_and_the_persons_word_on_unknown_prices(
     broker_access = _broker_access(tmp_path, monkeypatch, text)
     backend = NamedBackend("claude", Capabilities(credential="brokered", default_model="sonnet"))
 
-    async def scene() -> None:
+    async def context() -> None:
         access = await broker_access.open(backend, _turn(tmp_path), lambda: None)  # type: ignore[arg-type]
         try:
             assert access.grant is not None
@@ -160,4 +160,4 @@ def test_a_turn_is_given_its_models_and_the_persons_word_on_unknown_prices(
             broker_access.revoke(access)
             await broker_access.close()
 
-    asyncio.run(scene())
+    asyncio.run(context())

@@ -68,8 +68,8 @@ def test_a_cloud_account_reaches_the_program_and_its_files_stay_as_they_are(
     """Variables, files and hosts of that cloud, and of no other; the files can be read and not changed."""
     _files(tmp_path)
     access = _access(tmp_path, turn_sandbox, given_env)
-    stay = TurnSandboxRequest("root", access.turn.cwd)
-    end, text, seen = run(turn_sandbox, access, stay, "python3", "-I", "-c", LOOK)
+    sandbox_request = TurnSandboxRequest("root", access.turn.cwd)
+    end, text, seen = run(turn_sandbox, access, sandbox_request, "python3", "-I", "-c", LOOK)
     assert end.code == 0, end.stderr
     told = json.loads(text)
     assert {name: told["env"].get(name) for name in given_env} == given_env
@@ -91,11 +91,13 @@ def test_a_cloud_account_reaches_the_program_and_its_files_stay_as_they_are(
 def test_keys_of_a_cloud_are_carried_only_for_that_cloud(turn_sandbox: TurnSandbox, tmp_path: Path) -> None:
     """An agent that is brokered gets neither them nor the switch that would send it there."""
     env = {**BEDROCK, "AWS_SECRET_ACCESS_KEY": "aws", "GOOGLE_APPLICATION_CREDENTIALS": "/g.json"}
-    stay = TurnSandboxRequest("root", tmp_path)
-    exposed = turn_sandbox.dress(_access(tmp_path, turn_sandbox, env), "claude", stay).turn.env
+    sandbox_request = TurnSandboxRequest("root", tmp_path)
+    exposed = turn_sandbox.dress(_access(tmp_path, turn_sandbox, env), "claude", sandbox_request).turn.env
     assert (exposed["AWS_SECRET_ACCESS_KEY"], exposed["AWS_PROFILE"]) == ("aws", "work")
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in exposed
-    brokered = turn_sandbox.dress(_access(tmp_path, turn_sandbox, env, exposed=False), "claude", stay).turn.env
+    brokered = turn_sandbox.dress(
+        _access(tmp_path, turn_sandbox, env, exposed=False), "claude", sandbox_request
+    ).turn.env
     assert not [name for name in brokered if name.startswith("AWS_")]
     assert "CLAUDE_CODE_USE_BEDROCK" not in brokered
 

@@ -33,7 +33,7 @@ def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(*(agent(f"a{i}") for i in range(6)), budget=g.Budget(usd=1.1))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
         rows = [r for r in await runtime.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
@@ -42,19 +42,19 @@ def test_money_is_set_aside_before_a_turn_and_settled_after_it(tmp_path: Path) -
         assert len(backend.seen) == 5, "the last one begins with what is left: over by less than one answer"
         assert [round(t.max_usd or 0, 2) for t in backend.seen] == [1.0, 0.85, 0.6, 0.35, 0.1]
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_an_unknown_cost_counts_as_what_was_set_aside(tmp_path: Path) -> None:
     """Unknown is not zero."""
     stage = stage_of(tmp_path, ScriptedBackend([GOOD]), replace(QUICK, reserve_usd=1.0))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, chain(agent()))
         rows = [r for r in await runtime.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert [(r.settled, r.known) for r in rows] == [(1.0, False)]
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
     second: list[AgentEvent] = [SessionKnown("s1"), Used(150, 15, usd=0.7, cumulative=True), Answered('{"x": 1}')]
     stage = stage_of(tmp_path, ScriptedBackend([first, second]), replace(QUICK, reserve_usd=1.0))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, chain(agent()))
         assert verdict.code == DONE
         spent = {r.unit: r.settled for r in await runtime.store.spend(f"run:{verdict.row.id}")}
@@ -71,7 +71,7 @@ def test_totals_of_a_resumed_session_are_differenced(tmp_path: Path) -> None:
         assert spent["tokens"] == 165
         assert spent["agent_calls"] == 2
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: P
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0), clock)
     first, second = chain(agent(), agent("b")), replace(chain(agent()), name="other")
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         runtime.daily = {"usd": 4.0}
         assert (await stage.walk(runtime, first)).code == DONE
         verdict = await stage.walk(runtime, second)
@@ -92,7 +92,7 @@ def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: P
         clock.advance(waits[0].due_at - clock.now() + 1)
         assert (await stage.walk(runtime, second)).code == DONE
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
@@ -101,14 +101,14 @@ def test_a_person_can_raise_a_days_budget(tmp_path: Path) -> None:
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
     graph = chain(agent(), agent("b"), agent("c"))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         runtime.daily = {"usd": 4.0}
         verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
         assert not (await Control(runtime, "tester").answer(verdict.row, "raise")).refused
         assert (await stage.walk(runtime, graph)).code == DONE
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_turns_at_once_never_overshoot_by_more_than_one_answer_each(tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def test_turns_at_once_never_overshoot_by_more_than_one_answer_each(tmp_path: Pa
     }
     graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(20))}, budget=g.Budget(usd=5.0))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, graph)
         assert verdict.code == BUDGET
         rows = [r for r in await runtime.store.spend(f"run:{verdict.row.id}") if r.unit == "usd"]
         assert sum(r.settled or 0 for r in rows) <= 5.0 + 0.9
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_credential_has_a_ceiling_of_its_own(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_a_credential_has_a_ceiling_of_its_own(tmp_path: Path) -> None:
     backend = ScriptedBackend([[SessionKnown("s1"), Used(10, 10, usd=2.0), Answered('{"x": 1}')]])
     stage = stage_of(tmp_path, backend, replace(QUICK, reserve_usd=1.0))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         runtime.purse = lambda _node, _chosen: ("main", {"usd": 2.0})
         assert (await stage.walk(runtime, chain(agent()))).code == DONE
         verdict = await stage.walk(runtime, replace(chain(agent()), name="other"))
         assert verdict.code == BUDGET
         assert "credential.usd" in str((verdict.row.summary or {})["question"])
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_an_unknown_cost_is_free_where_that_is_allowed_and_refused_where_it_is_not(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_a_model_outside_the_allowed_ones_is_never_asked(tmp_path: Path) -> None
     backend = ScriptedBackend([GOOD])
     stage = stage_of(tmp_path, backend, allowed_models=("small",))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         assert (await stage.walk(runtime, chain(agent(spec={"model": "huge"})))).code == WAITS
         assert backend.seen == []
         assert (await stage.walk(runtime, replace(chain(agent(spec={"model": "small"})), name="ok"))).code == DONE
 
-    stage.play(scene)
+    stage.play(context)

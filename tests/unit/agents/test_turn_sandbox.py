@@ -59,15 +59,17 @@ def asked(tmp_path: Path, turn_sandbox: TurnSandbox, *, exposed: bool = False) -
     return TurnAccess(Turn(key="k", prompt="p", model=None, cwd=workspace, env=env), "claude", exposed=exposed)
 
 
-def run(turn_sandbox: TurnSandbox, access: TurnAccess, stay: TurnSandboxRequest, *argv: str) -> tuple[Exit, str, Turn]:
+def run(
+    turn_sandbox: TurnSandbox, access: TurnAccess, sandbox_request: TurnSandboxRequest, *argv: str
+) -> tuple[Exit, str, Turn]:
     """Run a program of a turn behind the sandbox; how it ended, what it printed, the turn as seen from inside."""
 
     async def main() -> tuple[Exit, str, Turn]:
         lines: list[bytes] = []
-        dressed = turn_sandbox.dress(access, "claude", stay)
+        dressed = turn_sandbox.dress(access, "claude", sandbox_request)
         with Launcher(TurnTimeouts(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
-            async with turn_sandbox.around(dressed, stay, (), None) as (seen, room):
-                launcher.enter(room)
+            async with turn_sandbox.around(dressed, sandbox_request, (), None) as (seen, sandbox):
+                launcher.enter(sandbox)
                 end = await launcher.spawn(argv, seen.env, seen.cwd, b"", lines.append)
         return end, b"\n".join(lines).decode(), seen
 
@@ -98,9 +100,9 @@ def test_an_exposed_credential_is_carried_in_and_no_other(turn_sandbox: TurnSand
 def test_the_home_stays_for_the_next_turn_and_the_temporary_files_go(turn_sandbox: TurnSandbox, tmp_path: Path) -> None:
     """A session can only be resumed where it was kept."""
     access = asked(tmp_path, turn_sandbox)
-    stay = TurnSandboxRequest("root", access.turn.cwd)
-    run(turn_sandbox, access, stay, "sh", "-c", "echo kept > $HOME/session; echo gone > $TMPDIR/file")
-    end, text, _ = run(turn_sandbox, access, stay, "sh", "-c", "cat $HOME/session; ls $TMPDIR")
+    sandbox_request = TurnSandboxRequest("root", access.turn.cwd)
+    run(turn_sandbox, access, sandbox_request, "sh", "-c", "echo kept > $HOME/session; echo gone > $TMPDIR/file")
+    end, text, _ = run(turn_sandbox, access, sandbox_request, "sh", "-c", "cat $HOME/session; ls $TMPDIR")
     assert (end.code, text) == (0, "kept")
     assert not list(turn_sandbox.sandboxes.scratch.glob("turn-*"))
 
@@ -146,12 +148,12 @@ def test_a_turn_that_fills_the_disk_ends_as_that_and_leaves_nothing(
 
     async def main() -> Exit:
         with Launcher(TurnTimeouts(), asyncio.Event(), marks={"BAILIWICK_EFFECT_KEY": "k"}) as launcher:
-            stay = TurnSandboxRequest(
+            sandbox_request = TurnSandboxRequest(
                 "root", access.turn.cwd, show=shown.append, over=lambda why: launcher.end("disk", why)
             )
-            dressed = turn_sandbox.dress(access, "claude", stay)
-            async with turn_sandbox.around(dressed, stay, (), None) as (seen, room):
-                launcher.enter(room)
+            dressed = turn_sandbox.dress(access, "claude", sandbox_request)
+            async with turn_sandbox.around(dressed, sandbox_request, (), None) as (seen, sandbox):
+                launcher.enter(sandbox)
                 script = f"echo small > work; {BOMB.replace('$1', where)}"
                 return await launcher.spawn(("sh", "-c", script), seen.env, seen.cwd, b"", lambda _line: None)
 
@@ -183,10 +185,10 @@ def test_a_persons_own_directory_is_not_cleared(turn_sandbox: TurnSandbox, tmp_p
                 told.append(why)
                 launcher.end("disk", why)
 
-            stay = TurnSandboxRequest("root", turn_sandbox.state / "workspaces" / "run", over=over)
-            dressed = turn_sandbox.dress(access, "claude", stay)
-            async with turn_sandbox.around(dressed, stay, (), None) as (seen, room):
-                launcher.enter(room)
+            sandbox_request = TurnSandboxRequest("root", turn_sandbox.state / "workspaces" / "run", over=over)
+            dressed = turn_sandbox.dress(access, "claude", sandbox_request)
+            async with turn_sandbox.around(dressed, sandbox_request, (), None) as (seen, sandbox):
+                launcher.enter(sandbox)
                 script = "dd if=/dev/zero of=big bs=1M count=3 status=none; sleep 60"
                 await launcher.spawn(("sh", "-c", script), seen.env, seen.cwd, b"", lambda _line: None)
 

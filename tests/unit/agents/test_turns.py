@@ -37,13 +37,13 @@ def test_a_good_turn_gives_its_outputs_and_sees_its_args(tmp_path: Path) -> None
     backend = ScriptedBackend([GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, chain(agent()))
         assert verdict.code == DONE
         assert (await runtime.library.state(verdict.row.id)).context()["x"] == 1
         assert [t.prompt for t in backend.seen] == ["Do it for me."]
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
@@ -51,12 +51,12 @@ def test_with_a_version_the_contract_follows_the_prompt(tmp_path: Path) -> None:
     backend = ScriptedBackend([GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         await stage.walk(runtime, chain(agent(), version=1))
         assert backend.seen[0].prompt.startswith("Do it for me.\n")
         assert "`x`" in backend.seen[0].prompt
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
     backend = ScriptedBackend([RUBBISH, GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, chain(agent()))
         assert verdict.code == DONE
         first, second = backend.seen
@@ -72,7 +72,7 @@ def test_rubbish_is_asked_about_in_the_same_session(tmp_path: Path) -> None:
         assert "Do it for me" not in second.prompt
         assert first.key == second.key
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
@@ -81,14 +81,14 @@ def test_a_rate_limit_is_waited_out(tmp_path: Path) -> None:
     backend.turns[0] = backend.turns[1] = [replace(LIMIT, retry_after=0.01)]
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, chain(agent()))
         assert verdict.code == DONE
         assert {t.prompt for t in backend.seen} == {"Do it for me."}
         assert {t.session for t in backend.seen} == {None}
         assert len(backend.seen) == 3
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_an_overflow_is_compacted_and_sent_again(tmp_path: Path) -> None:
@@ -96,13 +96,13 @@ def test_an_overflow_is_compacted_and_sent_again(tmp_path: Path) -> None:
     backend = ScriptedBackend([OVERFLOW, GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         assert (await stage.walk(runtime, chain(agent()))).code == DONE
         assert backend.compacted == 1
         assert backend.seen[1].session == "s1"
         assert backend.seen[1].prompt == "Do it for me."
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_cap_sleeps_until_its_reset_over_a_reboot(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp
     )
     stage = stage_of(tmp_path, backend, RetryPolicy(cap_max_wait=3600.0), clock)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         assert (await stage.walk(runtime, chain(agent()), no_wait=True)).code == TIME
         waits = await runtime.store.waits()
         assert [(w.kind, w.due_at) for w in waits] == [("cap", clock.now() + 3600)]
@@ -144,7 +144,7 @@ def test_a_strange_reset_closes_the_credential_no_longer_than_a_cap_may_last(tmp
         clock.advance(3601)
         assert (await stage.walk(runtime, chain(agent()), no_wait=True)).code == DONE
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Pat
     stage = stage_of(tmp_path, backend)
     graph = chain(agent(outputs=(g.Output(key="x"), g.Output(key="y", default=7, declared=True))))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, graph)
         assert verdict.code == DEGRADED
         assert (verdict.row.summary or {})["degraded"] == ["a"]
@@ -161,7 +161,7 @@ def test_a_file_without_a_version_defaults_and_the_run_is_degraded(tmp_path: Pat
         assert (state.context()["x"], state.context()["y"]) == (None, 7)
         assert len(backend.seen) <= 12
 
-    stage.play(scene)
+    stage.play(context)
 
 
 @pytest.mark.parametrize(("answer", "code"), [("default", DEGRADED), ("fail", FAILED), ("retry", DONE)])
@@ -171,7 +171,7 @@ def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path:
     stage = stage_of(tmp_path, backend)
     graph = chain(agent(outputs=(g.Output(key="x", default=0, declared=True),), on_exhausted="ask"), version=1)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, graph)
         assert verdict.code == WAITS
         backend.turns.append(GOOD)
@@ -180,7 +180,7 @@ def test_with_a_version_a_person_is_asked_unless_a_default_is_declared(tmp_path:
         assert not outcome.refused
         assert (await stage.walk(runtime, graph)).code == code
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -> None:
@@ -188,13 +188,13 @@ def test_undeclared_outputs_are_never_defaulted_with_a_version(tmp_path: Path) -
     stage = stage_of(tmp_path, ScriptedBackend([RUBBISH]))
     graph = chain(agent(on_exhausted="default"), version=1)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, graph)
         assert verdict.code == WAITS
         waits = await runtime.store.waits()
         assert waits[0].body["choices"] == ["retry", "fail"]
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -> None:
@@ -202,14 +202,14 @@ def test_auth_parks_with_what_to_do_and_nothing_is_tried_again(tmp_path: Path) -
     backend = ScriptedBackend([[Trouble("Invalid API key", 401, "authentication_error")]])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         assert (await stage.walk(runtime, chain(agent()))).code == WAITS
         assert len(backend.seen) == 1
         waits = await runtime.store.waits()
         assert waits[0].kind == "auth"
         assert waits[0].due_at is not None, "it goes on by itself when it works again"
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
     backend = ScriptedBackend([[SessionKnown("mid"), ProcessEnded(-15, why="cancelled")], GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         plain = backend.turn
 
         async def cut(turn: Turn, io: TurnIo, emit: Emit) -> None:
@@ -236,7 +236,7 @@ def test_a_turn_that_was_cut_off_goes_on_in_its_session(tmp_path: Path) -> None:
         assert [t.session for t in backend.seen] == [None, "mid"]
         assert "EffectLost" in await types(runtime, verdict.row)
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
     }
     graph = g.Graph(name="flow", start="each", nodes=nodes, vars={"items": list(range(50))})
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         assert (await stage.walk(runtime, graph, no_wait=True)).code == TIME
         storm = len(backend.seen)
         for window in range(1, 6):
@@ -266,7 +266,7 @@ def test_fifty_agents_under_a_storm_of_limits_probe_once_per_window(tmp_path: Pa
                 break
         assert verdict.code == DONE, verdict.row.summary
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_an_answer_that_can_not_be_used_still_opens_the_credential(tmp_path: Path) -> None:
@@ -274,12 +274,12 @@ def test_an_answer_that_can_not_be_used_still_opens_the_credential(tmp_path: Pat
     backend = ScriptedBackend([[replace(LIMIT, retry_after=0.01)], RUBBISH, GOOD])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         assert (await stage.walk(runtime, chain(agent()))).code == DONE
         assert len(backend.seen) == 3
         assert await runtime.store.bucket_take("played", runtime.clock.now(), 60) == 0
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
     stage = stage_of(tmp_path, backend, RetryPolicy(), clock)
     graph = chain(agent())
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         began = clock.now()
         while clock.now() - began < 20 * 60:
             assert (await stage.walk(runtime, graph, no_wait=True)).code == TIME
@@ -300,7 +300,7 @@ def test_an_outage_of_twenty_minutes_defaults_nothing(tmp_path: Path) -> None:
         assert verdict.code == DONE
         assert {t.prompt for t in backend.seen} == {"Do it for me."}
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_reboot_in_the_middle_of_an_outage_goes_on_waiting(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_command_that_says_no_json_answers_with_its_files(tmp_path: Path, said
     stage = stage_of(tmp_path, backend)
     backend.name = "command"
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, chain(agent(spec=FILES)))
         assert verdict.code == code
         if code == DONE:
@@ -353,17 +353,17 @@ def test_a_command_that_says_no_json_answers_with_its_files(tmp_path: Path, said
             said_x = 1 if said.startswith('{"x"') else "by files"
             assert (await runtime.library.state(verdict.row.id)).context()["x"] == said_x
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_only_a_command_may_leave_its_json_out(tmp_path: Path) -> None:
     """The other agents are asked for it, and can give it."""
     stage = stage_of(tmp_path, ScriptedBackend([[Answered("done")]], capabilities=Capabilities()))
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         assert (await stage.walk(runtime, chain(agent(spec=FILES)))).code == DEGRADED
 
-    stage.play(scene)
+    stage.play(context)
 
 
 def test_a_command_that_fails_is_asked_once_and_its_code_is_in_the_question(tmp_path: Path) -> None:
@@ -371,11 +371,11 @@ def test_a_command_that_fails_is_asked_once_and_its_code_is_in_the_question(tmp_
     backend = ScriptedBackend([[Trouble("the command ended with code 7: loading\nno model is loaded\n", type="exit")]])
     stage = stage_of(tmp_path, backend)
 
-    async def scene(runtime: Runtime) -> None:
+    async def context(runtime: Runtime) -> None:
         verdict = await stage.walk(runtime, chain(agent(), version=1))
         assert verdict.code == WAITS
         assert len(backend.seen) == 1
         question = (await runtime.store.waits())[0].body["question"]
         assert "the command ended with code 7: no model is loaded" in question
 
-    stage.play(scene)
+    stage.play(context)

@@ -274,7 +274,7 @@ PROPOSAL = Proposal(
 ).to_json()  # fmt: skip
 
 
-def room(config: Config) -> object:
+def sandbox(config: Config) -> object:
     """Whether there is room for anything new."""
     from bailiwick.config.room import require_room
 
@@ -444,7 +444,7 @@ PROBES: tuple[Probe, ...] = (
     Probe("network.proxy", "http://127.0.0.1:9", proposals, FORGE),
     Probe("network.no_proxy", "forge.example", proposals, {**FORGE, "network": {"proxy": "http://127.0.0.1:9"}}),
     Probe("network.ca_file", "ca.pem", proposals, FORGE),
-    Probe("retention.min_free", "900 TB", room),
+    Probe("retention.min_free", "900 TB", sandbox),
     Probe("sandbox.allow", ["docs.example"], egress),
     Probe("attempts", 7, order),
     Probe("conventions", "HOUSE.md", briefed),

@@ -55,7 +55,7 @@ class GateSetup:
         """Where things are kept."""
         return GatePlaces(self.scene.top / "cache", self.scene.state, registries=self.registries)
 
-    def shop(self, git_store: GitStore) -> EnvironmentBuilder:
+    def builder(self, git_store: GitStore) -> EnvironmentBuilder:
         """What environments are made with."""
         return EnvironmentBuilder(
             git_store,

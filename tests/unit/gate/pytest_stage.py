@@ -108,7 +108,7 @@ class PytestCheckSetup:
     async def files(self, which: Which) -> tuple[str, ...]:
         return tuple(self.tree(which))
 
-    def bench(self) -> CheckContext:
+    def context(self) -> CheckContext:
         scratch = self.place / "scratch"
         scratch.mkdir(exist_ok=True)
         sandboxes = cast("Any", OpenFence(scratch, autoload=self.autoload))
@@ -131,7 +131,7 @@ class PytestCheckSetup:
         spec = CheckSpec("tests", "pytest", run or ("pytest", "-q"), timeout)
 
         async def go() -> CheckResult:
-            return await PytestCheck().run(spec, self.bench())
+            return await PytestCheck().run(spec, self.context())
 
         try:
             return asyncio.run(go())

@@ -51,19 +51,19 @@ class RunnerStage(PytestCheckSetup):
             (top / "node_modules").symlink_to(self.modules)
         return top
 
-    def bench(self) -> CheckContext:
-        bench = PytestCheckSetup.bench(self)
+    def context(self) -> CheckContext:
+        context = PytestCheckSetup.context(self)
         if self.kind == "cargo-test":  # the home inside is another, in which rustup would find no toolchain
-            sandboxes = cast("OpenFence", bench.sandboxes)
+            sandboxes = cast("OpenFence", context.sandboxes)
             sandboxes.toolchains = replace(sandboxes.toolchains, path=f"{rust_programs()}:{sandboxes.toolchains.path}")
-        return bench
+        return context
 
     def check(self, *run: str, timeout: float = 600.0) -> CheckResult:
         """Run the check to its end; the checkouts are removed."""
         spec = CheckSpec("tests", self.kind, run or COMMANDS[self.kind], timeout)
 
         async def go() -> CheckResult:
-            return await find_check(self.kind).run(spec, self.bench())
+            return await find_check(self.kind).run(spec, self.context())
 
         try:
             return asyncio.run(go())

@@ -51,7 +51,7 @@ def test_a_lying_number_is_not_taken_for_a_number() -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """A module of a product."""
     (tmp_path / "shop_of_calls.py").write_text(
         "import sys\n"
@@ -72,19 +72,19 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     return importlib.import_module("shop_of_calls")
 
 
-def _recorded(shop: Any, act: Any) -> list[dict[str, Any]]:
+def _recorded(builder: Any, act: Any) -> list[dict[str, Any]]:
     lines = {4: "Till.add", 5: "discount", 8: "only_watched"}
     wanted = [("shop_of_calls.py", line, name) for line, name in lines.items()]
     recorder = Recorder(lambda path: Path(path).name, wanted)
     recorder.start()
     try:
-        act(shop)
+        act(builder)
     finally:
         recorder.stop()
     return list(recorder.calls.values())
 
 
-def test_a_call_is_recorded_and_made_again(shop: types.ModuleType) -> None:
+def test_a_call_is_recorded_and_made_again(builder: types.ModuleType) -> None:
     """Arguments by position and name, defaults, methods with their object, and errors."""
 
     def act(product: Any) -> None:
@@ -94,7 +94,7 @@ def test_a_call_is_recorded_and_made_again(shop: types.ModuleType) -> None:
         with pytest.raises(ValueError, match="no price"):
             product.discount(None)
 
-    found = _recorded(shop, act)
+    found = _recorded(builder, act)
     assert [call["name"] for call in found] == ["discount", "discount", "Till.add", "discount"]
     assert [call["result"] for call in found] == [["int", "180"], ["int", "120"], ["int", "11"], ["raises"]]
     for call in found:
@@ -104,12 +104,12 @@ def test_a_call_is_recorded_and_made_again(shop: types.ModuleType) -> None:
         assert again["near"], "the same with other arguments"
 
 
-def test_near_arguments_are_none_that_tests_ask_for(shop: types.ModuleType) -> None:
+def test_near_arguments_are_none_that_tests_ask_for(builder: types.ModuleType) -> None:
     """A table of 0, 1 and 4 would look like code: 1 is near 0, and what it gives is new."""
     known = [[["int", str(number)]] for number in (0, 1, 2, 4)]
     made: list[Any] = []
-    setattr(shop, "noted", made.append)  # noqa: B010 - a module
-    call = {"module": shop.__name__, "name": "noted", "args": known[1], "named": {}}
+    setattr(builder, "noted", made.append)  # noqa: B010 - a module
+    call = {"module": builder.__name__, "name": "noted", "args": known[1], "named": {}}
     repeat(call, asked=known)
     assert made[:2] == [1, 1]
     assert len(made) == 4
@@ -119,22 +119,22 @@ def test_near_arguments_are_none_that_tests_ask_for(shop: types.ModuleType) -> N
     assert made[4:] == [[1], [1]], "everything near it is asked for"
 
 
-def test_what_depends_on_its_surroundings_gives_something_else(shop: types.ModuleType, monkeypatch: Any) -> None:
+def test_what_depends_on_its_surroundings_gives_something_else(builder: types.ModuleType, monkeypatch: Any) -> None:
     """That is how code that is right only under test is found."""
     monkeypatch.setitem(sys.modules, "shop_is_watched", types.ModuleType("shop_is_watched"))
-    (call,) = _recorded(shop, lambda product: product.only_watched(7))
+    (call,) = _recorded(builder, lambda product: product.only_watched(7))
     monkeypatch.delitem(sys.modules, "shop_is_watched")
     assert (call["result"], repeat(call)["results"]) == (["int", "7"], [["int", "-1"]] * 2)
 
 
-def test_a_function_that_is_not_there_is_told(shop: types.ModuleType) -> None:
+def test_a_function_that_is_not_there_is_told(builder: types.ModuleType) -> None:
     """On the base a new function is missing; that is no result."""
     assert "missing" in repeat({"module": "shop_of_calls", "name": "nothing", "args": [], "named": {}})
 
 
-def test_few_calls_of_one_function_are_kept(shop: types.ModuleType) -> None:
+def test_few_calls_of_one_function_are_kept(builder: types.ModuleType) -> None:
     """A loop over a million rows costs no memory."""
-    found = _recorded(shop, lambda product: [product.discount(price) for price in range(1000)])
+    found = _recorded(builder, lambda product: [product.discount(price) for price in range(1000)])
     assert len(found) == calls.KEPT
 
 
@@ -262,7 +262,7 @@ def test_what_generates_changes_or_hides_its_state_is_recorded_too(
         assert repeat(call)["results"] == [call["result"]] * 2, call
 
 
-def test_a_call_that_never_ends_is_made_once(shop: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_never_ends_is_made_once(builder: types.ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs its limit, not many times that."""
     ended: list[int] = []
 
@@ -270,7 +270,7 @@ def test_a_call_that_never_ends_is_made_once(shop: types.ModuleType, monkeypatch
         ended.append(1)
         raise TimeoutError
 
-    monkeypatch.setattr(shop, "discount", hanging)
+    monkeypatch.setattr(builder, "discount", hanging)
     call = {"module": "shop_of_calls", "name": "discount", "args": [["int", "1"]], "named": {}}
     assert repeat(call) == {"results": [calls.ENDLESS] * 2, "near": []}
     assert ended == [1]

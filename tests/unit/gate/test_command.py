@@ -48,9 +48,9 @@ def test_both_outputs_are_kept_in_their_bounds() -> None:
 
 
 @given(st.binary(max_size=3000), st.integers(1, 2000))
-def test_any_output_is_safe_and_bounded(raw: bytes, room: int) -> None:
+def test_any_output_is_safe_and_bounded(raw: bytes, sandbox: int) -> None:
     """Whatever a program prints, no line of it acts on a terminal."""
-    lines = shown_lines(raw, room)
+    lines = shown_lines(raw, sandbox)
     assert not any(ord(sign) < 32 or 127 <= ord(sign) < 160 for line in lines for sign in line)
     assert isinstance(CommandResult(0, lines), CommandResult)
 

@@ -39,7 +39,7 @@ def _recipe(*lines: str, copy: tuple[str, ...] = ()) -> Recipe:
 
 def _prepared(stage: GateSetup, recipe: Recipe) -> PreparedEnvironment:
     async def history(git_store: GitStore) -> PreparedEnvironment:
-        return await prepare_environment(recipe, await git_store.resolve("HEAD"), stage.shop(git_store))
+        return await prepare_environment(recipe, await git_store.resolve("HEAD"), stage.builder(git_store))
 
     return stage.run(history)
 
@@ -102,7 +102,7 @@ def test_many_at_once_make_one(stage: GateSetup) -> None:
 
     async def history(git_store: GitStore) -> list[PreparedEnvironment]:
         base = await git_store.resolve("HEAD")
-        asked = [prepare_environment(_recipe(VENV), base, stage.shop(git_store)) for _ in range(5)]
+        asked = [prepare_environment(_recipe(VENV), base, stage.builder(git_store)) for _ in range(5)]
         return list(await asyncio.gather(*asked))
 
     assert len(set(stage.run(history))) == 1

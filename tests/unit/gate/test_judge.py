@@ -41,7 +41,7 @@ def _check(judging: Judging, *paths: str, spec: CheckSpec = SPEC) -> CheckResult
 
     async def run() -> CheckResult:
         changes = tuple(TreeChange(path, "M", "100644", "100644", 1, 0) for path in paths)
-        bench = CheckContext(
+        context = CheckContext(
             cast("Any", None),
             (),
             Path(),
@@ -53,7 +53,7 @@ def _check(judging: Judging, *paths: str, spec: CheckSpec = SPEC) -> CheckResult
             diff=diff,
             judging=judging,
         )
-        return settled(await find_check("judge").run(spec, bench))
+        return settled(await find_check("judge").run(spec, context))
 
     return asyncio.run(run())
 

@@ -221,14 +221,14 @@ def _codes(result: CheckResult) -> set[str]:
 def test_a_cheat_is_found_and_named(cheat: str, known: dict[str, Json], tmp_path: Path) -> None:
     """Exit code 0 and a green summary are easy to have; this is what they don't hide."""
     code, source = CHEATS[cheat]
-    result = _check(tmp_path, known, shop=source)
+    result = _check(tmp_path, known, builder=source)
     assert result.outcome == "failed"
     assert code in _codes(result), result.findings
 
 
 def test_an_honest_change_is_green(known: dict[str, Json], tmp_path: Path) -> None:
     """The same rules find nothing where there is nothing, and say what was shown."""
-    result = _check(tmp_path, known, shop="def discount(p, q):\n    return p * (100 - q) // 100\n")
+    result = _check(tmp_path, known, builder="def discount(p, q):\n    return p * (100 - q) // 100\n")
     assert (result.outcome, [f.code for f in result.findings], result.failing) == (
         "passed",
         ["changed-beside-tests"],
@@ -241,7 +241,7 @@ def test_an_honest_change_is_green(known: dict[str, Json], tmp_path: Path) -> No
 
 def test_a_wrong_change_is_red_by_its_tests(known: dict[str, Json], tmp_path: Path) -> None:
     """A change that is only wrong is told by the ids of what fails, with what pytest printed."""
-    result = _check(tmp_path, known, shop="def discount(price, percent):\n    return price - percent\n")
+    result = _check(tmp_path, known, builder="def discount(price, percent):\n    return price - percent\n")
     assert result.outcome == "failed"
     assert result.failing == ("tests/test_shop.py::test_ten", "tests/test_shop.py::OldTests::test_half")
     assert "assert 190 == 180" in result.output

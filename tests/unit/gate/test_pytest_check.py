@@ -106,9 +106,9 @@ def test_every_kind_of_test_is_watched_without_a_word_about_an_honest_project(tm
     assert dict(result.counts) == {"passed": 14, "skipped": 3, "xfailed": 2}
 
     async def watched() -> WatchedRun:
-        bench = PytestCheckSetup(tmp_path, files, files).bench()
+        context = PytestCheckSetup(tmp_path, files, files).context()
         study = Study(
-            CheckSpec("tests", "pytest", ("pytest",)), bench, Runner(PytestCommand("pytest", ()), bench, None)
+            CheckSpec("tests", "pytest", ("pytest",)), context, Runner(PytestCommand("pytest", ()), context, None)
         )
         base = (await study.base()).session
         return await study.watch_base(base, base.passed)
@@ -302,12 +302,12 @@ def test_a_command_that_is_not_pytest_is_not_the_agent_s_fault(tmp_path: Path) -
 
 def test_a_missing_pytest_is_a_failed_check_with_the_remedy(tmp_path: Path) -> None:
     """The interpreter is there, its pytest is not."""
-    bench = PytestCheckSetup(tmp_path, BASE, BASE).bench()
+    context = PytestCheckSetup(tmp_path, BASE, BASE).context()
     empty = tmp_path / "bin"
     empty.mkdir()
     (empty / "python3").symlink_to(Path(shutil.which("python3", path="/usr/bin:/bin") or os.devnull))
-    object.__setattr__(bench.sandboxes, "toolchains", Toolchains(path=str(empty)))
-    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), bench))
+    object.__setattr__(context.sandboxes, "toolchains", Toolchains(path=str(empty)))
+    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), context))
     assert result.outcome == "failed"
     assert [f.code for f in result.findings] == ["missing-tool"]
     assert "pytest" in result.hint
@@ -315,21 +315,23 @@ def test_a_missing_pytest_is_a_failed_check_with_the_remedy(tmp_path: Path) -> N
 
 def test_an_interpreter_that_can_t_start_is_not_the_change_s_fault(tmp_path: Path) -> None:
     """Nothing comes from it on either tree, so nothing was found out."""
-    bench = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT}).bench()
+    context = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT}).context()
     broken = tmp_path / "bin"
     broken.mkdir()
     (broken / "python3").symlink_to(Path(shutil.which("false") or os.devnull))
-    object.__setattr__(bench.sandboxes, "toolchains", Toolchains(path=str(broken)))
-    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), bench))
+    object.__setattr__(context.sandboxes, "toolchains", Toolchains(path=str(broken)))
+    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), context))
     assert (result.outcome, result.code, result.findings) == ("environment", 1, ())
 
 
 def test_a_cancelled_check_ends_soon(tmp_path: Path) -> None:
     """Whoever cancels waits for no second run."""
     stage = PytestCheckSetup(tmp_path, BASE, {**BASE, "shop.py": RIGHT})
-    bench = stage.bench()
-    bench.cancel.set()
-    result = asyncio.run(PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), replace(bench, base_results={})))
+    context = stage.context()
+    context.cancel.set()
+    result = asyncio.run(
+        PytestCheck().run(CheckSpec("tests", "pytest", ("pytest",)), replace(context, base_results={}))
+    )
     assert (result.outcome, result.findings) == ("environment", ())
     assert stage.made <= 3
 

@@ -53,13 +53,13 @@ def _program(path: Path, text: str = "") -> Path:
 
 def _bench(place: Path, *, sandbox: str = "bwrap", environment: tuple[Bind, ...] = ()) -> CheckContext:
     sandboxes = OpenFence(place, OpenSandbox(sandbox), Toolchains(path=str(place / "tools")))
-    return replace(PytestCheckSetup(place, {}, {}).bench(), sandboxes=cast("Any", sandboxes), environment=environment)
+    return replace(PytestCheckSetup(place, {}, {}).context(), sandboxes=cast("Any", sandboxes), environment=environment)
 
 
-def _find(command: str, bench: CheckContext, tree: Path, tracked: tuple[str, ...] = ()) -> PytestPython | None:
+def _find(command: str, context: CheckContext, tree: Path, tracked: tuple[str, ...] = ()) -> PytestPython | None:
     call = read_call(command.split())
     assert call is not None
-    return find_interpreter(call, bench, tree, tracked)
+    return find_interpreter(call, context, tree, tracked)
 
 
 def test_the_prepared_environment_comes_first(tmp_path: Path) -> None:
@@ -67,21 +67,21 @@ def test_the_prepared_environment_comes_first(tmp_path: Path) -> None:
     for name in ("pytest", "python"):
         _program(tmp_path / "made" / "bin" / name)
         _program(tmp_path / "tools" / name, "#!/somewhere/python\n")
-    bench = _bench(tmp_path, environment=(Bind(tmp_path / "made", INNER / ".venv"),))
+    context = _bench(tmp_path, environment=(Bind(tmp_path / "made", INNER / ".venv"),))
     wanted = PytestPython("/workspace/.venv/bin/python", ("/workspace/.venv",))
-    assert _find("pytest", bench, tmp_path) == wanted
-    assert _find("python -m pytest", bench, tmp_path) == wanted
+    assert _find("pytest", context, tmp_path) == wanted
+    assert _find("python -m pytest", context, tmp_path) == wanted
 
 
 def test_pytest_as_a_tool_of_the_operator_runs_by_its_own_interpreter(tmp_path: Path) -> None:
     """A tool that was installed alone has an environment of its own, named in its first line."""
     _program(tmp_path / "made" / "bin" / "python")
     _program(tmp_path / "tools" / "pytest", "#!/opt/tools/pytest/bin/python3\n")
-    bench = _bench(tmp_path, environment=(Bind(tmp_path / "made", INNER / ".venv"),))
-    assert _find("pytest", bench, tmp_path) == PytestPython("/opt/tools/pytest/bin/python3", ("/workspace/.venv",))
+    context = _bench(tmp_path, environment=(Bind(tmp_path / "made", INNER / ".venv"),))
+    assert _find("pytest", context, tmp_path) == PytestPython("/opt/tools/pytest/bin/python3", ("/workspace/.venv",))
     _program(tmp_path / "tools" / "pytest", "#!/usr/bin/env python3\n")
     python = _program(tmp_path / "tools" / "python3")
-    assert _find("pytest", bench, tmp_path) == PytestPython(str(python), ("/workspace/.venv",))
+    assert _find("pytest", context, tmp_path) == PytestPython(str(python), ("/workspace/.venv",))
 
 
 def test_an_environment_that_the_tree_brings_along_is_never_used(tmp_path: Path) -> None:

@@ -284,7 +284,9 @@ def test_as_a_check_it_is_red_only_for_what_nobody_allowed(tmp_path: Path) -> No
     )
     spec = CheckSpec("weakening", "weakening")
     for allowed, outcome in (((), "failed"), (("tests/test_a.py",), "passed")):
-        result = asyncio.run(WeakeningCheck().run(spec, PytestCheckSetup(tmp_path, base, new, allowed=allowed).bench()))
+        result = asyncio.run(
+            WeakeningCheck().run(spec, PytestCheckSetup(tmp_path, base, new, allowed=allowed).context())
+        )
         assert (result.outcome, len(result.findings)) == (outcome, 2)
         assert json.dumps(result.to_json())
 

@@ -20,7 +20,7 @@ TASK = "Discounted prices are not rounded to cents"
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project, and a brain with notes of it, of another one, and of nobody in particular."""
     monkeypatch.setenv("BAILIWICK_HOME", str(tmp_path / "home"))
     root = write_repository(tmp_path / "shop", {"a.txt": "1\n"})
@@ -49,32 +49,32 @@ def _about(task: str, root: Path) -> tuple[str, list[str]]:
     return asyncio.run(ask()), [line.text for line in lines]
 
 
-def test_a_brief_gets_what_a_person_approved_for_this_project(shop: Path) -> None:
+def test_a_brief_gets_what_a_person_approved_for_this_project(builder: Path) -> None:
     """Neither what waits nor what another project learned; the person sees which notes are used."""
-    text, told = _about(TASK, shop)
+    text, told = _about(TASK, builder)
     assert "Rounding is half to even." in text
     assert "Prices are decimals." in text
     assert [words for words in ("Rounding is down.", "Rounding is never done.") if words in text] == []
     assert len(told) == 1
     assert told[0].startswith("with notes n-")
-    assert _about("Nothing like it", shop) == ("", [])
+    assert _about("Nothing like it", builder) == ("", [])
 
 
-def test_switched_off_nothing_is_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switched_off_nothing_is_read(builder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The feature is one switch."""
     monkeypatch.setenv("BAILIWICK_FEATURES_BRAIN", "false")
-    assert _about(TASK, shop) == ("", [])
-    assert not (shop.parent / "home" / "cache" / "brain").exists()
+    assert _about(TASK, builder) == ("", [])
+    assert not (builder.parent / "home" / "cache" / "brain").exists()
 
 
-def test_a_brain_that_cannot_be_read_stops_no_work(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_brain_that_cannot_be_read_stops_no_work(builder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The person is told, and the work goes on without."""
 
     def broken(self: object, wanted: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("bailiwick.brain.index.Index.search", broken)
-    text, told = _about(TASK, shop)
+    text, told = _about(TASK, builder)
     assert text == ""
     assert told == ["without notes: [Errno 13] Permission denied"]
 

@@ -53,9 +53,9 @@ def fails(kind: str, message: str = "", **detail: Json) -> TurnResult:
     return TurnResult(None, Failure(kind, message or f"it was {kind}", Detail(**detail).to_json()))
 
 
-async def hangs(turn: Turn, scene: TurnContext) -> TurnResult:
+async def hangs(turn: Turn, context: TurnContext) -> TurnResult:
     """Give no answer until the turn is cancelled."""
-    await scene.cancel.wait()
+    await context.cancel.wait()
     return TurnResult(None, Failure("cancelled", "cancelled"), TurnUsage(7, 0, 0, 0.25, cancelled=True))
 
 
@@ -87,11 +87,11 @@ class ScriptedDesk:
     def backend(self, name: str, script: Json = None) -> Backend:
         return Puppet(name)
 
-    async def ask(self, backend: Backend, turn: Turn, scene: TurnContext) -> TurnResult:
+    async def ask(self, backend: Backend, turn: Turn, context: TurnContext) -> TurnResult:
         self.turns.append(turn)
         steps = self.script[turn.model or backend.name]
         step = steps.pop(0) if len(steps) > 1 else steps[0]
-        return step if isinstance(step, TurnResult) else await step(turn, scene)
+        return step if isinstance(step, TurnResult) else await step(turn, context)
 
     @property
     def asked(self) -> list[str]:
@@ -182,15 +182,15 @@ async def routed(
         models=lambda: said,
         endpoints=Endpoints(turns.settings.endpoints),
     )
-    scene = RouterSetup(world, store, clock, turns, router)
+    context = RouterSetup(world, store, clock, turns, router)
 
     async def pause(seconds: float) -> None:
-        scene.paused.append(seconds)
+        context.paused.append(seconds)
         clock.advance(seconds)
 
     router.pause = pause
     try:
-        yield scene
+        yield context
     finally:
         await store.close()
 

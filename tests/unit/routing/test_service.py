@@ -72,9 +72,9 @@ def test_a_cancelled_call_is_on_record_and_changes_nothing(tmp_path: Path, how: 
     """By the caller's event or by the end of its task: the attempt ends in order, and nothing is brought."""
     bench, asked, cancel = PaperBench(), asyncio.Event(), asyncio.Event()
 
-    async def waits(turn: Turn, scene: TurnContext) -> TurnResult:
+    async def waits(turn: Turn, context: TurnContext) -> TurnResult:
         asked.set()
-        return await hangs(turn, scene)
+        return await hangs(turn, context)
 
     async def go() -> None:
         async with routed(tmp_path, {"small": [waits], CLAUDE: [passes()]}, models(SMALL, CLAUDE)) as stage:

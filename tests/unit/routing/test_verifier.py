@@ -82,7 +82,7 @@ class Judge:
     def __init__(self) -> None:
         self.seen: list[Turn] = []
 
-    async def __call__(self, turn: Turn, scene: TurnContext) -> TurnResult:
+    async def __call__(self, turn: Turn, context: TurnContext) -> TurnResult:
         self.seen.append(turn)
         mark = re.search(r"carry the mark (\S+)\.", turn.system)
         assert mark

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bailiwick.journal.rows import Owner, RunRow, WaitRow
 from bailiwick.processes.owner import current_owner
-from bailiwick.runs.query import Overview, family, is_held, questions, standing, tree_state
+from bailiwick.runs.query import Overview, is_held, questions, run_tree, standing, tree_state
 from tests.unit.runs.tales import ME, NOW, OTHER, run_row
 
 
@@ -118,7 +118,7 @@ def test_only_what_a_live_process_holds_is_ever_running(rows: list[RunRow]) -> N
     """Whoever reads `running` waits for it; with nobody there, that is for ever."""
     for row in rows:
         found = standing(row, rows, HERE, NOW)
-        held = any(is_held(one, HERE, NOW) for one in family(row, rows) if one.status == "ready")
+        held = any(is_held(one, HERE, NOW) for one in run_tree(row, rows) if one.status == "ready")
         assert found.state != "running" or held
         assert found.state != "interrupted" or (row.status == "ready" and not held)
         assert bool(found.holder) == held or row.status != "ready"
@@ -129,7 +129,7 @@ def test_a_run_is_queued_only_before_anybody_took_it(rows: list[RunRow]) -> None
     """What was begun and is held by nobody was interrupted, and doing it again may matter."""
     for row in rows:
         if standing(row, rows, HERE, NOW).state == "queued":
-            assert not any(one.epoch for one in family(row, rows))
+            assert not any(one.epoch for one in run_tree(row, rows))
 
 
 @given(rows=trees())
@@ -137,5 +137,5 @@ def test_a_row_read_earlier_tells_nothing_that_is_over(rows: list[RunRow]) -> No
     """Whoever waits for a run asks with the row it found first; what the store says now counts."""
     for row in rows:
         earlier = replace(row, status="ready", owner=HERE, lease_until=NOW + 9)
-        assert family(earlier, rows) == family(row, rows)
+        assert run_tree(earlier, rows) == run_tree(row, rows)
         assert standing(earlier, rows, HERE, NOW) == standing(row, rows, HERE, NOW)

@@ -71,8 +71,8 @@ def test_no_variable_is_in_an_argument_or_in_the_environment_of_bwrap(tmp_path: 
     need("sandbox")
 
     async def go() -> Command:
-        async with BwrapBackend().enter(SandboxSpec("agent", (Bind(tmp_path, INNER, write=True),))) as room:
-            return room.command(("true",), {"TOKEN": "s3cr3t", EFFECT_MARK: "mark"})
+        async with BwrapBackend().enter(SandboxSpec("agent", (Bind(tmp_path, INNER, write=True),))) as sandbox:
+            return sandbox.command(("true",), {"TOKEN": "s3cr3t", EFFECT_MARK: "mark"})
 
     command = asyncio.run(go())
     assert not any("s3cr3t" in word for word in command.argv)

@@ -13,9 +13,9 @@ from bailiwick.sandbox.spec import HOME, INNER, Bind, SandboxSpec
 
 def _run(tmp_path: Path, script: str, sandbox_spec: SandboxSpec) -> Exit:
     async def go() -> Exit:
-        async with NoSandboxBackend(tmp_path).enter(sandbox_spec) as room:
+        async with NoSandboxBackend(tmp_path).enter(sandbox_spec) as sandbox:
             env = {"PATH": "/usr/bin:/bin", "HOME": str(HOME), "TMPDIR": "/tmp", EFFECT_MARK: f"none-{tmp_path}"}
-            return await run_process(room.command(("sh", "-c", script), env), cancel=asyncio.Event())
+            return await run_process(sandbox.command(("sh", "-c", script), env), cancel=asyncio.Event())
 
     return asyncio.run(go())
 

@@ -76,10 +76,10 @@ class SimulateBackend:
         return cls(read_script(settings.script), shown=str(settings.script))
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        scene = _Scene(turn, does=self._behaviour(turn), script=self._script, clock=self._clock, io=io, emit=emit)
+        context = _Scene(turn, does=self._behaviour(turn), script=self._script, clock=self._clock, io=io, emit=emit)
         emit(SessionKnown(_session(turn)))
         try:
-            await scene.play()
+            await context.play()
         except OSError as error:
             emit(
                 Trouble(f"the simulated agent could not do what its script says: {error}", type=str(FailureKind.SPAWN))

@@ -23,7 +23,7 @@ from bailiwick.runs import documents as doc
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.foreground import TIME, exit_code
 from bailiwick.runs.log_lines import BAD, OK, WAIT, LogFormatter, LogLine
-from bailiwick.runs.query import Overview, RunStatus, family, is_held, overview, standing, tree_state
+from bailiwick.runs.query import Overview, RunStatus, is_held, overview, run_tree, standing, tree_state
 from bailiwick.runs.why import RunHistory, explain, explain_node
 from bailiwick.terminal.output import Printer, Styled, counted, json_text
 
@@ -270,7 +270,7 @@ async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -
         row = await find_run(store, run)
         late = False
         while True:
-            tree = family(row, await store.runs(root_id=row.root_id, archived=True))
+            tree = run_tree(row, await store.runs(root_id=row.root_id, archived=True))
             row, state = tree[0], tree_state(tree)
             if late or row.status != "ready" or (state in ("waiting", "sleeping") and not through):
                 break

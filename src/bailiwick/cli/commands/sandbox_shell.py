@@ -61,9 +61,9 @@ async def open_shell(config: Config, role: Literal["agent", "gate"], command: tu
         say(f"{sandboxes.sandbox.name}, as {role}; a copy of your files at {sandbox_spec.cwd}, gone when you leave")
         on_door = await _doorman(stack, config, hosts)
         box = make_sandbox(sandboxes.sandbox.name, sandboxes.scratch, terminal=sys.stdin.isatty())
-        room = await stack.enter_async_context(box.enter(sandbox_spec, on_door))
+        sandbox = await stack.enter_async_context(box.enter(sandbox_spec, on_door))
         argv = command or (next(s for s in SHELLS if Path(s).exists()), "-i")
-        return await _foreground(room.command(argv, _variables(stage, sandbox_spec, prepared, doors)))
+        return await _foreground(sandbox.command(argv, _variables(stage, sandbox_spec, prepared, doors)))
 
 
 @asynccontextmanager
@@ -90,14 +90,16 @@ async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
 async def _environment(stage: _Stage, git_store: GitStore) -> tuple[Bind, ...]:
     """What the gate prepares for this base; where that fails the person is told, and can look why."""
     from bailiwick.gate.from_config import gate_for, places_of
-    from bailiwick.gate.service import workshop
+    from bailiwick.gate.service import environment_builder
 
     try:
         base = await git_store.resolve(stage.config.get("base") or "HEAD")
         spec = await gate_for(stage.config, git_store, base, stage.sandboxes)
         places = places_of(stage.config)
-        shop = workshop(git_store, stage.sandboxes, places, cancel=asyncio.Event(), show=stage.say, clock=SystemClock())
-        return (await prepare_environment(Recipe(spec.prepare, spec.copy), base, shop)).binds
+        builder = environment_builder(
+            git_store, stage.sandboxes, places, cancel=asyncio.Event(), show=stage.say, clock=SystemClock()
+        )
+        return (await prepare_environment(Recipe(spec.prepare, spec.copy), base, builder)).binds
     except (EnvironmentFailed, NotReady) as error:
         stage.say(f"without the prepared environment: {error.what}")
         return ()

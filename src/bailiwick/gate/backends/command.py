@@ -26,12 +26,12 @@ _SHIM = b"bailiwick-shim: "
 class CommandCheck:
     """Runs a command in a fresh checkout without network."""
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
-        here = await try_command(spec, bench, "proposed")
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
+        here = await try_command(spec, context, "proposed")
         there = None
-        if not here.good and not here.missing and not bench.cancel.is_set():
-            bench.show(f"{spec.name}: red; running it again on the base")
-            there = await try_command(spec, bench, "base")
+        if not here.good and not here.missing and not context.cancel.is_set():
+            context.show(f"{spec.name}: red; running it again on the base")
+            there = await try_command(spec, context, "base")
         outcome, hint = judge(here, there)
         findings: tuple[Finding, ...] = ()
         if here.missing:
@@ -52,35 +52,35 @@ class CommandCheck:
         )
 
 
-async def try_command(spec: CheckSpec, bench: CheckContext, which: Which) -> CommandResult:
+async def try_command(spec: CheckSpec, context: CheckContext, which: Which) -> CommandResult:
     """Run the command of a check once in a fresh checkout."""
-    tree = await bench.fresh(which)
-    sandbox_spec = bench.sandboxes.sandbox_spec("gate", tree, environment=bench.environment)
-    env = gate_variables(bench, tree)
+    tree = await context.fresh(which)
+    sandbox_spec = context.sandboxes.sandbox_spec("gate", tree, environment=context.environment)
+    env = gate_variables(context, tree)
     try:
-        end = await bench.sandboxes.run(
-            sandbox_spec, spec.run, env=env, timeout=spec.timeout, cancel=bench.cancel, keep=READ
+        end = await context.sandboxes.run(
+            sandbox_spec, spec.run, env=env, timeout=spec.timeout, cancel=context.cancel, keep=READ
         )
     except FileNotFoundError:
         return CommandResult(NOT_FOUND, missing=spec.run[0])
     return trial_of(end, spec.run[0])
 
 
-def gate_variables(bench: CheckContext, tree: Path) -> dict[str, str]:
+def gate_variables(context: CheckContext, tree: Path) -> dict[str, str]:
     """The environment of a command of the gate: tools of the prepared environment come before the operator's."""
-    base = bench.sandboxes.env(tool_variables(bench.environment))
-    here = tree if bench.sandboxes.sandbox.name == "none" else None
-    folders = [str(folder) for folder in bin_folders(bench.environment, here)]
+    base = context.sandboxes.env(tool_variables(context.environment))
+    here = tree if context.sandboxes.sandbox.name == "none" else None
+    folders = [str(folder) for folder in bin_folders(context.environment, here)]
     return {**base, "PATH": ":".join([*folders, base.get("PATH", "")]), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def trial_of(end: Exit, program: str) -> CommandResult:
     """What there is to know about an ended process."""
     missing = end.code == NOT_FOUND and _SHIM + program.encode() + b": not found" in end.stderr
-    room = KEPT if not end.stderr else KEPT - min(len(end.stderr), KEPT // 4)
+    sandbox = KEPT if not end.stderr else KEPT - min(len(end.stderr), KEPT // 4)
     return CommandResult(
         code=None if end.cancelled else end.code,
-        lines=(*shown_lines(end.stdout, room), *shown_lines(end.stderr, KEPT // 4)),
+        lines=(*shown_lines(end.stdout, sandbox), *shown_lines(end.stderr, KEPT // 4)),
         seconds=end.seconds,
         digest=digest(end.stdout + b"\0" + end.stderr),
         timed_out=end.timed_out,

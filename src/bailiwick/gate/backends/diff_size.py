@@ -62,10 +62,10 @@ class DiffSize:
     A binary file counts as a file and its bytes, without lines.
     """
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
-        counted = [change for change in bench.changes if not first_match(ignored, change.path)]
-        size = await _added(counted, bench)
+        counted = [change for change in context.changes if not first_match(ignored, change.path)]
+        size = await _added(counted, context)
         lines = sum((change.added or 0) + (change.deleted or 0) for change in counted)
         counts = (
             ("lines", lines, "lines change", MAX_LINES),
@@ -89,7 +89,7 @@ class DiffSize:
         )
 
 
-async def _added(changes: list[TreeChange], bench: CheckContext) -> ChangeSize:
-    new = await read_all(lambda path: bench.read("proposed", path), (c.path for c in changes if c.status != "D"))
-    old = await read_all(lambda path: bench.read("base", path), (c.path for c in changes if c.status != "A"))
+async def _added(changes: list[TreeChange], context: CheckContext) -> ChangeSize:
+    new = await read_all(lambda path: context.read("proposed", path), (c.path for c in changes if c.status != "D"))
+    old = await read_all(lambda path: context.read("base", path), (c.path for c in changes if c.status != "A"))
     return sum((added_size(path, old.get(path), data) for path, data in new.items()), ChangeSize())

@@ -23,9 +23,9 @@ DOUBT = "judge"
 class JudgeCheck:
     """Asks a model of the operator's choice, which must not be the one that wrote the change."""
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
-        model, judging = str(spec.options["model"]), bench.judging
-        if not bench.changes:
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
+        model, judging = str(spec.options["model"]), context.judging
+        if not context.changes:
             return _result(spec, "nothing was changed, so there is nothing to judge")
         if any(is_same_model(author, model) for author in judging.authors):
             what = f"the model {model} wrote this change: it can't judge it"
@@ -33,11 +33,11 @@ class JudgeCheck:
             return _unasked(spec, Opinion(trouble=what, hint=hint))
         if judging.judge is None:
             return _unasked(spec, Opinion(trouble="no model can be asked from here", hint="run it with bailiwick gate"))
-        paths = tuple(change.path for change in bench.changes)
-        case = Case(judging.issue, await bench.diff(), judging.findings, paths)
-        bench.show(f"{spec.name}: asking {model}")
+        paths = tuple(change.path for change in context.changes)
+        case = Case(judging.issue, await context.diff(), judging.findings, paths)
+        context.show(f"{spec.name}: asking {model}")
         seconds = min(SECONDS, spec.timeout or SECONDS)
-        opinion = await judging.judge(model, case, seconds=seconds, cancel=bench.cancel)
+        opinion = await judging.judge(model, case, seconds=seconds, cancel=context.cancel)
         if opinion.trouble:
             return _unasked(spec, opinion)
         cost = "cost unknown" if opinion.usd is None else f"${opinion.usd:.4f}"

@@ -50,30 +50,30 @@ NOT_YET = "not looked for yet: a person has to look at the change first"
 class PytestCheck:
     """Runs pytest on both trees and compares all that can be known about the runs."""
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
-        study = _study(spec, bench)
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
+        study = _study(spec, context)
         if study is None:
             hint = "run: [pytest, …] or [python, -m, pytest, …]; for another runner use kind: command"
             found = Finding("not-pytest", f"the command of the check '{spec.name}' does not start pytest")
             return _result(spec, "environment", findings=(found,), hint=hint)
         return await _checked(study)
 
-    async def base(self, spec: CheckSpec, bench: CheckContext) -> PytestSession:
+    async def base(self, spec: CheckSpec, context: CheckContext) -> PytestSession:
         """How the base does, from what is kept or run once; empty where it can't be run."""
-        study = _study(spec, bench)
+        study = _study(spec, context)
         return PytestSession() if study is None else (await study.base()).session
 
 
-def _study(spec: CheckSpec, bench: CheckContext) -> Study | None:
+def _study(spec: CheckSpec, context: CheckContext) -> Study | None:
     call = read_call(spec.run)
-    return None if call is None else Study(spec, bench, Runner(call, bench, spec.timeout))
+    return None if call is None else Study(spec, context, Runner(call, context, spec.timeout))
 
 
 async def _checked(study: Study) -> CheckResult:
     """Run what is needed; a change that is red already is not looked at any closer."""
-    bench = study.bench
-    changed = [change.path for change in bench.changes]
-    started = _started_by_python(path for path in changed if path not in bench.allowed)
+    context = study.context
+    changed = [change.path for change in context.changes]
+    started = _started_by_python(path for path in changed if path not in context.allowed)
     if started:
         return _result(study.spec, "failed", findings=started)
     base = await study.base()
@@ -84,9 +84,9 @@ async def _checked(study: Study) -> CheckResult:
         return lacking
     if not changed:
         return _unchanged(study, base)
-    view = await view_change(bench, test_files_of(base.session))
+    view = await view_change(context, test_files_of(base.session))
     judged = study.runner.run(PytestRequest("proposed", view.without))
-    ran, absent = (await judged, None) if bench.brief else await both(judged, study.absent(view, base.session))
+    ran, absent = (await judged, None) if context.brief else await both(judged, study.absent(view, base.session))
     if ran.missing:
         return _not_there(study, ran)
     return await _Judgement(study, view=view, base=base.session, ran=ran, absent=absent).result()
@@ -105,9 +105,9 @@ async def _lacking(study: Study, base: PytestRun) -> CheckResult | None:
         output += "\n" + (base.end.stdout + base.end.stderr).decode("utf-8", "replace")
     if not output.strip():
         return None
-    read = {name: await study.bench.read("base", name) for name in _MANIFESTS}
+    read = {name: await study.context.read("base", name) for name in _MANIFESTS}
     texts = {name: data.decode("utf-8", "replace") for name, data in read.items() if data is not None}
-    found = missing_at_collection(texts, output, await study.bench.files("base"))
+    found = missing_at_collection(texts, output, await study.context.files("base"))
     if found is None or found.kind == "file":
         return None
     what = f"the {found.kind} {found.name} is missing, on the base too: your change was not tested"
@@ -129,7 +129,7 @@ def _unchanged(study: Study, base: PytestRun) -> CheckResult:
 
 def _told(study: Study, ran: PytestRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
     """The result; a check that was cancelled says nothing."""
-    if study.bench.cancel.is_set():
+    if study.context.cancel.is_set():
         return _result(study.spec, "environment", ran, hint="the check was ended before it was done")
     return _result(study.spec, outcome, ran, findings=bounded(findings))
 
@@ -146,7 +146,7 @@ class _Judgement:
 
     async def result(self) -> CheckResult:
         """The result of the check."""
-        base, here, bench = self.base, self.ran.session, self.study.bench
+        base, here, context = self.base, self.ran.session, self.study.context
         if all("no-records" in {fault.code for fault in session.faults} for session in (here, base)):
             hint = "pytest can't be started, not even on the base: your change is not the cause"
             return _result(self.study.spec, "environment", self.ran, hint=hint)
@@ -158,19 +158,19 @@ class _Judgement:
             *broken_syntax(here),
             *run_faults(base, here),
             *self._tampering(),
-            *replaced_tests(base, here, bench.allowed),
-            *actions(base, here, self.view.product, frozenset(await bench.files("proposed"))),
+            *replaced_tests(base, here, context.allowed),
+            *actions(base, here, self.view.product, frozenset(await context.files("proposed"))),
         ]
         excused, unstable = await self.study.second_look(base, here)
-        findings += compare(base, here, allowed=bench.allowed, unstable=unstable)
+        findings += compare(base, here, allowed=context.allowed, unstable=unstable)
         outcome = _outcome(here, excused, findings)
-        if outcome == "failed" or bench.brief or bench.cancel.is_set():
+        if outcome == "failed" or context.brief or context.cancel.is_set():
             told = _told(self.study, self.ran, outcome, findings)
-            return replace(told, unproven=NOT_YET) if bench.brief else told
+            return replace(told, unproven=NOT_YET) if context.brief else told
         return await self._closer(excused, findings)
 
     def _tampering(self) -> list[Finding]:
-        found = tampering(self.base, self.ran.session, allowed=self.study.bench.allowed)
+        found = tampering(self.base, self.ran.session, allowed=self.study.context.allowed)
         unfinished = any(fault.code in BROKEN for fault in self.base.faults)
         return [replace(f, blocks=False, parks=f.blocks) for f in found] if unfinished else found
 
@@ -243,7 +243,7 @@ class _Judgement:
             return None
         study = self.study
         tests = counted(len(chosen), "test")
-        study.bench.show(f"{study.spec.name}: re-running {tests} with other expected values; each must fail")
+        study.context.show(f"{study.spec.name}: re-running {tests} with other expected values; each must fail")
         return await study.watch(self.view, self.base, chosen, self.ran.session)
 
     async def _watched_findings(self, watched: WatchedRun | None, chosen: frozenset[str]) -> list[Finding]:

@@ -60,7 +60,7 @@ class ChangeView:
         return tuple(sorted(path for path in (*self.new, *self.extended) if path.endswith(".py")))
 
 
-async def view_change(bench: CheckContext, test_files: Collection[str]) -> ChangeView:
+async def view_change(context: CheckContext, test_files: Collection[str]) -> ChangeView:
     """Read a change once. `test_files` hold tests of the base: these count in the base's form, changed or not."""
     new: set[str] = set()
     extended: set[str] = set()
@@ -69,11 +69,11 @@ async def view_change(bench: CheckContext, test_files: Collection[str]) -> Chang
     touched: list[Touched] = []
     loose: set[str] = set()
     product: set[str] = set()
-    before = await read_many(bench, "base", (c.path for c in bench.changes if c.status != "A"))
-    after = await read_many(bench, "proposed", (c.path for c in bench.changes if c.status != "D"))
-    for path in (change.path for change in bench.changes):
+    before = await read_many(context, "base", (c.path for c in context.changes if c.status != "A"))
+    after = await read_many(context, "proposed", (c.path for c in context.changes if c.status != "D"))
+    for path in (change.path for change in context.changes):
         old, now = before.get(path), after.get(path)
-        if (belongs_to_tests(path) or path in test_files) and path not in bench.allowed:
+        if (belongs_to_tests(path) or path in test_files) and path not in context.allowed:
             without[path] = old
             if now is not None:
                 tests[path] = now
@@ -109,11 +109,11 @@ def absent_call(token: str, number: int) -> str:
     return f'__import__("builtins").__dict__.get("{token}", {started})({number})'
 
 
-async def absent_files(bench: CheckContext, view: ChangeView, token: str) -> dict[str, bytes | None]:
+async def absent_files(context: CheckContext, view: ChangeView, token: str) -> dict[str, bytes | None]:
     """The changed files with every changed function calling `absent_call` first."""
     files: dict[str, bytes | None] = {}
     for path in sorted({touched.path for touched in view.touched}):
-        source = await bench.read("proposed", path)
+        source = await context.read("proposed", path)
         if source is None:
             continue
         numbers = {t.function.line: n for n, t in enumerate(view.touched) if t.path == path}
@@ -122,12 +122,12 @@ async def absent_files(bench: CheckContext, view: ChangeView, token: str) -> dic
     return files
 
 
-async def other_files(bench: CheckContext, view: ChangeView) -> dict[str, bytes | None]:
+async def other_files(context: CheckContext, view: ChangeView) -> dict[str, bytes | None]:
     """The changed files with every changed function giving another result; none where that can't be had for all."""
     files: dict[str, bytes | None] = {}
     deciding = [touched for touched in view.touched if touched.decides]
     for path in sorted({touched.path for touched in deciding}):
-        source = await bench.read("proposed", path)
+        source = await context.read("proposed", path)
         names = {touched.function.qualname for touched in deciding if touched.path == path}
         made = with_other_results(source, names) if source is not None else None
         if made is None:
@@ -150,7 +150,7 @@ class Watched:
 
 
 async def watched_files(
-    bench: CheckContext,
+    context: CheckContext,
     which: Which,
     tests: Collection[str],
     items: Iterable[PytestItem],
@@ -160,7 +160,7 @@ async def watched_files(
     """Instrument the files of some tests and whatever helps them. `given` holds files that differ from the tree's."""
     listed = {item.id: item for item in items if item.id in tests}
     holding = {path for item in listed.values() for path in (item.path, item.code_path) if path.endswith(".py")}
-    names = {path: given.get(path, b"") for path in (*await bench.files(which), *given)}
+    names = {path: given.get(path, b"") for path in (*await context.files(which), *given)}
     helping = [path for path, data in names.items() if data is not None and _helps(path)]
     files: dict[str, bytes | None] = {}
     sites: dict[int, AssertionSite] = {}
@@ -168,7 +168,7 @@ async def watched_files(
     held: dict[tuple[str, Target], frozenset[int]] = {}
     looped: dict[tuple[str, Target], frozenset[int]] = {}
     paths = sorted({*holding.intersection(names), *helping})[:MOST_FILES]
-    texts = await read_many(bench, which, (path for path in paths if path not in given))
+    texts = await read_many(context, which, (path for path in paths if path not in given))
     for path in paths:
         source = given[path] if path in given else texts.get(path)
         made = instrument(path, source, token, len(sites)) if source is not None else None

@@ -87,16 +87,16 @@ class PytestPython:
 
 
 def find_interpreter(
-    call: PytestCommand, bench: CheckContext, tree: Path, tracked: Iterable[str]
+    call: PytestCommand, context: CheckContext, tree: Path, tracked: Iterable[str]
 ) -> PytestPython | None:
     """The Python of the prepared environment, else of the operator's tools; never one that the tree brings along."""
-    environment = _environments(bench, tree, tracked)
+    environment = _environments(context, tree, tracked)
     inside = tuple(str(inner) for _, inner in environment)
     wanted = "pytest" if call.program == "pytest" else "python"
     for folder, inner in environment:
         if _is_there(folder / "bin" / wanted) and _is_there(folder / "bin" / "python"):
             return PytestPython(str(inner / "bin" / "python"), inside)
-    program = _from_tools(call.program, bench.sandboxes.toolchains)
+    program = _from_tools(call.program, context.sandboxes.toolchains)
     if program is not None:
         return PytestPython(str(program), inside)
     for folder, inner in environment:
@@ -105,12 +105,12 @@ def find_interpreter(
     return None
 
 
-def _environments(bench: CheckContext, tree: Path, tracked: Iterable[str]) -> list[tuple[Path, Path]]:
+def _environments(context: CheckContext, tree: Path, tracked: Iterable[str]) -> list[tuple[Path, Path]]:
     """Virtual environments on the host and inside; without a sandbox: those in the tree that are not its own."""
-    if bench.sandboxes.sandbox.name == "none":
+    if context.sandboxes.sandbox.name == "none":
         own = {path.partition("/")[0] for path in tracked}
         return [(tree / name, tree / name) for name in VENVS if name not in own and (tree / name).is_dir()]
-    found = {bind.target.name: bind for bind in bench.environment if not bind.write}
+    found = {bind.target.name: bind for bind in context.environment if not bind.write}
     return [(found[name].source, found[name].target) for name in VENVS if name in found]
 
 

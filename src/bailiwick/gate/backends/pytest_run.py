@@ -102,25 +102,25 @@ class Runner:
     """Runs the pytest of one check."""
 
     call: PytestCommand
-    bench: CheckContext
+    context: CheckContext
     timeout: float | None
 
     @property
     def changed(self) -> list[str]:
         """The Python files that the change touches; deleted ones too, since a copy may be imported in their place."""
-        return [change.path for change in self.bench.changes if change.path.endswith(".py")]
+        return [change.path for change in self.context.changes if change.path.endswith(".py")]
 
     @property
     def _compiled(self) -> list[str]:
         """Those of them that have to be Python."""
-        return [change.path for change in self.bench.changes if change.status != "D" and change.path.endswith(".py")]
+        return [change.path for change in self.context.changes if change.status != "D" and change.path.endswith(".py")]
 
     async def run(self, asked: PytestRequest) -> PytestRun:
         """Run once and hear it to its end. Raises `OSError` where nothing can be started."""
-        bench = self.bench
-        tree = await bench.fresh(asked.which, asked.files or None)
-        tracked = await bench.files(asked.which)
-        python = find_interpreter(self.call, bench, tree, tracked)
+        context = self.context
+        tree = await context.fresh(asked.which, asked.files or None)
+        tracked = await context.files(asked.which)
+        python = find_interpreter(self.call, context, tree, tracked)
         if python is None:
             return PytestRun(PytestSession(), Exit(127, b"", b"", 0.0), missing="python3")
         key = secrets.token_bytes(32)
@@ -170,14 +170,14 @@ class Runner:
     async def _start(self, tree: Path, what: tuple[str, bytes], handle: int, timeout: float | None) -> Exit:
         python, request = what
         longest = [seconds for seconds in (self.timeout, timeout) if seconds is not None]
-        sandboxes = self.bench.sandboxes
-        sandbox_spec = sandboxes.sandbox_spec("gate", tree, environment=self.bench.environment)
+        sandboxes = self.context.sandboxes
+        sandbox_spec = sandboxes.sandbox_spec("gate", tree, environment=self.context.environment)
         return await sandboxes.run(
             sandbox_spec,
             (python, "-s", "-B", *self.call.flags, "-c", START),
             env=self._variables(tree),
             timeout=min(longest, default=None),
-            cancel=self.bench.cancel,
+            cancel=self.context.cancel,
             keep=READ,
             stdin=request,
             pass_fds=(handle,),
@@ -187,8 +187,8 @@ class Runner:
         self, which: Which, files: Mapping[str, bytes | None], asked: Plainly
     ) -> dict[str, list[dict[str, Json]]]:
         """Make calls and run tests in plain processes; what each of them did by its kind, empty where nobody knows."""
-        tree = await self.bench.fresh(which, files or None)
-        python = find_interpreter(self.call, self.bench, tree, await self.bench.files(which))
+        tree = await self.context.fresh(which, files or None)
+        python = find_interpreter(self.call, self.context, tree, await self.context.files(which))
         if python is None:
             return {}
         key = secrets.token_bytes(32)
@@ -217,14 +217,14 @@ class Runner:
         return {kind: [record for record in records.all if record.get("t") == kind] for kind in kinds}
 
     async def _plainly(self, tree: Path, python: str, request: bytes, handle: int) -> None:
-        sandboxes = self.bench.sandboxes
+        sandboxes = self.context.sandboxes
         hidden = ("CI", "PYTHONDONTWRITEBYTECODE")
         await sandboxes.run(
-            sandboxes.sandbox_spec("gate", tree, environment=self.bench.environment),
+            sandboxes.sandbox_spec("gate", tree, environment=self.context.environment),
             (python, "-c", START),
             env={name: value for name, value in self._variables(tree).items() if name not in hidden},
             timeout=REPLAY,
-            cancel=self.bench.cancel,
+            cancel=self.context.cancel,
             keep=READ,
             stdin=request,
             pass_fds=(handle,),
@@ -232,9 +232,9 @@ class Runner:
 
     def _variables(self, tree: Path) -> dict[str, str]:
         """The environment inside: the tools of the prepared environment first; a proposed tree holds no byte code."""
-        sandboxes = self.bench.sandboxes
-        base = sandboxes.env(tool_variables(self.bench.environment))
-        folders = bin_folders(self.bench.environment, tree if sandboxes.sandbox.name == "none" else None)
+        sandboxes = self.context.sandboxes
+        base = sandboxes.env(tool_variables(self.context.environment))
+        folders = bin_folders(self.context.environment, tree if sandboxes.sandbox.name == "none" else None)
         return {
             **base,
             "PATH": ":".join([*map(str, folders), base.get("PATH", "")]),

@@ -56,12 +56,12 @@ class AddedTests:
 class Study:
     """The runs that one check needs; what is known of the base is kept by whoever made the bench."""
 
-    def __init__(self, spec: CheckSpec, bench: CheckContext, runner: Runner) -> None:
+    def __init__(self, spec: CheckSpec, context: CheckContext, runner: Runner) -> None:
         self.spec = spec
-        self.bench = bench
+        self.context = context
         self.runner = runner
         self._token = f"_t{secrets.token_hex(6)}"
-        self._known: dict[str, Json] = {} if bench.base_results is None else bench.base_results
+        self._known: dict[str, Json] = {} if context.base_results is None else context.base_results
 
     async def base(self) -> PytestRun:
         """How the base does; known from before, or run once. A test that never ends there counts as failed."""
@@ -84,10 +84,10 @@ class Study:
             if not any(fault.code in ("cut-short", "timeout") for fault in found.faults) or not found.items:
                 break
             stopped = next((item.id for item in found.items if item.id not in found.outcomes), None)
-            if stopped is None or self.bench.cancel.is_set():
+            if stopped is None or self.context.cancel.is_set():
                 break
             endless.append(stopped)
-            self.bench.show(f"{self.spec.name}: {stopped} never ends on the base; re-running the others without it")
+            self.context.show(f"{self.spec.name}: {stopped} never ends on the base; re-running the others without it")
             found = (await self.runner.run(PytestRequest("base", left_out=endless))).session
         if not endless:
             return session
@@ -113,7 +113,7 @@ class Study:
         """The tests of the base with every changed function raising; None where no function changed."""
         if not view.touched:
             return None
-        files = {**view.without, **await absent_files(self.bench, view, self._token)}
+        files = {**view.without, **await absent_files(self.context, view, self._token)}
         asked = self.must_fail(PytestRequest("proposed", files, mode="absent"), base)
         return (await self.runner.run(asked)).session
 
@@ -126,7 +126,7 @@ class Study:
         suspects = [test for test in here.red if test in base.passed]
         missing = missing_ids(base, here)
         if suspects:
-            self.bench.show(f"{self.spec.name}: {counted(len(suspects), 'test')} red; running again on the base")
+            self.context.show(f"{self.spec.name}: {counted(len(suspects), 'test')} red; running again on the base")
             again = await self.runner.run(PytestRequest("base", only=suspects))
             red |= frozenset(again.session.red)
         unstable: frozenset[str] = frozenset()
@@ -142,7 +142,7 @@ class Study:
         """Tests of the base on the change, with their comparisons asked again."""
         given = dict(view.without)
         made = await watched_files(
-            self.bench, "proposed", tests=tests, items=here.items, token=self._token, given=given
+            self.context, "proposed", tests=tests, items=here.items, token=self._token, given=given
         )
         files = {**given, **made.files}
         asked = PytestRequest("proposed", files, only=tests, mode="watched", calls=_recorded(view))
@@ -153,7 +153,7 @@ class Study:
         self, base: PytestSession, tests: Collection[str], pairs: tuple[list[Json], ...] = ()
     ) -> WatchedRun:
         """The same on the base, which is also asked about pairs of objects."""
-        made = await watched_files(self.bench, "base", tests=tests, items=base.items, token=self._token, given={})
+        made = await watched_files(self.context, "base", tests=tests, items=base.items, token=self._token, given={})
         asked = PytestRequest("base", made.files, only=tests, mode="watched", pairs=pairs)
         ran = await self.runner.run(self.must_fail(asked, base))
         return WatchedRun(ran.session, made.sites, made.sure, made.held)
@@ -173,7 +173,7 @@ class Study:
         if not new:
             return AddedTests(red=here.session.red, ran=here, findings=tuple(_new_faults(here.session)))
         made = await watched_files(
-            self.bench, "proposed", tests=new, items=here.session.items, token=self._token, given={}
+            self.context, "proposed", tests=new, items=here.session.items, token=self._token, given={}
         )
         asked = PytestRequest("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
         ran = await self.runner.run(self.must_fail(asked, base))
@@ -182,7 +182,7 @@ class Study:
         always = hollow(fresh, view.tests)
         doubtful = watched.doubtful(new) | watched.never_entered(new).keys() | always.keys()
         names = {one.function.name for one in view.touched if one.decides}
-        touched = computing(names, await read_many(self.bench, "proposed", view.product))
+        touched = computing(names, await read_many(self.context, "proposed", view.product))
         proof = proven_by(fresh, there.session) - doubtful - empty_proofs(fresh, view.tests, touched)
         findings = [replace(f, parks=f.blocks, blocks=False) for f in watched_findings(watched, new)]
         findings += vacuous_findings(watched, new, always)
@@ -197,7 +197,7 @@ class Study:
 
     async def notice_new(self, view: ChangeView, base: PytestSession, tests: Collection[str]) -> tuple[str, ...]:
         """Which of the new tests notice that the changed functions raise, if only by not being importable then."""
-        files = await absent_files(self.bench, view, self._token)
+        files = await absent_files(self.context, view, self._token)
         asked = PytestRequest("proposed", files, only=tests, mode="absent")
         ran = await self.runner.run(self.must_fail(asked, base))
         return tuple(sorted(test for test in tests if ran.session.outcomes.get(test) != "passed"))
@@ -206,7 +206,7 @@ class Study:
         """Which of the new tests pass as well where changed functions, whose results they use, give something else."""
         names = {touched.function.name for touched in view.touched if touched.decides}
         asked = using_results({test: test.partition("::")[0] for test in tests}, view.tests, names)
-        files = await other_files(self.bench, view) if asked else {}
+        files = await other_files(self.context, view) if asked else {}
         if not files:
             return frozenset()
         ran = await self.runner.run(self.must_fail(PytestRequest("proposed", files, only=asked), base))
@@ -256,12 +256,12 @@ class Study:
 
     async def _beside(self, view: ChangeView) -> list[str]:
         """The files of the tests, of base and change."""
-        listed = {*await self.bench.files("proposed"), *await self.bench.files("base"), *view.without}
+        listed = {*await self.context.files("proposed"), *await self.context.files("base"), *view.without}
         return sorted(path for path in listed if belongs_to_tests(path))
 
     async def _only_for_tests(self) -> list[str]:
         """Packages that are only there because test tools need them."""
-        texts = [await self.bench.read("proposed", name) for name in _MANIFESTS]
+        texts = [await self.context.read("proposed", name) for name in _MANIFESTS]
         return undeclared(text.decode("utf-8", "replace") for text in texts if text is not None)
 
 

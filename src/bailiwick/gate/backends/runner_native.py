@@ -44,7 +44,7 @@ async def run_go(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
         f"{folder}/zz_{token}_test.go".lstrip("/"): _canary(known, folder, name)
         for folder, name in known.canaries.items()
     }
-    tree = await place.bench.fresh(asked.which, {**asked.files, **added})
+    tree = await place.context.fresh(asked.which, {**asked.files, **added})
     if asked.only:
         args = [word for word in args if not word.startswith((".", known.module))]
         args += sorted({f"./{path.rpartition('/')[0]}" for path in asked.only})
@@ -55,8 +55,8 @@ async def run_go(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
 
 async def _go_tree(place: RunnerPlace, asked: RunnerRequest, canary: str) -> GoTree:
     """The module and the test files of a tree."""
-    bench = place.bench
-    paths = {path for path in await bench.files(asked.which) if asked.files.get(path, b"") is not None}
+    context = place.context
+    paths = {path for path in await context.files(asked.which) if asked.files.get(path, b"") is not None}
     paths |= {path for path, data in asked.files.items() if data is not None}
     others = tuple(f"{path.rpartition('/')[0]}/" for path in paths if path.endswith("/go.mod"))
     wanted = [
@@ -64,9 +64,9 @@ async def _go_tree(place: RunnerPlace, asked: RunnerRequest, canary: str) -> GoT
         for path in sorted(paths)
         if path.endswith("_test.go") and not _NO_TESTS_OF_OURS.search(path) and not path.startswith(others or ("\0",))
     ]
-    texts = await read_all(lambda path: bench.read(asked.which, path), [p for p in wanted if p not in asked.files])
+    texts = await read_all(lambda path: context.read(asked.which, path), [p for p in wanted if p not in asked.files])
     known = {path: (asked.files.get(path) or texts.get(path) or b"").decode("utf-8", "replace") for path in wanted}
-    module = _MODULE.search((await bench.read(asked.which, "go.mod") or b"").decode("utf-8", "replace"))
+    module = _MODULE.search((await context.read(asked.which, "go.mod") or b"").decode("utf-8", "replace"))
     folders = dict.fromkeys(path.rpartition("/")[0] for path in wanted) if canary else {}
     return GoTree(module[1] if module else "", known, dict.fromkeys(folders, canary))
 
@@ -97,14 +97,14 @@ async def run_cargo(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
     at = next((index for index, word in enumerate(words) if word in _CARGO_TEST), 0)
     if words[:1] != ["cargo"] or not at:
         raise NotUnderstoodError
-    tree = await place.bench.fresh(asked.which, asked.files or None)
+    tree = await place.context.fresh(asked.which, asked.files or None)
     token = secrets.token_hex(16)
     script = json.dumps(["sh", str(place.reporters / "cargo.sh")])
     own = [f"--config=target.'cfg(all())'.runner={script}", "--no-fail-fast"]
     own += [word for path in map(Path, asked.only) if path.parent.name == "tests" for word in ("--test", path.stem)]
     rest = [word for word in words[at + 1 :] if word != "--no-fail-fast"]
     lines = TokenLines(token)
-    plain = " ".join(without_harness(await place.bench.read(asked.which, "Cargo.toml") or b""))
+    plain = " ".join(without_harness(await place.context.read(asked.which, "Cargo.toml") or b""))
 
     def mark(handle: int) -> dict[str, str]:
         return {"BAILIWICK_PIPE": str(handle), "BAILIWICK_TOKEN": token, "BAILIWICK_PLAIN": plain}

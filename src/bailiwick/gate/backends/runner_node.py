@@ -34,16 +34,16 @@ _JEST_CONFIG = re.compile(r"jest\.config\.\w+")
 
 async def run_node(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
     """Run the command of a check through to its end, its runner with our reporter. What it means the base says."""
-    kind, bench = place.spec.kind, place.bench
-    package = await bench.read("base", "package.json") or b"{}"
+    kind, context = place.spec.kind, place.context
+    package = await context.read("base", "package.json") or b"{}"
     steps = read_steps(place.spec.run, read_scripts(package))
     if {step.runner for step in steps if step.runner} != {kind}:
         raise NotUnderstoodError
-    tree = await bench.fresh(asked.which, asked.files or None)
-    entry = "" if kind == "node-test" else find_entry(kind, tree, bench)
+    tree = await context.fresh(asked.which, asked.files or None)
+    entry = "" if kind == "node-test" else find_entry(kind, tree, context)
     if kind != "node-test" and not entry:
         return RunnerRun(PytestSession(), Exit(NOT_FOUND, b"", b"", 0.0), absent=kind)
-    own_runner = kind == "jest" and await _has_own_runner(bench, package)
+    own_runner = kind == "jest" and await _has_own_runner(context, package)
     ends: list[Exit] = []
     sessions: list[PytestSession] = []
     for step in steps:
@@ -101,10 +101,10 @@ def _ran(steps: Sequence[CommandStep], ends: Sequence[Exit], sessions: Sequence[
     return RunnerRun(session, whole, missing=missing, absent=absent)
 
 
-def find_entry(name: str, tree: Path, bench: CheckContext) -> str:
+def find_entry(name: str, tree: Path, context: CheckContext) -> str:
     """The program of an installed package, relative to the tree; empty where it is not installed."""
     places = [tree / "node_modules"]
-    places += [bind.source for bind in bench.environment if bind.target == INNER / "node_modules" and not bind.write]
+    places += [bind.source for bind in context.environment if bind.target == INNER / "node_modules" and not bind.write]
     for place in places:
         try:
             said = read_package((place / name / "package.json").read_bytes()).get("bin")
@@ -116,8 +116,8 @@ def find_entry(name: str, tree: Path, bench: CheckContext) -> str:
     return ""
 
 
-async def _has_own_runner(bench: CheckContext, package: bytes) -> bool:
+async def _has_own_runner(context: CheckContext, package: bytes) -> bool:
     """Whether jest is told to use another runner of single files than its usual one."""
-    files = [path for path in await bench.files("base") if _JEST_CONFIG.fullmatch(path)]
-    texts = await read_all(lambda path: bench.read("base", path), files)
+    files = [path for path in await context.files("base") if _JEST_CONFIG.fullmatch(path)]
+    texts = await read_all(lambda path: context.read("base", path), files)
     return any(b"testRunner" in (text or b"") for text in (*texts.values(), package))

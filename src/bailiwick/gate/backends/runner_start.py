@@ -62,12 +62,12 @@ class RunnerPlace:
     """Where the commands of one check run."""
 
     spec: CheckSpec
-    bench: CheckContext
+    context: CheckContext
 
     @property
     def reporters(self) -> Path:
         """Where a command finds what takes part in its runner."""
-        return REPORTERS if self.bench.sandboxes.sandbox.name == "none" else INSIDE
+        return REPORTERS if self.context.sandboxes.sandbox.name == "none" else INSIDE
 
     async def heard(
         self,
@@ -97,16 +97,16 @@ class RunnerPlace:
         handles: tuple[int, ...] = (),
     ) -> Exit:
         """Run a command to its end; one that is not there ends with 127."""
-        bench, sandboxes = self.bench, self.bench.sandboxes
+        context, sandboxes = self.context, self.context.sandboxes
         reads = (Bind(REPORTERS, INSIDE),) if self.reporters == INSIDE else ()
-        sandbox_spec = sandboxes.sandbox_spec("gate", tree, environment=bench.environment, reads=reads)
+        sandbox_spec = sandboxes.sandbox_spec("gate", tree, environment=context.environment, reads=reads)
         try:
             return await sandboxes.run(
                 sandbox_spec,
                 tuple(argv),
-                env={**gate_variables(bench, tree), **env},
+                env={**gate_variables(context, tree), **env},
                 timeout=self.spec.timeout,
-                cancel=bench.cancel,
+                cancel=context.cancel,
                 keep=READ,
                 stdin=stdin,
                 pass_fds=handles,

@@ -50,8 +50,8 @@ _ABSENT = re.compile(
 class RunnerCheck:
     """Runs the tests of another language on both trees and compares them id by id."""
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
-        study = _Study(spec, bench)
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
+        study = _Study(spec, context)
         try:
             return await study.result()
         except NotUnderstoodError:
@@ -65,16 +65,16 @@ class _Study:
     """One check: the runs it needs, and what they show together."""
 
     spec: CheckSpec
-    bench: CheckContext
+    context: CheckContext
     new: tuple[str, ...] = field(init=False)
     """Files of tests that the change brings."""
 
     def __post_init__(self) -> None:
-        self.new = tuple(c.path for c in self.bench.changes if c.status == "A" and _belongs_to_tests(c.path))
+        self.new = tuple(c.path for c in self.context.changes if c.status == "A" and _belongs_to_tests(c.path))
 
     async def result(self) -> CheckResult:
         """Run what is needed."""
-        found = await conduct(self.bench)
+        found = await conduct(self.context)
         without: dict[str, bytes | None] = dict.fromkeys(self.new)
         ran, base = await both(self._run(RunnerRequest("proposed", without)), self._base())
         if ran.missing:
@@ -91,9 +91,9 @@ class _Study:
             return _result(self.spec, "environment", ran, hint=hint)
         excused, unstable = await self._second_look(base.session, here)
         findings = [*found, *_faults(base.session, here, self.spec.kind), *_patched(base.session, here)]
-        findings += compare(base.session, here, allowed=self.bench.allowed, unstable=unstable)
+        findings += compare(base.session, here, allowed=self.context.allowed, unstable=unstable)
         outcome = _outcome(here, excused, findings)
-        if outcome == "failed" or self.bench.cancel.is_set():
+        if outcome == "failed" or self.context.cancel.is_set():
             return self._told(ran, outcome, findings)
         return await self._with_new(ran, base.session, excused, findings)
 
@@ -107,7 +107,7 @@ class _Study:
         if not self.new:
             told = self._told(ran, _outcome(here, excused, findings), findings)
             unproven = (
-                "" if healed or not self.bench.changes else "no test shows this fix: it brings no file of new tests"
+                "" if healed or not self.context.changes else "no test shows this fix: it brings no file of new tests"
             )
             return replace(told, counts=counts, healed=healed, unproven=unproven)
         full, there = await both(
@@ -132,10 +132,10 @@ class _Study:
         return replace(told, counts=counts, failing=failing, healed=healed, proof=proof, unproven=unproven)
 
     async def _new_files(self) -> dict[str, bytes | None]:
-        return {path: await self.bench.read("proposed", path) for path in self.new}
+        return {path: await self.context.read("proposed", path) for path in self.new}
 
     async def _run(self, asked: RunnerRequest) -> RunnerRun:
-        place = RunnerPlace(self.spec, self.bench)
+        place = RunnerPlace(self.spec, self.context)
         match self.spec.kind:
             case "go-test":
                 return await run_go(place, asked)
@@ -162,7 +162,7 @@ class _Study:
 
     def _kept(self) -> dict[str, Json]:
         """What is known of the base from before, for exactly this command."""
-        known: dict[str, Json] = {} if self.bench.base_results is None else self.bench.base_results
+        known: dict[str, Json] = {} if self.context.base_results is None else self.context.base_results
         entry = known.get(self.spec.name)
         if not isinstance(entry, dict) or entry.get("run") != [self.spec.kind, *self.spec.run]:
             entry = known[self.spec.name] = {"run": [self.spec.kind, *self.spec.run]}
@@ -175,7 +175,7 @@ class _Study:
         missing = missing_ids(base, here)
         if not suspects and not missing:
             return red, frozenset()
-        self.bench.show(
+        self.context.show(
             f"{self.spec.name}: {counted(len(suspects) + len(missing), 'test')} red or missing; again on the base"
         )
         again = (await self._run(RunnerRequest("base"))).session
@@ -195,7 +195,7 @@ class _Study:
         return next((name for name in there.groups() if name), "")
 
     async def _prepare_hint(self, package: str) -> str:
-        files = set(await self.bench.files("base"))
+        files = set(await self.context.files("base"))
         if self.spec.kind == "go-test":
             return "prepare: [[go, mod, vendor]]"
         if self.spec.kind == "cargo-test":
@@ -206,12 +206,12 @@ class _Study:
             return "prepare: [[pnpm, install, --frozen-lockfile]]"
         if "yarn.lock" in files:
             return "prepare: [[yarn, install, --frozen-lockfile]]"
-        manifest = await self.bench.read("base", "package.json") or b""
+        manifest = await self.context.read("base", "package.json") or b""
         named = f'"{package}"'.encode() in manifest
         return "prepare: [[npm, install]]" if named else f"prepare: [[npm, install, --no-save, {package}]]"
 
     def _told(self, ran: RunnerRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
-        if self.bench.cancel.is_set():
+        if self.context.cancel.is_set():
             return _result(self.spec, "environment", ran, hint="the check was ended before it was done")
         return _result(self.spec, outcome, ran, findings=bounded(findings))
 

@@ -128,11 +128,11 @@ _TEST_FOLDERS = ("tests/", "test/", "testdata/", "fixtures/", "examples/", "docs
 class SecretScan:
     """Looks through the lines that a change adds."""
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
-        looked = [c for c in bench.changes if c.status != "D" and not first_match(ignored, c.path)]
-        new = await read_all(lambda path: bench.read("proposed", path), (c.path for c in looked))
-        old = await read_all(lambda path: bench.read("base", path), (c.path for c in looked if c.status != "A"))
+        looked = [c for c in context.changes if c.status != "D" and not first_match(ignored, c.path)]
+        new = await read_all(lambda path: context.read("proposed", path), (c.path for c in looked))
+        old = await read_all(lambda path: context.read("base", path), (c.path for c in looked if c.status != "A"))
         findings: list[Finding] = []
         lines = 0
         for path, data in new.items():

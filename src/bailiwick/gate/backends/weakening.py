@@ -77,13 +77,13 @@ def _text(data: bytes | None) -> str | None:
 class WeakeningCheck:
     """Reads the diff for what weakens the checks."""
 
-    async def run(self, spec: CheckSpec, bench: CheckContext) -> CheckResult:
-        old = await self._read(bench, "base", [c.path for c in bench.changes if c.status != "A"])
-        new = await self._read(bench, "proposed", [c.path for c in bench.changes if c.status != "D"])
-        listed = find_weakening(bench.changes, old.get, new.get)
-        findings = tuple(replace(f, blocks=f.blocks and f.path not in bench.allowed) for f in listed)
+    async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
+        old = await self._read(context, "base", [c.path for c in context.changes if c.status != "A"])
+        new = await self._read(context, "proposed", [c.path for c in context.changes if c.status != "D"])
+        listed = find_weakening(context.changes, old.get, new.get)
+        findings = tuple(replace(f, blocks=f.blocks and f.path not in context.allowed) for f in listed)
         red = any(finding.blocks for finding in findings)
         return CheckResult(spec.name, spec.kind, "exit-code", "failed" if red else "passed", findings=findings)
 
-    async def _read(self, bench: CheckContext, which: Which, paths: Iterable[str]) -> dict[str, bytes | None]:
-        return {path: await bench.read(which, path) for path in paths}
+    async def _read(self, context: CheckContext, which: Which, paths: Iterable[str]) -> dict[str, bytes | None]:
+        return {path: await context.read(which, path) for path in paths}

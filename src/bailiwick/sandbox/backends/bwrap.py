@@ -74,8 +74,8 @@ class BwrapBackend:
         """Find out by starting one; what was found holds for as long as this object."""
         try:
             means = await self._find()
-            async with self.enter(SandboxSpec("gate", cwd=Path("/"))) as room:
-                command = room.command(("true",), {EFFECT_MARK: secrets.token_hex(8)}, timeout=_CHECK_TIME)
+            async with self.enter(SandboxSpec("gate", cwd=Path("/"))) as sandbox:
+                command = sandbox.command(("true",), {EFFECT_MARK: secrets.token_hex(8)}, timeout=_CHECK_TIME)
                 end = await run_process(command, cancel=asyncio.Event())
         except NotReady as error:
             return SandboxStatus(ok=False, found=error.what, fix=error.hint)
@@ -105,13 +105,13 @@ class BwrapBackend:
             group = make_group(means.ground, label, sandbox_spec.limits)
         except OSError as error:
             raise _not_entered(f"the control groups can't be made: {error}") from error
-        room = BwrapSandbox(
+        sandbox = BwrapSandbox(
             _Setting(means, sandbox_spec=sandbox_spec, uid=uid, group=group, on_door=on_door, terminal=self._terminal)
         )
         try:
-            yield room
+            yield sandbox
         finally:
-            await room.leave()
+            await sandbox.leave()
 
     async def _find(self) -> BwrapFeatures:
         if self._means is None:

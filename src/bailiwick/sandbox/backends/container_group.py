@@ -136,15 +136,15 @@ class ContainerGroup:
 
 
 @asynccontextmanager
-async def open_yard(engine: Engine, cancel: asyncio.Event) -> AsyncIterator[ContainerGroup]:
+async def open_group(engine: Engine, cancel: asyncio.Event) -> AsyncIterator[ContainerGroup]:
     """A yard on an engine, whatever happens in it removed at the end; first what dead processes of ours have left."""
     await engine.sweep()
-    yard = ContainerGroup(engine, secrets.token_hex(8), cancel)
+    group = ContainerGroup(engine, secrets.token_hex(8), cancel)
     try:
-        yield yard
+        yield group
     finally:
-        yard.leave_networks()
-        await engine.remove(yard.room)
+        group.leave_networks()
+        await engine.remove(group.room)
 
 
 def words(end: Exit) -> str:

@@ -53,11 +53,11 @@ class NoSandboxBackend:
         self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None
     ) -> AsyncIterator[UnprotectedSandbox]:
         place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
-        room = UnprotectedSandbox(sandbox_spec, place)
+        sandbox = UnprotectedSandbox(sandbox_spec, place)
         try:
-            yield room
+            yield sandbox
         finally:
-            await room.leave()
+            await sandbox.leave()
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
 
