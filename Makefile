@@ -54,9 +54,10 @@ format: $(READY) ## bring the code into the one format
 catalogue: system $(READY) ## every cheat and every honest change that we know, through the real gate
 	$(PYTEST) -q -k "a_cheat_is_not_green or an_honest_change_is_not_refused or the_honest_product" tests/security/test_cheats.py tests/security/test_honest.py
 
-nightly: system $(READY) ## the tests that take minutes, and the rest with more examples
+nightly: system $(READY) ## the tests that take minutes, the rest with more examples, every crash point, all Pythons
 	$(PYTEST) --hypothesis-profile nightly -m nightly tests
 	$(PYTEST) --hypothesis-profile nightly -m "not nightly" tests
+	$(MAKE) --no-print-directory crash pythons
 
 pythons: system $(READY) ## all tests of `make test` on Python 3.12 and 3.13, where they are
 	@for version in 3.12 3.13; do \
