@@ -151,8 +151,6 @@ class Capabilities:
     resume: bool = False
     compact: bool = False
     schema: bool = False
-    budget_flag: bool = False
-    streams_usage: bool = False
     credential: Literal["brokered", "exposed", "none"] = "none"
     default_model: str | None = None
     system: bool = False

@@ -58,9 +58,7 @@ class ClaudeBackend:
     """Claude Code. A session begins under an id made from the turn, so that a crash can't lose it."""
 
     name = "claude"
-    capabilities = Capabilities(
-        resume=True, compact=True, schema=True, budget_flag=True, credential="brokered", default_model="sonnet"
-    )
+    capabilities = Capabilities(resume=True, compact=True, schema=True, credential="brokered", default_model="sonnet")
 
     @classmethod
     def for_settings(cls, _settings: AgentSettings) -> Self:

@@ -52,9 +52,7 @@ class OllamaBackend:
         window: int = WINDOW,
         clock: Clock | None = None,
     ) -> None:
-        self.capabilities = Capabilities(
-            schema=True, streams_usage=True, credential="brokered", default_model=model, system=True
-        )
+        self.capabilities = Capabilities(schema=True, credential="brokered", default_model=model, system=True)
         self._endpoint = endpoint or Endpoint(BASE_URL)
         self._window = window
         self._clock = clock or SystemClock()

@@ -48,9 +48,7 @@ class OpenaiBackend:
         schema: bool = True,
         clock: Clock | None = None,
     ) -> None:
-        self.capabilities = Capabilities(
-            schema=schema, streams_usage=True, credential="brokered", default_model=model, system=True
-        )
+        self.capabilities = Capabilities(schema=schema, credential="brokered", default_model=model, system=True)
         self._endpoint = endpoint or Endpoint()
         self._clock = clock or SystemClock()
 

@@ -61,7 +61,7 @@ class SimulateBackend:
     """Plays a script. What it does is a function of the script and the place: node, visit, attempt, effect key."""
 
     name = "simulate"
-    capabilities = Capabilities(resume=True, compact=True, schema=True, streams_usage=True)
+    capabilities = Capabilities(resume=True, compact=True, schema=True)
 
     def __init__(self, script: Script | None = None, *, shown: str = "", clock: Clock | None = None) -> None:
         self._script = script or Script()

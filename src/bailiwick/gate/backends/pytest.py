@@ -15,8 +15,8 @@ from bailiwick.gate.backends.pytest_change import ChangeView, view_change
 from bailiwick.gate.backends.pytest_command import read_call
 from bailiwick.gate.backends.pytest_run import PytestRequest, PytestRun, Runner
 from bailiwick.gate.backends.pytest_study import AddedTests, Study, both, test_files_of
+from bailiwick.gate.backends.ran import result_of
 from bailiwick.gate.detection.missing import missing_at_collection
-from bailiwick.gate.failure_lines import failure_lines
 from bailiwick.gate.ids import BROKEN, bounded, compare, run_faults, tampering
 from bailiwick.gate.judging import (
     WatchedRun,
@@ -31,8 +31,7 @@ from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import RED, PytestSession
 from bailiwick.gate.plainly import PlainTestRun, alone_findings, held
 from bailiwick.gate.replays import Replayed, generality, leaning, only_under_test, surroundings
-from bailiwick.gate.shown import last_lines
-from bailiwick.ids import Json, digest
+from bailiwick.ids import Json
 from bailiwick.sandbox.toolchains import install_hint
 from bailiwick.terminal.output import counted
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
-OUTPUT = 64 * 1024
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "requirements.txt")
 _STARTERS = ("sitecustomize", "usercustomize")
 UNEXERCISED = "no test exercises this change"
@@ -55,7 +53,7 @@ class PytestCheck:
         if study is None:
             hint = "run: [pytest, …] or [python, -m, pytest, …]; for another runner use kind: command"
             found = Finding("not-pytest", f"the command of the check '{spec.name}' does not start pytest")
-            return _result(spec, "environment", findings=(found,), hint=hint)
+            return result_of(spec, "environment", findings=(found,), hint=hint)
         return await _checked(study)
 
     async def base(self, spec: CheckSpec, context: CheckContext) -> PytestSession:
@@ -75,7 +73,7 @@ async def _checked(study: Study) -> CheckResult:
     changed = [change.path for change in context.changes]
     started = _started_by_python(path for path in changed if path not in context.allowed)
     if started:
-        return _result(study.spec, "failed", findings=started)
+        return result_of(study.spec, "failed", findings=started)
     base = await study.base()
     if base.missing:
         return _not_there(study, base)
@@ -94,7 +92,7 @@ async def _checked(study: Study) -> CheckResult:
 
 def _not_there(study: Study, ran: PytestRun) -> CheckResult:
     found = Finding("missing-tool", f"{ran.missing} is not in the sandbox or has no pytest", blocks=True)
-    return _result(study.spec, "failed", ran, findings=(found,), hint=install_hint("pytest"))
+    return result_of(study.spec, "failed", ran, findings=(found,), hint=install_hint("pytest"))
 
 
 async def _lacking(study: Study, base: PytestRun) -> CheckResult | None:
@@ -112,7 +110,7 @@ async def _lacking(study: Study, base: PytestRun) -> CheckResult | None:
         return None
     what = f"the {found.kind} {found.name} is missing, on the base too: your change was not tested"
     hint = f"add to `prepare` in the gate file: [{', '.join(found.command)}]" if found.command else ""
-    return _result(
+    return result_of(
         study.spec, "environment", base, findings=(Finding("missing-module", what, blocks=False),), hint=hint
     )
 
@@ -122,7 +120,7 @@ def _unchanged(study: Study, base: PytestRun) -> CheckResult:
     here = base.session
     if "no-records" in {fault.code for fault in here.faults}:
         hint = "pytest can't be started: look at its output"
-        return _result(study.spec, "environment", base, hint=hint)
+        return result_of(study.spec, "environment", base, hint=hint)
     faults = [replace(finding, blocks=False) for finding in run_faults(here, here)]
     return _told(study, base, _outcome(here, frozenset(here.red), faults), faults)
 
@@ -130,8 +128,8 @@ def _unchanged(study: Study, base: PytestRun) -> CheckResult:
 def _told(study: Study, ran: PytestRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
     """The result; a check that was cancelled says nothing."""
     if study.context.cancel.is_set():
-        return _result(study.spec, "environment", ran, hint="the check was ended before it was done")
-    return _result(study.spec, outcome, ran, findings=bounded(findings))
+        return result_of(study.spec, "environment", ran, hint="the check was ended before it was done")
+    return result_of(study.spec, outcome, ran, findings=bounded(findings))
 
 
 @dataclass(slots=True)
@@ -149,11 +147,11 @@ class _Judgement:
         base, here, context = self.base, self.ran.session, self.study.context
         if all("no-records" in {fault.code for fault in session.faults} for session in (here, base)):
             hint = "pytest can't be started, not even on the base: your change is not the cause"
-            return _result(self.study.spec, "environment", self.ran, hint=hint)
+            return result_of(self.study.spec, "environment", self.ran, hint=hint)
         copies = foreign_copies(here)
         if copies:
             hint = "install the project editable in `prepare` (-e .), so that what runs is the tree"
-            return _result(self.study.spec, "environment", self.ran, findings=tuple(copies), hint=hint)
+            return result_of(self.study.spec, "environment", self.ran, findings=tuple(copies), hint=hint)
         findings = [
             *broken_syntax(here),
             *run_faults(base, here),
@@ -348,35 +346,4 @@ def _started_by_python(changed: Iterable[str]) -> tuple[Finding, ...]:
         Finding("loads-itself", f"Python starts {path} by itself, before any test", path)
         for path in changed
         if any(part.partition(".")[0] in _STARTERS for part in path.split("/"))
-    )
-
-
-def _result(
-    spec: CheckSpec,
-    outcome: Outcome,
-    ran: PytestRun | None = None,
-    *,
-    findings: tuple[Finding, ...] = (),
-    hint: str = "",
-) -> CheckResult:
-    if ran is None:
-        return CheckResult(
-            spec.name, kind=spec.kind, level="tests", outcome=outcome, command=spec.run, findings=findings, hint=hint
-        )
-    raw = ran.end.stdout + ran.end.stderr
-    return CheckResult(
-        name=spec.name,
-        kind=spec.kind,
-        level="tests",
-        outcome=outcome,
-        command=spec.run,
-        code=ran.end.code,
-        seconds=ran.end.seconds,
-        counts=ran.session.counts(),
-        findings=findings,
-        output="\n".join(last_lines(raw, OUTPUT)),
-        output_digest=digest(ran.end.stdout + b"\0" + ran.end.stderr),
-        failing=ran.session.red,
-        reasons=failure_lines((test, ran.session.texts.get(test, "")) for test in ran.session.red),
-        hint=hint,
     )

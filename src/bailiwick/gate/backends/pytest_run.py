@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import marshal
 import os
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bailiwick.environments.recipes import bin_folders, tool_variables
 from bailiwick.gate.backends.pytest_command import PytestCommand, find_interpreter
+from bailiwick.gate.backends.ran import ReadPipe
 from bailiwick.gate.outcomes import Fault, PytestSession, Records, read_records
 from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
@@ -29,7 +29,6 @@ NO_PYTEST = 93
 READ = 16 << 20
 REPLAY = 600.0
 """Seconds that all recorded calls together may take."""
-_CHUNK = 1 << 18
 START = (
     "import sys;sys.path[:]=[p for p in sys.path if p];r=__import__('json').loads(sys.stdin.buffer.read());"
     "m=__import__('_frozen_importlib_external').MAGIC_NUMBER.hex();n={'__name__':'witness'};t=r.pop('texts');"
@@ -128,7 +127,7 @@ class Runner:
         reading, writing = os.pipe()
         try:
             request = self._request(asked, key, writing, python.environment)
-            with _Listening(reading, records):
+            with ReadPipe(reading, records):
                 end = await self._start(tree, (python.path, request), writing, asked.timeout)
         finally:
             os.close(writing)
@@ -208,7 +207,7 @@ class Runner:
                 "blocked": list(asked.blocked),
                 "seconds": asked.seconds,
             }
-            with _Listening(reading, records):
+            with ReadPipe(reading, records):
                 await self._plainly(tree, python.path, json.dumps(request).encode(), writing)
         finally:
             os.close(writing)
@@ -250,33 +249,6 @@ def _within(asked: PytestRequest) -> list[str] | None:
     if asked.within is not None:
         return sorted(asked.within)
     return None if asked.only is None else sorted({test.partition("::")[0] for test in asked.only})
-
-
-class _Listening:
-    """Reads the pipe for as long as the process runs, then what is left in it."""
-
-    def __init__(self, handle: int, records: Records) -> None:
-        self._handle = handle
-        self._records = records
-        self._loop = asyncio.get_running_loop()
-
-    def __enter__(self) -> None:
-        os.set_blocking(self._handle, False)
-        self._loop.add_reader(self._handle, self._read)
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.remove_reader(self._handle)
-        while self._read():
-            pass
-        self._records.close()
-
-    def _read(self) -> bool:
-        try:
-            data = os.read(self._handle, _CHUNK)
-        except BlockingIOError:
-            return False
-        self._records.feed(data)
-        return bool(data) and self._records.fault is None
 
 
 @cache

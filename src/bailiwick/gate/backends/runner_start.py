@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from bailiwick.gate.backends.command import READ, gate_variables
+from bailiwick.gate.backends.ran import ReadPipe
 from bailiwick.gate.outcomes import Fault, PytestSession
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.spec import Bind
@@ -24,7 +25,6 @@ REPORTERS = Path(__file__).parent.parent / "reporters"
 """What takes part in the runners, on the host."""
 INSIDE = Path("/opt/bailiwick-reporters")
 """The same inside a sandbox."""
-_CHUNK = 1 << 18
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
@@ -81,7 +81,7 @@ class RunnerPlace:
         reading, writing = os.pipe()
         os.fchmod(writing, 0o622)  # a script inside opens it by its number, as another user
         try:
-            with _Listening(reading, lines):
+            with ReadPipe(reading, lines):
                 return await self.start(tree, argv, mark(writing), stdin=stdin, handles=(writing,))
         finally:
             os.close(writing)
@@ -113,33 +113,6 @@ class RunnerPlace:
             )
         except FileNotFoundError:
             return Exit(NOT_FOUND, b"", f"{argv[0]}: not found".encode(), 0.0)
-
-
-class _Listening:
-    """Reads the pipe for as long as the process runs, then what is left in it."""
-
-    def __init__(self, handle: int, lines: RecordLines) -> None:
-        self._handle = handle
-        self._lines = lines
-        self._loop = asyncio.get_running_loop()
-
-    def __enter__(self) -> None:
-        os.set_blocking(self._handle, False)
-        self._loop.add_reader(self._handle, self._read)
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.remove_reader(self._handle)
-        while self._read():
-            pass
-        self._lines.close()
-
-    def _read(self) -> bool:
-        try:
-            data = os.read(self._handle, _CHUNK)
-        except BlockingIOError:
-            return False
-        self._lines.feed(data)
-        return bool(data) and self._lines.fault is None
 
 
 def code_of(end: Exit) -> int | None:

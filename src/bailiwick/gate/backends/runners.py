@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from bailiwick.gate.backends.ran import result_of
 from bailiwick.gate.backends.runner_native import run_cargo, run_go
 from bailiwick.gate.backends.runner_node import run_node
 from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace, RunnerRequest, RunnerRun, both
@@ -18,9 +19,8 @@ from bailiwick.gate.ids import BROKEN, bounded, compare, missing_ids, paths_of, 
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import PytestSession, read_session
 from bailiwick.gate.runner_conduct import conduct
-from bailiwick.gate.shown import last_lines
 from bailiwick.gate.testfiles import is_test_file
-from bailiwick.ids import Json, digest
+from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.toolchains import install_hint
 from bailiwick.terminal.output import counted
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
 
-OUTPUT = 64 * 1024
 _COMMANDS = {
     "node-test": "[node, --test]",
     "vitest": "[npx, vitest, run]",
@@ -57,7 +56,7 @@ class RunnerCheck:
         except NotUnderstoodError:
             hint = f"run: {_COMMANDS[spec.kind]}, or a script that ends there; for anything else use kind: command"
             what = f"the command of the check '{spec.name}' does not simply start {spec.kind}"
-            return _result(spec, "environment", findings=(Finding("not-understood", what),), hint=hint)
+            return result_of(spec, "environment", findings=(Finding("not-understood", what),), hint=hint, level="ids")
 
 
 @dataclass(slots=True)
@@ -79,16 +78,18 @@ class _Study:
         ran, base = await both(self._run(RunnerRequest("proposed", without)), self._base())
         if ran.missing:
             finding = Finding("missing-tool", f"the program '{ran.missing}' is not in the sandbox")
-            return _result(self.spec, "failed", ran, findings=(finding,), hint=install_hint(ran.missing))
+            return result_of(self.spec, "failed", ran, findings=(finding,), hint=install_hint(ran.missing), level="ids")
         here = ran.session
         if absent := self._absent(ran, base):
             finding = Finding(
                 "missing-package", f"{absent} is not in the environment, not even on the base", blocks=False
             )
-            return _result(self.spec, "environment", ran, findings=(finding,), hint=await self._prepare_hint(absent))
+            return result_of(
+                self.spec, "environment", ran, findings=(finding,), hint=await self._prepare_hint(absent), level="ids"
+            )
         if _never_began(here) and _never_began(base.session):
             hint = "the tests can't be started, not even on the base: your change is not the cause"
-            return _result(self.spec, "environment", ran, hint=hint)
+            return result_of(self.spec, "environment", ran, hint=hint, level="ids")
         excused, unstable = await self._second_look(base.session, here)
         findings = [*found, *_faults(base.session, here, self.spec.kind), *_patched(base.session, here)]
         findings += compare(base.session, here, allowed=self.context.allowed, unstable=unstable)
@@ -212,8 +213,8 @@ class _Study:
 
     def _told(self, ran: RunnerRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
         if self.context.cancel.is_set():
-            return _result(self.spec, "environment", ran, hint="the check was ended before it was done")
-        return _result(self.spec, outcome, ran, findings=bounded(findings))
+            return result_of(self.spec, "environment", ran, hint="the check was ended before it was done", level="ids")
+        return result_of(self.spec, outcome, ran, findings=bounded(findings), level="ids")
 
 
 def _belongs_to_tests(path: str) -> bool:
@@ -260,33 +261,3 @@ def _outcome(here: PytestSession, excused: Collection[str], findings: Iterable[F
         return "failed"
     same = any(finding.code in ("exit-code", *BROKEN, *(fault.code for fault in here.faults)) for finding in listed)
     return "red_on_base" if here.red or same else "passed"
-
-
-def _result(
-    spec: CheckSpec,
-    outcome: Outcome,
-    ran: RunnerRun | None = None,
-    *,
-    findings: tuple[Finding, ...] = (),
-    hint: str = "",
-) -> CheckResult:
-    if ran is None:
-        return CheckResult(
-            spec.name, kind=spec.kind, level="ids", outcome=outcome, command=spec.run, findings=findings, hint=hint
-        )
-    raw = ran.end.stdout + b"\n" + ran.end.stderr
-    return CheckResult(
-        name=spec.name,
-        kind=spec.kind,
-        level="ids",
-        outcome=outcome,
-        command=spec.run,
-        code=ran.end.code,
-        seconds=ran.end.seconds,
-        counts=ran.session.counts(),
-        findings=findings,
-        output="\n".join(last_lines(raw, OUTPUT)),
-        output_digest=digest(ran.end.stdout + b"\0" + ran.end.stderr),
-        failing=ran.session.red,
-        hint=hint,
-    )
