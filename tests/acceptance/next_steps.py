@@ -106,7 +106,7 @@ def _git_problem(person: Person, words: list[str]) -> str:
             remote = next(word for word in rest if not word.startswith("-"))
             return next(_git_fails(person, "remote", "get-url", remote), "")
         case ["worktree", "remove", folder]:
-            return "" if Path(folder).is_dir() else f"there is not a directory {folder}"
+            return "" if Path(folder).is_dir() else f"there is no directory {folder}"
         case _:
             return ""
 

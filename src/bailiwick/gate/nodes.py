@@ -91,7 +91,7 @@ class GateKind:
         places = replace(places_of(self.config), judge=judge)
         tree = Path(asked["tree"])
         if not tree.is_dir():
-            raise NotReady(f"there is not a directory {tree}", hint="start the work again", code="BW452")
+            raise NotReady(f"there is no directory {tree}", hint="start the work again", code="BW452")
         how: GateOptions = {"cancel": io.cancel, "show": io.show, "clock": self.clock}
         prepared = await try_prepare(spec, base, environment_builder(git_store, sandboxes, places, **how))
         how["prepared"] = prepared

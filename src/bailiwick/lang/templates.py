@@ -69,7 +69,7 @@ class Templates(Renderer):
 
     def _read(self, name: str) -> str:
         if self._root is None:
-            raise RenderFailed(f"there is not a directory to read {name!r} from")
+            raise RenderFailed(f"there is no directory to read {name!r} from")
         try:
             path = self._find(self._root, name)
             if path.stat().st_size > _MAX_FILE:

@@ -148,7 +148,7 @@ def test_what_the_agent_wants_parks_the_run_with_its_reason(desk: GateNodeSetup)
 @pytest.mark.parametrize(
     ("context", "words"),
     [
-        ({"tree": "/nowhere/at/all"}, "there is not a directory"),
+        ({"tree": "/nowhere/at/all"}, "there is no directory"),
         ({"base": "no-such-branch"}, "no-such-branch"),
         ({"repository": "/proc"}, "git"),
     ],
