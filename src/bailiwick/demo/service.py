@@ -96,14 +96,14 @@ def _tell(event: dict[str, Json], say: Say) -> None:
         case "StepPassed" if event.get("value") is not None:
             say("decides", f"{event['node']}: {event['value']} → {event['next']}")
         case "ScopesForked":
-            say("fans out", f"{event['node']}: {len(event['members'])} at once, 2 places")
+            say("fans out", f"{event['node']}: {len(event['members'])} items, 2 at a time")
         case "StepDone":
             say("✓", f"{event['scope']}/{event['node']}" if event["scope"] else str(event["node"]))
         case "WaitOpened":
             kind = "tries again" if event["kind"] == "retry" else "waits"
             say(kind, f"{event['node']}: {event.get('body', {}).get('failure') or 'durably, on disk'}")
         case "EffectStarted" if event.get("rung") == "reask":
-            say("asks again", f"{event['node']}: the answer was no JSON; only that is asked for, in the same session")
+            say("asks again", f"{event['node']}: the answer was not JSON; asked for that alone, in the same session")
         case "EffectLost":
             say("again", "the same command; what had only begun is entered again with the same key")
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bailiwick import __version__
 from bailiwick.clock import SystemClock
 from bailiwick.demo.acts import Act, perform_act
 from bailiwick.demo.service import DemoRecord, Say, play
+from bailiwick.terminal.output import Printer
 
 
 @click.command()
@@ -28,12 +30,12 @@ def demo(*, keep: str | None, as_json: bool) -> int:
 
     def say(label: str, text: str) -> None:
         if not as_json:
-            click.echo(f"   {label:<11} {text}")
+            Printer.on(sys.stdout).line(f"   {label:<11} {text}", indent=15)
 
     if not as_json:
         where = f"in {keep}" if keep else "in a temporary directory, removed at the end"
-        click.echo(f"bailiwick {__version__} · simulated agent, no key, no network · {where}\n")
-        click.echo('A workflow of scripts, decisions, a fan-out, a wait and an agent   "count the words, then report"')
+        _write(f"bailiwick {__version__} · simulated agent, no key, no network · {where}\n")
+        _write('A workflow of scripts, decisions, a fan-out, a wait and an agent   "count the words, then report"')
     if keep:
         Path(keep).mkdir(parents=True, exist_ok=True)
         tale, acts = _shown(Path(keep).resolve(), say, quiet=as_json)
@@ -56,10 +58,10 @@ def _shown(home: Path, say: Say, *, quiet: bool) -> tuple[DemoRecord, tuple[Act,
     tale = play(home, say)
     if not quiet:
         _kept(tale)
-        click.echo('An issue becomes a proposal   "round discounted prices to cents"')
+        _write('An issue becomes a proposal   "round discounted prices to cents"')
     issue = perform_act(home / "issue", "bad", (), say)
     if not quiet:
-        click.echo("\nAn agent that would rather look green than be right")
+        _write("\nAn agent that would rather look green than be right")
     cheat = perform_act(home / "cheat", "cheat", ("--attempts", "0"), say)
     if cheat.reason:
         say("found out", cheat.reason)
@@ -87,17 +89,21 @@ def _document(tale: DemoRecord, seconds: float, *, good: bool) -> dict[str, obje
 
 
 def _kept(tale: DemoRecord) -> None:
-    click.echo(f"   result      {tale.report}\n")
+    _write(f"   result      {tale.report}\n")
     events = max((int(e.get("seq", 0)) for e in tale.second if e["type"] != "End"), default=0)
     done_twice = ", ".join(tale.repeated) if tale.repeated else "nothing done twice"
-    click.echo(
+    _write(
         f"Kept: {tale.kept} steps. Entered again: {tale.reentered} ('report', same effect key). "
         f"{done_twice.capitalize()}. Journal: {events} events.\n"
     )
 
 
+def _write(text: str) -> None:
+    Printer.on(sys.stdout).text(text)
+
+
 def _closing(seconds: float, *, good: bool) -> None:
-    click.echo(f"\n{seconds:.0f} s · $0 · nothing was merged")
+    _write(f"\n{seconds:.0f} s · $0 · nothing was merged")
     if not good:
-        click.echo("This is not what should happen: please report it with the output above.")
-    click.echo("Next:  bailiwick new hello   then   bailiwick run hello   ·   bailiwick issue-to-pr ISSUE")
+        _write("This is not what should happen: please report it with the output above.")
+    _write("Next:  bailiwick new hello   then   bailiwick run hello   ·   bailiwick issue-to-pr ISSUE")
