@@ -18,7 +18,7 @@ from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment
 from bailiwick.environments.prepared import EnvironmentFailed
 from bailiwick.gate.backends.command import try_command
-from bailiwick.gate.benches import Trees
+from bailiwick.gate.check_trees import Trees
 from bailiwick.gate.from_config import gate_for, places_of
 from bailiwick.gate.report import FOLDER
 from bailiwick.gate.service import GateOptions, GateRequest, environment_builder, run_gate, try_prepare

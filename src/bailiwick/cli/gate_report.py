@@ -30,12 +30,12 @@ def shown_progress(*, quiet: bool) -> Callable[[str], None]:
     return show
 
 
-def introduce(spec: GateSpec, base: str, sandboxes: str) -> Iterator[str]:
+def introduce(spec: GateSpec, base: str, sandbox: str) -> Iterator[str]:
     """What is going to be checked, and who said so."""
     source = {"operator": spec.file, "base": f"{spec.file} of the base commit", "detected": "detected (no gate.yaml)"}
     yield f"gate     {source[spec.origin]}"
     yield f"base     {base}"
-    yield f"sandbox  {sandboxes}"
+    yield f"sandbox  {sandbox}"
     if spec.prepare:
         yield f"prepare  {'; '.join(' '.join(command) for command in spec.prepare)}"
     for check in spec.checks:

@@ -1,4 +1,4 @@
-"""What is known of a base is kept in the cache, for as long as tree, policy, environment and fence are the same."""
+"""What is known of a base is kept in the cache, for as long as tree, policy, environment and sandbox are the same."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class GateReport:
     asked: str
     policy: str
     environment: str
-    sandboxes: str
+    sandbox: str
     checks: tuple[CheckResult, ...] = ()
     taken: tuple[RevertedChange, ...] = ()
     weakening: tuple[Finding, ...] = ()
@@ -181,7 +181,7 @@ class GateReport:
             "asked": self.asked,
             "policy": self.policy,
             "environment": self.environment,
-            "fence": self.sandboxes,
+            "fence": self.sandbox,
             "checks": [c.to_json() for c in self.checks],
             "taken": [t.to_json() for t in self.taken],
             "weakening": [f.to_json() for f in self.weakening],
@@ -219,7 +219,7 @@ def read_report(data: dict[str, Json]) -> GateReport:
         asked=data["asked"],
         policy=data["policy"],
         environment=data["environment"],
-        sandboxes=data["fence"],
+        sandbox=data["fence"],
         checks=tuple(_read_check(item) for item in data["checks"]),
         taken=tuple(RevertedChange(**t) for t in data["taken"]),
         weakening=_findings(data["weakening"]),

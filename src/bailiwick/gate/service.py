@@ -27,7 +27,7 @@ from bailiwick.gate import base_cache as kept
 from bailiwick.gate.backends import find_check
 from bailiwick.gate.backends.pytest import PytestCheck
 from bailiwick.gate.backends.weakening import find_weakening
-from bailiwick.gate.benches import Trees
+from bailiwick.gate.check_trees import Trees
 from bailiwick.gate.doubts import (
     DECIDED_LATER,
     DiffReader,
@@ -284,7 +284,7 @@ class _Gate:
             asked=ask.tree,
             policy=self.spec.digest,
             environment=self.trees.environment.digest,
-            sandboxes=self.builder.sandboxes.sandbox.name,
+            sandbox=self.builder.sandboxes.sandbox.name,
             checks=self.trouble,
             taken=sifted.taken,
             weakening=taken_findings(await self._weakening(), sifted.taken),

@@ -270,7 +270,7 @@ def _facts(exhibit: ProposalFacts) -> str:
         ("tree", f"`{proposal.tree}`"),
         ("gate report", f"`{report.digest}`"),
         ("policy", code(report.policy)),
-        ("sandbox", code(report.sandboxes)),
+        ("sandbox", code(report.sandbox)),
         ("models", models),
         ("cost", str(proposal.cost)),
     ]

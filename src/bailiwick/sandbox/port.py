@@ -41,7 +41,7 @@ class Sandbox(Protocol):
 
 
 class SandboxBackend(Protocol):
-    """A way to fence processes in. It never falls back to another way."""
+    """A way to keep processes in a sandbox. It never falls back to another way."""
 
     name: str
 

@@ -12,11 +12,11 @@ from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError
 from bailiwick.git.names import shown
 from bailiwick.routing.model import Outcome
-from bailiwick.skills.bench import AttemptFiles, CallSetting, ProjectFiles, Watching
 from bailiwick.skills.checks import find_check
 from bailiwick.skills.checks_tdd import expect_green, expect_test
 from bailiwick.skills.delivery import path_fault
 from bailiwick.skills.material import Surroundings, candidates, expanded, imported, mentioned, surroundings
+from bailiwick.skills.project_files import AttemptFiles, CallSetting, ProjectFiles, Watching
 from bailiwick.skills.site import CheckArguments
 from bailiwick.skills.tasks import task_text
 

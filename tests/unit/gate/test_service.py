@@ -32,7 +32,7 @@ def test_a_good_change_is_green_and_its_report_is_kept_and_audited(stage: GateSe
     """The report is the evidence of a proposal: it has to be found again, unchanged, and to be in the audit."""
     report = stage.check({"app.py": "x = 1  # better\n"}, spec_of(GATE))
     assert report.verdict == "green"
-    assert (report.sandboxes, report.policy) == ("none", digest(canonical([spec_of(GATE).digest, ""])))
+    assert (report.sandbox, report.policy) == ("none", digest(canonical([spec_of(GATE).digest, ""])))
     assert load_report(stage.places.state, report.digest[:16]).to_json() == report.to_json()
     told = entries(stage.places.state, kind="gate.report")
     assert [entry.data["report"] for entry in told] == [report.digest]

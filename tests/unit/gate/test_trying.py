@@ -19,7 +19,7 @@ SPEC = GateSpec(prepare=((*PIP, "pytest"), (*PIP, "odd>1"), (*PIP, "-r", "req.tx
 
 def _tried(*checks: CheckResult, missing: MissingPart | None = None, steps: tuple[str, ...] = ()) -> Tried:
     report = GateReport(
-        verdict="red", tree="t", base="b", asked="t", policy="p", environment="e", sandboxes="none", checks=checks
+        verdict="red", tree="t", base="b", asked="t", policy="p", environment="e", sandbox="none", checks=checks
     )
     return Tried(SPEC, SPEC, report, steps, missing)
 

@@ -91,7 +91,7 @@ def test_only_tests_that_are_red_on_the_base_by_name_can_be_known_red() -> None:
 
     def report(*checks: CheckResult) -> GateReport:
         return GateReport(
-            verdict="red", tree="t", base="b", asked="t", policy="p", environment="e", sandboxes="f", checks=checks
+            verdict="red", tree="t", base="b", asked="t", policy="p", environment="e", sandbox="f", checks=checks
         )
 
     red = CheckResult("tests", "pytest", "tests", "red_on_base", failing=("b::t", "a::t"))

@@ -16,7 +16,7 @@ from bailiwick.sandbox.backends.none import NoSandboxBackend
 from bailiwick.sandbox.port import SandboxBackend
 from bailiwick.sandbox.service import Sandboxes
 from bailiwick.sandbox.toolchains import Toolchains, find_toolchains
-from bailiwick.skills.bench import CallSetting, ProjectFiles, Watching
+from bailiwick.skills.project_files import CallSetting, ProjectFiles, Watching
 from bailiwick.skills.site import Check, CheckArguments, Which
 from bailiwick.skills.trials import CheckRun
 

@@ -14,7 +14,7 @@ from bailiwick.errors import NotReady
 from bailiwick.git.snapshot import TreeBounds
 from bailiwick.routing.model import CheckOutcome, FileOut, Result
 from bailiwick.skills import copies
-from bailiwick.skills.bench import MOST_FILES, ProjectFiles
+from bailiwick.skills.project_files import MOST_FILES, ProjectFiles
 from bailiwick.skills.site import CheckArguments, ProjectState, refused
 from tests.unit.skills.skill_stage import DONE, ProjectSetup, given
 
