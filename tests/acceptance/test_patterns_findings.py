@@ -91,7 +91,7 @@ def test_the_gate_s_commands_work_in_the_agent_s_own_sandbox(person: Person) -> 
     assert re.search(r"python -m pytest -q: 0 .*1 passed", shown)
     assert "own-lint: 0 /workspace/.venv" in shown
     assert branches(person.cwd) == [proposal["branch"]]
-    assert "1 file, 1 lines added" in shown
+    assert "1 file, 1 line added" in shown
 
 
 def test_a_copied_workflow_keeps_the_parts_that_come_along_or_brings_its_own(person: Person, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def _evidence(report: GateReport) -> Iterator[str]:
 
 
 def _about(check: CheckResult) -> Iterator[str]:
-    counts = ", ".join(f"{number} {name}" for name, number in check.counts)
+    counts = ", ".join(f"{number} {name.removesuffix('s') if number == 1 else name}" for name, number in check.counts)
     facts = ", ".join(part for part in (check.level, counts, duration(check.seconds)) if part)
     yield f"{_MARKS[check.outcome]} {check.name}: {check.outcome.replace('_', ' ')} ({facts})"
     for finding in check.findings[:_SHOWN]:

@@ -157,7 +157,7 @@ def _asked(proposal: Proposal) -> str:
 def _diffstat(changes: Sequence[FileChange]) -> str:
     added = sum(change.added or 0 for change in changes)
     deleted = sum(change.deleted or 0 for change in changes)
-    lines = [f"{counted(len(changes), 'file')}, {added} lines added, {deleted} deleted.\n"]
+    lines = [f"{counted(len(changes), 'file')}, {counted(added, 'line')} added, {deleted} deleted.\n"]
     lines += ["| file | | + | − |", "|---|---|--:|--:|"]
     for change in changes[:ROWS]:
         counts = f"{_number(change.added)} | {_number(change.deleted)}"

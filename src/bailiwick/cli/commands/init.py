@@ -14,6 +14,7 @@ from bailiwick.cli.commands.gate import EXITS, NO_REPOSITORY
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.gate.spec import FILE
+from bailiwick.terminal.output import Printer
 
 if TYPE_CHECKING:
     from bailiwick.cli.gate_setup.plan_agent import Hire
@@ -147,7 +148,7 @@ def _gate(config: Config, root: Path, wanted: Wanted) -> tuple[Proven | None, li
 
     def say(line: str) -> None:
         if not wanted.quiet:
-            click.echo(line)
+            Printer.on(sys.stdout).text(line)
 
     if (root / FILE).is_file():
         say(f"{FILE} is there; try it with:  bailiwick gate")
