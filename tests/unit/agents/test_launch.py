@@ -102,10 +102,13 @@ def test_silence_ends_a_program(tmp_path: Path) -> None:
 def test_an_open_tool_call_stops_the_silence_clock(tmp_path: Path) -> None:
     """A test suite may run for an hour without a word; only the total clock still runs."""
 
-    def on_line(launcher: Launcher, _line: bytes) -> None:
-        launcher.watching(lambda _event: None)(ToolBegan("t", "Bash"))
+    async def go() -> Exit:
+        marks = {proc.EFFECT_MARK: f"{tmp_path.name}-{os.getpid()}"}
+        with Launcher(TurnTimeouts(0.1, 0.8), asyncio.Event(), marks=marks) as launcher:
+            launcher.watching(lambda _event: None)(ToolBegan("t", "Bash"))  # before the program begins, however slowly
+            return await launcher.spawn(_python(HANG), _env(), tmp_path, b"", lambda _line: None)
 
-    assert _run(_python(HANG), tmp_path, clocks=TurnTimeouts(0.1, 0.8), on_line=on_line).why == "total"
+    assert asyncio.run(go()).why == "total"
 
 
 def test_the_silence_clock_runs_again_after_the_tool(tmp_path: Path) -> None:

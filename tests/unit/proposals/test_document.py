@@ -189,7 +189,7 @@ def test_hostile_text_acts_nowhere() -> None:
         proof=(HOSTILE,),
         unprotected=(HOSTILE,),
         policy=HOSTILE,
-        sandboxes=HOSTILE,
+        sandbox=HOSTILE,
     )
     exhibit = make_exhibit(report, asked=HOSTILE, said=HOSTILE, run=HOSTILE, models=(HOSTILE,))
     text = render(replace(exhibit, changes=(FileChange(HOSTILE, "A", 1, 0),), identity=HOSTILE, notes=(HOSTILE,)))
