@@ -41,28 +41,28 @@ def _bench(backend: Backend, tmp_path: Path, behaviour: Behaviour) -> BackendCas
 class TestClaude(BackendConformance):
     """The suite, with a stand-in for Claude Code."""
 
-    def context(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         return _bench(ClaudeBackend(), tmp_path, behaviour)
 
 
 class TestCodex(BackendConformance):
     """The suite, with a stand-in for Codex."""
 
-    def context(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         return _bench(CodexBackend(), tmp_path, behaviour)
 
 
 class TestCopilot(BackendConformance):
     """The suite, with a stand-in for Copilot CLI."""
 
-    def context(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         return _bench(CopilotBackend(), tmp_path, behaviour)
 
 
 class TestCommandByInput(BackendConformance):
     """The suite, with a program that reads its prompt from standard input."""
 
-    def context(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         code = AGENT[behaviour].replace("READ", "sys.stdin.buffer.read()")
         agent = write(tmp_path / "agent", f"#!{sys.executable} -IS\n{code}\n")
         return BackendCase(CommandBackend(str(agent)), _turn(tmp_path))
@@ -71,7 +71,7 @@ class TestCommandByInput(BackendConformance):
 class TestCommandByFile(BackendConformance):
     """The suite, with a program that is given a file."""
 
-    def context(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         code = AGENT[behaviour].replace("READ", "open(sys.argv[1], 'rb').read()")
         agent = write(tmp_path / "agent", f"#!{sys.executable} -IS\n{code}\n")
         return BackendCase(CommandBackend(f"{agent} {{prompt_file}} {{model}}"), _turn(tmp_path))
@@ -82,7 +82,7 @@ class TestSimulate(BackendConformance):
 
     echoes = False
 
-    def context(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
+    def bench(self, tmp_path: Path, behaviour: Behaviour) -> BackendCase:
         script = tmp_path / "script.yaml"
         script.write_text(f"nodes: {{'*': [{SIMULATED[behaviour]}]}}\n", encoding="utf-8")
         return BackendCase(SimulateBackend.for_settings(AgentSettings(script=script)), _turn(tmp_path))

@@ -56,7 +56,7 @@ def test_after_a_commit_the_same_plan_is_green_although_its_file_is_not_committe
     assert _init("--yes").return_value == 0
     assert run(["gate"]) == 0
     told = capfd.readouterr().out
-    assert "detected, as there is none" in told
+    assert "detected (no gate.yaml)" in told
     assert "BW440" in told
 
 
