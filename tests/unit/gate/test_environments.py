@@ -130,7 +130,8 @@ def test_a_missing_tool_is_named_with_the_way_to_get_it(stage: GateSetup) -> Non
 def test_a_host_that_is_no_registry_is_refused_and_named(stage: GateSetup) -> None:
     """Preparing reaches registries and nothing else; who needs another one has to see its name."""
     dial = "import os,socket,sys;s=socket.create_connection(('127.0.0.1',8802));"
-    dial += "s.sendall(b'CONNECT evil.example:443 HTTP/1.1\\r\\nHost: evil.example:443\\r\\n\\r\\n');print(s.recv(99));sys.exit(9)"
+    dial += "s.sendall(b'CONNECT evil.example:443 HTTP/1.1\\r\\nHost: evil.example:443\\r\\n\\r\\n');"
+    dial += "print(s.recv(99));sys.exit(9)"
     with pytest.raises(EnvironmentFailed) as failed:
         _prepared(stage, Recipe((("python3", "-c", dial),)))
     assert "403" in failed.value.output
