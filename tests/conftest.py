@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Iterator
 
@@ -15,6 +16,13 @@ settings.register_profile("default", ANY_SPEED, max_examples=50, derandomize=Tru
 settings.register_profile("nightly", ANY_SPEED, max_examples=1000)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
 settings.load_profile("default")
+
+
+def pytest_configure() -> None:
+    """A shell that starts us in the background has signals ignored, and so would every program that a test starts."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
