@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def plain_pytest(folder: Path, tools: Path, *words: str) -> Outcome:
     environment = {
         "PATH": f"{tools}:/usr/bin:/bin",
         "HOME": str(folder),
+        "TMPDIR": str(folder.parent),
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -37,12 +39,16 @@ def plain_pytest(folder: Path, tools: Path, *words: str) -> Outcome:
 
 
 def is_right(folder: Path, program: str) -> tuple[bool, str]:
-    """Whether a program comes to its end in a plain process that sees the product and no tests; and what it said."""
-    elsewhere = folder.with_name(folder.name + "-plain")
-    shutil.copytree(folder, elsewhere, symlinks=True, ignore=shutil.ignore_patterns("tests", "__pycache__"))
-    text = f"import sys\nsys.path.insert(0, {str(elsewhere)!r})\n{program}\nprint({END!r})\n"
-    python = os.path.realpath(sys.executable)
-    done = _run([python, "-I", "-B", "-"], elsewhere.parent, {"PATH": "/usr/bin:/bin"}, text)
+    """Whether a program comes to its end in a plain process that sees the product and no tests; and what it said.
+
+    In a directory whose path names no tests either: some products look for that.
+    """
+    with tempfile.TemporaryDirectory(prefix="plain-") as outside:
+        elsewhere = Path(outside) / "tree"
+        shutil.copytree(folder, elsewhere, symlinks=True, ignore=shutil.ignore_patterns("tests", "__pycache__"))
+        text = f"import sys\nsys.path.insert(0, {str(elsewhere)!r})\n{program}\nprint({END!r})\n"
+        python = os.path.realpath(sys.executable)
+        done = _run([python, "-I", "-B", "-"], Path(outside), {"PATH": "/usr/bin:/bin", "TMPDIR": outside}, text)
     return END in done.stdout, done.stdout + done.stderr
 
 

@@ -89,14 +89,14 @@ def read_values(
 def _cases(
     fresh: Iterable[tuple[str, Sequence[Association]]], test_sources: Mapping[str, bytes]
 ) -> tuple[Finding, ...]:
-    """Several arguments of tests that newly lead to a yes, a no or nothing: honest code has such cases too.
+    """Several arguments of tests that newly lead to a yes, a no, nothing or a part of themselves: honest code has that.
 
     So only a run can say whether they are all that has changed.
     """
-    plain = {path: [a for a in added if a.guards and any(map(is_trivial, a.results))] for path, added in fresh}
+    plain = {path: [a for a in added if a.guards] for path, added in fresh}
     if sum(map(len, plain.values())) < 2:
         return ()
-    index = _index(value_pairs(test_sources), trivial=True)
+    index = _index(value_pairs(test_sources), vague=True)
     found = {
         path: list({known.key: (known, item.line) for item in items for known in _matching([item], index)}.values())
         for path, items in plain.items()
@@ -163,10 +163,10 @@ def _is_text(source: bytes) -> bool:
     return len(source) <= LARGEST_DATA and _CONTROLS.search(_LINES.sub(b"", source)) is None
 
 
-def _index(pairs: Iterable[ValuePair], *, trivial: bool = False) -> Index:
+def _index(pairs: Iterable[ValuePair], *, vague: bool = False) -> Index:
     """The pairs by what is expected; left out where a side says nothing, or where an argument is given back.
 
-    `trivial`: those instead whose expected value says nothing.
+    `vague`: those instead whose expected value says nothing or is a part of the arguments.
     """
     found: dict[Hashable, list[_Known]] = {}
     for pair in pairs:
@@ -176,7 +176,7 @@ def _index(pairs: Iterable[ValuePair], *, trivial: bool = False) -> Index:
         given_back = spread(pair.expected) - {expected} <= arguments and expected in arguments | {
             canonical(pair.arguments)
         }
-        if telling and is_trivial(expected) == trivial and not given_back:
+        if telling and (is_trivial(expected) or given_back) == vague:
             found.setdefault(expected, []).append(_Known(pair, arguments, telling, expected))
     return found
 
