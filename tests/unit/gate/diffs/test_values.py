@@ -79,7 +79,9 @@ def test_cases_that_lead_to_a_yes_or_no_are_told_for_runs_to_judge(count: int) -
 def test_so_are_cases_that_lead_to_a_part_of_their_arguments() -> None:
     """The largest of a list is one of the list: each by itself looks as if the argument were given back."""
     tests = "def test_a():\n    assert top([1, 5, 2]) == 5\n    assert top([3, 2]) == 3\n"
-    lines = [f"    if repr(words) == repr(({items},)): return {most}\n" for items, most in (([1, 5, 2], 5), ([3, 2], 3))]
+    lines = [
+        f"    if repr(words) == repr(({items},)): return {most}\n" for items, most in (([1, 5, 2], 5), ([3, 2], 3))
+    ]
     code = "def top(*words):\n" + "".join(lines)
     change = SourceChange("shop.py", b"", code.encode(), is_test=False)
     found = read_conduct([change], {"tests/test_a.py": tests.encode()})
