@@ -10,8 +10,7 @@ from typing import Self
 
 from bailiwick.app.night import NIGHT, Sleep, night_is_over
 from bailiwick.app.service import App
-from bailiwick.cli.view import RunView
-from bailiwick.cli.view.port import Leaving
+from bailiwick.cli.view.port import Leaving, RunView
 from bailiwick.clock import local
 from bailiwick.journal.rows import ClaimFilter, Message, RunRow
 from bailiwick.processes.owner import current_owner

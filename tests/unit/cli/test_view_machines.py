@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from bailiwick.cli.view import choose_view
+from bailiwick.cli.view.choose import choose_view
 from bailiwick.cli.view.document import DocumentView
 from bailiwick.cli.view.events import EventsView
 from bailiwick.cli.view.live import LiveView
@@ -197,7 +197,7 @@ def test_the_document_of_a_run_that_was_not_walked_comes_from_its_row() -> None:
 )
 def test_a_view_fits_the_flags_and_the_terminal(flags: dict[str, bool], kind: type) -> None:
     """A program asked for gets JSON even on a terminal; a log gets lines."""
-    assert isinstance(choose_view(**flags), kind)  # type: ignore[arg-type]
+    assert isinstance(choose_view(**flags), kind)
 
 
 def test_one_output_can_not_be_a_document_and_a_stream() -> None:
@@ -209,8 +209,8 @@ def test_one_output_can_not_be_a_document_and_a_stream() -> None:
 def test_choosing_a_view_loads_nothing_that_draws() -> None:
     """A run in a pipe must not pay for a terminal's library."""
     code = (
-        "import sys; from bailiwick.cli.view import choose_view; choose_view(json=True); choose_view(events=True);"
-        "choose_view(is_terminal=False); print('rich' in sys.modules, 'click' in sys.modules)"
+        "import sys; from bailiwick.cli.view.choose import choose_view; choose_view(json=True);"
+        "choose_view(events=True); choose_view(is_terminal=False); print('rich' in sys.modules, 'click' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout == "False False\n"

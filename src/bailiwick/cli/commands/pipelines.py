@@ -14,7 +14,7 @@ import click
 from bailiwick.cli.hosting import ForegroundOptions
 from bailiwick.cli.pipelines.request import PipelineCommand
 from bailiwick.cli.pipelines.service import carry_out
-from bailiwick.cli.view import choose_view
+from bailiwick.cli.view.choose import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json

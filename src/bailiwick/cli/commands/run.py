@@ -11,7 +11,8 @@ import click
 
 from bailiwick.app.service import App, open_app
 from bailiwick.cli.hosting import ForegroundOptions, host, serve
-from bailiwick.cli.view import RunView, choose_view
+from bailiwick.cli.view.choose import choose_view
+from bailiwick.cli.view.port import RunView
 from bailiwick.config.layers import LayerKind
 from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bailiwick.bundled_files import BUNDLED_FILES
-from bailiwick.cli.view.port import Leaving, SilentView
+from bailiwick.cli.view.port import RunView
 from bailiwick.config.paths import make_private
 from bailiwick.errors import StoreError
 from bailiwick.gate.backends.pytest_command import read_call
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bailiwick.engine.state import State
     from bailiwick.gate.model import GateReport
     from bailiwick.gate.trying import PlanTrial
-    from bailiwick.journal.rows import RunRow
 
 ATTEMPTS: Final = 3
 """How many plans are asked for at most."""
@@ -104,13 +103,6 @@ def plan_of(answer: dict[str, Json], protected: tuple[str, ...]) -> GateSpec | N
         return None
 
 
-class _Silent(SilentView):
-    """Shows nothing: what the agent proposes is said by who asked."""
-
-    def end(self, row: RunRow, code: int, state: State | None = None, leaving: Leaving | None = None) -> None:
-        """Nothing to say."""
-
-
 async def _ask(
     app: App, site: PlanTrial, spec: GateSpec, report: GateReport, hire: Hire
 ) -> tuple[GateSpec, str] | None:
@@ -141,7 +133,7 @@ async def _ask(
             app.runtime,
             StartRequest(loaded, params=params, key=key, runs_dir=runs, fresh=True, limits=limits, agents=chosen),
         )
-        await host(app, started.row, view=_Silent(), options=ForegroundOptions(no_wait=True), notices=())
+        await host(app, started.row, view=RunView(), options=ForegroundOptions(no_wait=True), notices=())
         values = _answer(await app.runtime.library.state(started.row.id))
     finally:
         await asyncio.to_thread(remove, folder)

@@ -9,7 +9,7 @@ from bailiwick.app.service import open_app
 from bailiwick.cli.hosting import ForegroundOptions
 from bailiwick.cli.pipelines.request import PipelineCommand
 from bailiwick.cli.pipelines.service import PipelineRunner
-from bailiwick.cli.view import choose_view
+from bailiwick.cli.view.choose import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.config.service import Config
 from bailiwick.pipelines.issues import harmless

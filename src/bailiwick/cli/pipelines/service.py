@@ -10,7 +10,7 @@ from bailiwick.app.service import App, open_app
 from bailiwick.cli.hosting import host
 from bailiwick.cli.pipelines.readiness import make_ready
 from bailiwick.cli.pipelines.request import PipelineCommand
-from bailiwick.cli.view import RunView
+from bailiwick.cli.view.port import RunView
 from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, Place, StoreError

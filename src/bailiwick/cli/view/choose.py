@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from bailiwick.cli.view.port import RunView
-from bailiwick.clock import Clock, SystemClock
+from bailiwick.clock import SystemClock
 from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError
 from bailiwick.terminal import output
@@ -18,15 +18,12 @@ def choose_view(
     events: bool = False,
     verbose: bool = False,
     is_terminal: bool | None = None,
-    printer: Printer | None = None,
-    clock: Clock | None = None,
 ) -> RunView:
     """The view for these flags; `is_terminal` None looks at standard output. Both flags at once are a `UsageError`."""
     if json and events:
         raise UsageError("--json and --events exclude each other", hint="the last line of --events has the exit code")
-    printer = printer or Printer.for_stdout(json=json)
+    printer, clock = Printer.for_stdout(json=json), SystemClock()
     printer.forgive = True
-    clock = clock or SystemClock()
     if json:
         from bailiwick.cli.view.document import DocumentView
 

@@ -6,19 +6,20 @@ import sys
 from collections.abc import Sequence
 
 from bailiwick.cli.view.ending import BACKGROUND, WORDS, PendingWait, SeenRuns, ending, results
-from bailiwick.cli.view.port import Leaving, SilentView, name_of, run_dir, told
+from bailiwick.cli.view.port import Leaving, RunView, run_dir, told
 from bailiwick.clock import Clock, iso
 from bailiwick.engine.events import Entry
 from bailiwick.engine.state import State
 from bailiwick.errors import StoreError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
+from bailiwick.runs.find import name_of
 from bailiwick.terminal.output import Printer, json_text
 
 CONTEXT_LIMIT = 64 * 1024
 
 
-class DocumentView(SilentView):
+class DocumentView(RunView):
     """Keeps quiet until the end; what is for people goes to standard error."""
 
     def __init__(self, printer: Printer, clock: Clock, people: Printer | None = None) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from bailiwick.cli.view.port import Leaving, name_of, run_dir, told
+from bailiwick.cli.view.port import Leaving, run_dir, told
 from bailiwick.cli.view.words import answer_command, short
 from bailiwick.engine.state import PERSON_WAITS, State, WaitState
 from bailiwick.errors import StoreError
 from bailiwick.ids import Json, place
 from bailiwick.journal.rows import RunRow
+from bailiwick.runs.find import name_of
 from bailiwick.terminal.output import Printer, Styled, counted, dollars, duration, json_text
 
 WORDS = {

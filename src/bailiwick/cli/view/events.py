@@ -6,19 +6,20 @@ import json
 import sys
 from collections.abc import Sequence
 
-from bailiwick.cli.view.port import Leaving, SilentView, name_of, told
+from bailiwick.cli.view.port import Leaving, RunView, told
 from bailiwick.clock import iso
 from bailiwick.engine.events import Entry, Event, body_of
 from bailiwick.engine.state import Deferred, State
 from bailiwick.ids import Json, digest
 from bailiwick.journal.codec import INLINE
 from bailiwick.journal.rows import RunRow
+from bailiwick.runs.find import name_of
 from bailiwick.terminal.output import Printer, json_text
 
 _WHOLE = frozenset({"value", "request"})
 
 
-class EventsView(SilentView):
+class EventsView(RunView):
     """Writes NDJSON, each line at once; what is for people goes to standard error."""
 
     def __init__(self, printer: Printer, people: Printer | None = None) -> None:

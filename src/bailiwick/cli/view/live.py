@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from bailiwick.cli.view.display import Displays
 from bailiwick.cli.view.ending import SeenRuns, ending
 from bailiwick.cli.view.plain import FIRST_OWN, PlainView
-from bailiwick.cli.view.port import Leaving, SilentView, name_of
+from bailiwick.cli.view.port import Leaving, RunView
 from bailiwick.cli.view.tree import Run, RunTreeView
 from bailiwick.cli.view.visits import ViewedVisit
 from bailiwick.clock import Clock
 from bailiwick.engine import events as ev
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import RunRow
+from bailiwick.runs.find import name_of
 from bailiwick.runtime.record import shown_state
 from bailiwick.terminal.output import NARROW, Line, Printer
 
@@ -39,7 +40,7 @@ LOW = 24
 _COLOURS = {"good": "green", "bad": "red", "wait": "yellow", "dim": "dim", "strong": "bold", "": ""}
 
 
-class LiveView(SilentView):
+class LiveView(RunView):
     """Draws the run that was begun; until then it writes lines. Everything happens on the loop's own thread."""
 
     def __init__(

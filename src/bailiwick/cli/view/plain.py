@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bailiwick.cli.view.display import Displays, is_left_out
 from bailiwick.cli.view.ending import SeenRuns, ending
-from bailiwick.cli.view.port import Leaving, SilentView, name_of
+from bailiwick.cli.view.port import Leaving, RunView
 from bailiwick.cli.view.visits import ViewedVisit, viewed_visits
 from bailiwick.cli.view.words import STYLE, RunSentence, answer_command, phrase, question_of, run_words, short
 from bailiwick.clock import Clock
@@ -16,6 +16,7 @@ from bailiwick.engine.state import State
 from bailiwick.engine.visits import Visits, VisitStatus
 from bailiwick.ids import place
 from bailiwick.journal.rows import RunRow
+from bailiwick.runs.find import name_of
 from bailiwick.terminal.output import Printer, Styled, counted, duration
 
 PURE_LINES = 20
@@ -30,7 +31,7 @@ _COLUMN = 12
 _COLUMN_LIMIT = 28
 
 
-class PlainView(SilentView):
+class PlainView(RunView):
     """Writes lines as events become durable. Runs other than the one that is `shown` are named by who called them."""
 
     def __init__(self, printer: Printer, clock: Clock, displays: Displays | None = None) -> None:

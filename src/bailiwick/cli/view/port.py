@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bailiwick.engine.events import Entry
 from bailiwick.engine.state import State
 from bailiwick.journal.rows import RunRow
+from bailiwick.runs.find import name_of
 
 if TYPE_CHECKING:
     from bailiwick.runtime.assemble import Watch
@@ -33,11 +34,23 @@ class Leaving:
     results: bool = True
 
 
-class RunView(Protocol):
-    """Shows a walk. A reader that goes away silences a view; it never disturbs the walk."""
+class RunView:
+    """Shows a walk; this one shows nothing. A reader that goes away silences a view; it never disturbs the walk."""
 
     def watch(self) -> Watch:
         """What the walk has to call."""
+        from bailiwick.runtime.assemble import Watch
+
+        return Watch(self.durable, self.line, self.trouble)
+
+    def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
+        """Events of a run became durable; `state` is the one after them."""
+
+    def line(self, run: str, where: str, stream: str, text: str) -> None:
+        """A running process said something."""
+
+    def trouble(self, run: str, text: str) -> None:
+        """Something is wrong that the walk waits out."""
 
     def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
         """This run is the one that is shown; whatever else is heard of belongs to its tree."""
@@ -53,41 +66,6 @@ class RunView(Protocol):
 
     def resume(self) -> None:
         """The terminal is the view's again."""
-
-
-class SilentView:
-    """Hears everything and does nothing with it: the base of views."""
-
-    def watch(self) -> Watch:
-        from bailiwick.runtime.assemble import Watch
-
-        return Watch(self.durable, self.line, self.trouble)
-
-    def durable(self, row: RunRow, state: State, entries: list[Entry]) -> None:
-        """Events of a run became durable; `state` is the one after them."""
-
-    def line(self, run: str, where: str, stream: str, text: str) -> None:
-        """A running process said something."""
-
-    def trouble(self, run: str, text: str) -> None:
-        """Something is wrong that the walk waits out."""
-
-    def begin(self, row: RunRow, notices: Sequence[str] = ()) -> None:
-        """Nothing to say."""
-
-    def close(self) -> None:
-        """Nothing to let go of."""
-
-    def pause(self) -> None:
-        """Nothing is drawn."""
-
-    def resume(self) -> None:
-        """Nothing is drawn."""
-
-
-def name_of(row: RunRow) -> str:
-    """How a run is called: `<workflow>-<run id>`."""
-    return f"{row.workflow}-{row.run_key}"
 
 
 def run_dir(row: RunRow) -> str:
