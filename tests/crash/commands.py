@@ -26,9 +26,8 @@ from tests.acceptance.command import Person, Result
 from tests.crash.scene import is_traced
 
 NEEDED = (
-    "asyncio.subprocess", "apsw", "httpx2", "jinja2", "yaml", "bailiwick.cli.root", "bailiwick.cli.view",
+    "asyncio.subprocess", "apsw", "httpx2", "jinja2", "yaml", "bailiwick.cli.root", "bailiwick.cli.view.choose",
     "bailiwick.app.service", "bailiwick.journal.sqlite", "bailiwick.cli.commands.pipelines",
-    "bailiwick.cli.pipelines.readiness",
     "bailiwick.pipelines.basis", "bailiwick.pipelines.nodes", "bailiwick.proposals.nodes", "bailiwick.gate.nodes",
     "bailiwick.proposals.forges.gitea", "bailiwick.agents.kind", "bailiwick.sandbox.backends.bwrap",
     "bailiwick.agents.backends.simulate", "bailiwick.audit.service", "bailiwick.gate.backends.command",

@@ -312,18 +312,18 @@ def order(config: Config) -> object:
 
 def briefed(config: Config) -> object:
     """The conventions that a brief names."""
-    from bailiwick.cli.pipelines.readiness import _conventions
+    from bailiwick.cli.pipelines.service import PipelineRunner
 
     told: list[object] = []
 
     async def files(_commit: str) -> tuple[str, ...]:
         return ("AGENTS.md", "HOUSE.md")
 
-    request: Any = SimpleNamespace(tell=told.append)
-    desk_: Any = SimpleNamespace(git_store=SimpleNamespace(files=files))
+    request = SimpleNamespace(tell=told.append)
+    desk_ = SimpleNamespace(git_store=SimpleNamespace(files=files))
     ground: Any = SimpleNamespace(commit="c")
-    own: Any = SimpleNamespace(config=config)
-    asyncio.run(_conventions(request, own, desk_, ground))
+    errand: Any = SimpleNamespace(request=request, app=SimpleNamespace(config=config), repo=desk_)
+    asyncio.run(PipelineRunner._conventions(errand, ground))
     return told
 
 

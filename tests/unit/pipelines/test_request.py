@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bailiwick.cli.pipelines.request import PipelineCommand
+from bailiwick.cli.pipelines.service import PipelineCommand
 from bailiwick.pipelines.model import PreflightLine
 from bailiwick.terminal import output
 from bailiwick.terminal.output import cells

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from bailiwick.cli.hosting import ForegroundOptions
-from bailiwick.cli.pipelines.request import PipelineCommand
-from bailiwick.cli.pipelines.service import carry_out
+from bailiwick.cli.pipelines.service import PipelineCommand, carry_out
 from bailiwick.cli.view.choose import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.errors import UsageError

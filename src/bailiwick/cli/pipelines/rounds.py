@@ -7,8 +7,7 @@ from pathlib import Path
 
 from bailiwick.app.service import open_app
 from bailiwick.cli.hosting import ForegroundOptions
-from bailiwick.cli.pipelines.request import PipelineCommand
-from bailiwick.cli.pipelines.service import PipelineRunner
+from bailiwick.cli.pipelines.service import PipelineCommand, PipelineRunner
 from bailiwick.cli.view.choose import choose_view
 from bailiwick.cli.view.port import Leaving
 from bailiwick.config.service import Config

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 from bailiwick.app.service import App, open_app
-from bailiwick.cli.hosting import host
-from bailiwick.cli.pipelines.readiness import make_ready
-from bailiwick.cli.pipelines.request import PipelineCommand
+from bailiwick.cli.hosting import ForegroundOptions, host
 from bailiwick.cli.view.port import RunView
 from bailiwick.config.repository import find_remote
 from bailiwick.engine.state import State
@@ -30,20 +32,50 @@ from bailiwick.pipelines.model import (
     Pattern,
     PipelineRequest,
     PreflightLine,
+    choose_conventions,
     params_of,
     run_key,
 )
+from bailiwick.pipelines.preflight import Preflight
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.proposals.repository import RepositoryProposals, open_repository
 from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.start import StartRequest, start
-from bailiwick.terminal.output import counted
+from bailiwick.terminal.output import Printer, clean, counted
 from bailiwick.workflows.service import BUNDLED, WorkflowFolder, named
+
+if TYPE_CHECKING:
+    from bailiwick.pipelines.basis import BaseCheck
 
 NO_REPOSITORY = "BW483"
 Started = Callable[[], Awaitable[object]]
 """Called when a run is durable and before anything of it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCommand:
+    """A command line of a pattern, read. `quiet`: standard output belongs to a program, people read standard error."""
+
+    pattern: Pattern
+    issue: str = ""
+    base: str | None = None
+    attempts: int | None = None
+    allow: tuple[str, ...] = ()
+    known_red: bool = False
+    fresh: bool = False
+    flags: dict[str, Json] = field(default_factory=dict)
+    simulate: Path | bool | None = None
+    options: ForegroundOptions = field(default_factory=ForegroundOptions)
+    quiet: bool = False
+
+    def say(self, text: str) -> None:
+        """Tell the person something."""
+        click.echo(clean(text, lines=True), err=self.quiet)
+
+    def tell(self, line: PreflightLine) -> None:
+        """Tell one of the first lines."""
+        Printer.on(sys.stderr if self.quiet else sys.stdout).line(f"{line.label:<8}  {line.text}", indent=10)
 
 
 async def carry_out(request: PipelineCommand, view: RunView) -> int:
@@ -206,7 +238,7 @@ class PipelineRunner:
             limits=starting_limits(app.config, loaded.graph.budget),
             agents=self._chosen(),
         )
-        basis = await make_ready(request, app, repo=self.repo, order=order, ground=ground, start_request=start_request)
+        basis = await self._preflight(order, ground, start_request)
         if order.pattern != ISSUE_TO_PR and basis.report.verdict == "green":
             request.say("nothing to heal")
             return 0
@@ -219,6 +251,53 @@ class PipelineRunner:
             await on_started()
         notices = tuple(str(problem) for problem in app.config.notices)
         return await self.walk(started.row, (*notices, *started.notices))
+
+    async def _preflight(self, order: PipelineRequest, ground: BaseCommit, start_request: StartRequest) -> BaseCheck:
+        """Everything that the run will need, or `NotReady`: what is cheap first, the gate on the base last."""
+        from bailiwick.pipelines.basis import BaseInspector, gate_line
+
+        app, request, git_store = self.app, self.request, self.repo.git_store
+        flight = Preflight(app.config, app.runtime, order, request.tell)
+        flight.disk()
+        flight.waiting()
+        await git_store.check(ground.commit)
+        sandboxes = await app.sandboxes()
+        standing = await sandboxes.look()
+        flight.note("sandbox", standing.found)
+        for part in standing.unprotected:
+            flight.note("", f"not protected: {part}")
+        await flight.publishing(self.repo)
+        if order.pattern == ISSUE_TO_PR:
+            await self._affordable(flight, start_request)
+        lookout = BaseInspector(
+            app.config, git_store, sandboxes, app.runtime.clock, show=lambda text: flight.note("", text)
+        )
+        spec = await lookout.spec(ground.commit)
+        request.tell(gate_line(spec))
+        for note in spec.notes:
+            request.say(str(note))
+        await self._conventions(ground)
+        basis = await lookout.look(ground.commit, spec)
+        basis.require_known()
+        if order.pattern == ISSUE_TO_PR and not order.known_red:
+            basis.require_green((), f"bailiwick issue-to-pr {request.issue}")
+        if order.pattern != ISSUE_TO_PR and basis.report.verdict != "green":
+            await self._affordable(flight, start_request)
+        return basis
+
+    async def _affordable(self, flight: Preflight, start_request: StartRequest) -> None:
+        """Every agent can be asked and there is money for it, or `NotReady` with all that is in the way."""
+        flight.agent(start_request.loaded.graph, start_request.agents, self.request.simulate)
+        await flight.limits(start_request.limits)
+        flight.verdict()
+
+    async def _conventions(self, ground: BaseCommit) -> None:
+        """Name the conventions file that the agent is given, or say that the configured one is not there."""
+        wanted = self.app.config.get("conventions")
+        found = choose_conventions(await self.repo.git_store.files(ground.commit), wanted)
+        if found or wanted:
+            text = f"with {found}" if found else f"{wanted} is not in the base commit"
+            self.request.tell(PreflightLine("brief", text))
 
     async def _notes(self, order: PipelineRequest, failing: str) -> dict[str, Json]:
         """The param with approved notes about the issue, or about what is red; nothing where there are none."""
