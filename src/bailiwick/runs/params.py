@@ -10,6 +10,7 @@ from typing import Any
 from bailiwick.engine.graph import Graph
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
+from bailiwick.strict_json import refuse_constant
 
 
 def read_params(inline: str | None, file: str | None) -> dict[str, Json]:
@@ -49,7 +50,7 @@ def _typed(graph: Graph, name: str, text: str) -> Json:
 
 
 def _json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_bounded)
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=refuse_constant, parse_int=_bounded)
 
 
 def _object(text: str, label: str) -> dict[str, Json]:
@@ -71,10 +72,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"key '{key}' is there twice")
         out[key] = value
     return out
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is not a JSON number")
 
 
 def _bounded(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, UsageError
@@ -37,6 +38,16 @@ class StartedRun:
     row: RunRow
     new: bool
     notices: tuple[str, ...] = ()
+
+
+def chosen_agents(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, Json]:
+    """What a command line says about agents: the run keeps it, so that whoever goes on with it uses the same."""
+    out: dict[str, Json] = {name: flags[name] for name in ("backend", "model") if name in flags}
+    if simulate is not None:
+        out["backend"] = "simulate"
+    if isinstance(simulate, Path):
+        out["script"] = str(simulate.resolve())
+    return out
 
 
 def key_of(start_request: StartRequest) -> str:

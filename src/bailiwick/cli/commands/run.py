@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ from bailiwick.runs.edits import source_notices
 from bailiwick.runs.find import find_run
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.params import read_params, with_pairs
-from bailiwick.runs.start import StartRequest, kept_agent, key_of, refuse_other_params, start
+from bailiwick.runs.start import StartRequest, chosen_agents, kept_agent, key_of, refuse_other_params, start
 from bailiwick.runtime.creation import refuse
 from bailiwick.terminal.output import Printer, Styled
 
@@ -183,14 +185,20 @@ def _load(workflow: str, *, strict: bool) -> Loaded:
 
 
 def _dry_run(request: RunArguments, workflow: str, *, as_json: bool) -> int:
-    from bailiwick.cli.commands.dry_run import report
+    """Dry-run a workflow, print the report, and give the exit code: 0 if some pass came to an end, else 1."""
+    from bailiwick.dryrun.service import dry_run
 
     loaded = _load(workflow, strict=request.strict)
     params = with_pairs(request.params, request.pairs, loaded.graph)
     refuse(check_params(loaded.graph, params, complete=False))
     for text in unread_params(loaded.graph, loaded.reads, params):
         click.echo(f"warning: {text}", err=True)
-    return report(loaded, params, as_json=as_json)
+    found = dry_run(loaded, params)
+    if as_json:
+        click.echo(json.dumps(found.to_json(), ensure_ascii=False))
+    else:
+        click.echo(found.text(shutil.get_terminal_size().columns), nl=False)
+    return found.exit_code
 
 
 async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
@@ -198,7 +206,7 @@ async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
     async with open_app(request.flags, view.watch(), request.simulate, attended=request.options.attended) as app:
         runs_dir = str(app.config.runs_dir)
         limits = starting_limits(app.config, loaded.graph.budget)
-        chosen = _chosen(request.flags, request.simulate)
+        chosen = chosen_agents(request.flags, request.simulate)
         params = with_pairs(request.params, request.pairs, loaded.graph)
         start_request = StartRequest(
             loaded, params=params, key=request.key, runs_dir=runs_dir, fresh=request.fresh, limits=limits, agents=chosen
@@ -216,16 +224,6 @@ async def _run(request: RunArguments, workflow: str, view: RunView) -> int:
 
 def _notices(app: App) -> list[str]:
     return [str(problem) for problem in app.config.notices]
-
-
-def _chosen(flags: dict[str, Json], simulate: Path | bool | None) -> dict[str, Json]:
-    """What this command line says about agents: the run keeps it, so that whoever goes on with it uses the same."""
-    out: dict[str, Json] = {name: flags[name] for name in ("backend", "model") if name in flags}
-    if simulate is not None:
-        out["backend"] = "simulate"
-    if isinstance(simulate, Path):
-        out["script"] = str(simulate.resolve())
-    return out
 
 
 async def _check_agents(app: App, start_request: StartRequest, simulate: Path | bool | None) -> tuple[str, ...]:
@@ -267,7 +265,7 @@ async def _resume(reference: str | None, request: RunArguments, view: RunView) -
             state = await app.runtime.library.state(row.id)
             refuse_other_params(row, state, with_pairs(request.params, request.pairs, state.graph))
         said = await source_notices(app.runtime.library, row, app.config.paths.config)
-        kept = await kept_agent(app.runtime, row, _chosen(request.flags, request.simulate))
+        kept = await kept_agent(app.runtime, row, chosen_agents(request.flags, request.simulate))
         return await host(app, row, view=view, options=options, notices=(*_notices(app), *said, *kept))
 
 

@@ -111,7 +111,7 @@ async def _ask(
     from bailiwick.environments.preparing import remove
     from bailiwick.lang.load import load
     from bailiwick.runs.limits import starting_limits
-    from bailiwick.runs.start import StartRequest, start
+    from bailiwick.runs.start import StartRequest, chosen_agents, start
 
     folder = make_private(site.where.paths.make_state() / "plans") / secrets.token_hex(6)
     try:
@@ -123,9 +123,7 @@ async def _ask(
             "output": "\n".join(check.output for check in report.checks if check.outcome != "passed")[-_SHOWN:],
             "marker": secrets.token_hex(8),
         }
-        chosen: dict[str, Json] = {name: hire.flags[name] for name in ("backend", "model") if name in hire.flags}
-        if hire.simulate is not None:
-            chosen |= {"backend": "simulate", "script": str(hire.simulate)}
+        chosen = chosen_agents(hire.flags, hire.simulate)
         limits = starting_limits(app.config, loaded.graph.budget)
         runs = str(app.config.runs_dir)
         key = f"plan-{secrets.token_hex(4)}"

@@ -41,7 +41,7 @@ from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.proposals.repository import RepositoryProposals, open_repository
 from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
-from bailiwick.runs.start import StartRequest, start
+from bailiwick.runs.start import StartRequest, chosen_agents, start
 from bailiwick.terminal.output import Printer, clean, counted
 from bailiwick.workflows.service import BUNDLED, WorkflowFolder, named
 
@@ -236,7 +236,7 @@ class PipelineRunner:
             runs_dir=str(app.config.runs_dir),
             fresh=request.fresh,
             limits=starting_limits(app.config, loaded.graph.budget),
-            agents=self._chosen(),
+            agents=chosen_agents(request.flags, request.simulate),
         )
         basis = await self._preflight(order, ground, start_request)
         if order.pattern != ISSUE_TO_PR and basis.report.verdict == "green":
@@ -312,16 +312,6 @@ class PipelineRunner:
             tell=self.request.tell,
         )
         return {NOTES: notes} if notes else {}
-
-    def _chosen(self) -> dict[str, Json]:
-        """What this command line says about agents: the run keeps it."""
-        request = self.request
-        chosen: dict[str, Json] = {name: request.flags[name] for name in ("backend", "model") if name in request.flags}
-        if request.simulate is not None:
-            chosen["backend"] = "simulate"
-        if isinstance(request.simulate, Path):
-            chosen["script"] = str(request.simulate)
-        return chosen
 
     async def walk(self, row: RunRow, notices: tuple[str, ...] = ()) -> int:
         """Walk a run, and say the last words."""
