@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bailiwick.drawing.model import Drawing, DrawnEdge, DrawnNode, Stroke, visible
+from bailiwick.drawing.model import Area, Drawing, DrawnEdge, DrawnNode, Stroke, visible
 
 _FORMS = {
     "branch": "diamond",
@@ -26,7 +26,7 @@ def draw_dot(drawn: Drawing) -> str:
         "  node [fontname=sans, fontsize=11, shape=box]; edge [fontname=sans, fontsize=10];",
         '  "(begin)" [shape=point, width=0.15];',
         f'  "(begin)" -> {quoted(drawn.start)};',
-        *_areas(drawn),
+        *(f"{pad}{_part(part)}" for pad, part in drawn.nested()),
         *(_line(line) for line in drawn.shown()),
         "}",
     ]
@@ -43,25 +43,14 @@ def label(*lines: str) -> str:
     return '"' + "\\n".join(quoted(line.replace("&", "&amp;"))[1:-1] for line in lines) + '"'
 
 
-def _areas(drawn: Drawing) -> list[str]:
-    inside, below = drawn.inside(), drawn.below()
-    out: list[str] = []
-    stack = [(0, 1)]
-    while stack:
-        number, depth = stack.pop()
-        pad = "  " * min(depth, 20)
-        if number < 0:
-            out.append(pad + "}")
-            continue
-        if number:
-            area = drawn.areas[number]
-            title = label(area.title)
-            out.append(f"{pad}subgraph cluster_{number} {{ style=dashed; label={title};")
-            stack.append((-1, depth))
-            pad += "  "
-        out += [f"{pad}{_shape(shape)}" for shape in inside.get(number, [])]
-        stack += [(child, depth + 1 if number else depth) for child in reversed(below.get(number, []))]
-    return out
+def _part(part: DrawnNode | Area | None) -> str:
+    match part:
+        case None:
+            return "}"
+        case Area():
+            return f"subgraph cluster_{part.number} {{ style=dashed; label={label(part.title)};"
+        case DrawnNode():
+            return _shape(part)
 
 
 def _shape(shape: DrawnNode) -> str:

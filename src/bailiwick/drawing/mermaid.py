@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bailiwick.drawing.model import Drawing, DrawnEdge, DrawnNode, Stroke, visible
+from bailiwick.drawing.model import Area, Drawing, DrawnEdge, DrawnNode, Stroke, visible
 
 _PLAIN = re.compile(r"[A-Za-z0-9 ]|[^\W\d_]|(?<=[A-Za-z0-9])[-._/](?=[A-Za-z0-9])|_")
 _FORMS = {
@@ -25,7 +25,7 @@ def draw_mermaid(drawn: Drawing) -> str:
     """The text of a flowchart, for Markdown pages that show Mermaid."""
     names = {name: f"n{number}" for number, name in enumerate(drawn.shapes)}
     out = ["flowchart TD", f"  %% {escape(drawn.name)}", "  begin(( )) --> " + names.get(drawn.start, "begin")]
-    out += _areas(drawn, names)
+    out += [f"{pad}{_part(part, names)}" for pad, part in drawn.nested()]
     out += [f"  {_line(line, names)}" for line in drawn.shown() if line.target in names]
     failing = [names[shape.id] for shape in drawn.shapes.values() if shape.kind == "fail"]
     if failing:
@@ -41,25 +41,14 @@ def escape(text: str) -> str:
     return "".join(found)
 
 
-def _areas(drawn: Drawing, names: dict[str, str]) -> list[str]:
-    """The shapes of an area and the areas in it, without recursion: nesting may be as deep as the graph is long."""
-    inside, below = drawn.inside(), drawn.below()
-    out: list[str] = []
-    stack = [(0, 1)]
-    while stack:
-        number, depth = stack.pop()
-        pad = "  " * min(depth, 20)
-        if number < 0:
-            out.append(f"{pad}end")
-            continue
-        if number:
-            area = drawn.areas[number]
-            out.append(f'{pad}subgraph g{number}["{escape(area.title)}"]')
-            stack.append((-1, depth))
-            pad += "  "
-        out += [f"{pad}{names[shape.id]}{_shape(shape)}" for shape in inside.get(number, [])]
-        stack += [(child, depth + 1 if number else depth) for child in reversed(below.get(number, []))]
-    return out
+def _part(part: DrawnNode | Area | None, names: dict[str, str]) -> str:
+    match part:
+        case None:
+            return "end"
+        case Area():
+            return f'subgraph g{part.number}["{escape(part.title)}"]'
+        case DrawnNode():
+            return f"{names[part.id]}{_shape(part)}"
 
 
 def _shape(shape: DrawnNode) -> str:

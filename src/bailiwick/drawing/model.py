@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -81,19 +82,30 @@ class Drawing:
         area = self.areas[self.shapes[line.source].area]
         return area.number > 0 and area.join == line.target and line.source != area.construct
 
-    def inside(self) -> dict[int, list[DrawnNode]]:
-        """The shapes of each area."""
-        found: dict[int, list[DrawnNode]] = {}
-        for shape in self.shapes.values():
-            found.setdefault(shape.area, []).append(shape)
-        return found
+    def nested(self) -> Iterator[tuple[str, DrawnNode | Area | None]]:
+        """The shapes and areas as they lie in each other, each with its indent; None ends an area.
 
-    def below(self) -> dict[int, list[int]]:
-        """The areas right inside each area."""
-        found: dict[int, list[int]] = {}
+        Without recursion: nesting may be as deep as the graph is long.
+        """
+        inside: dict[int, list[DrawnNode]] = {}
+        for shape in self.shapes.values():
+            inside.setdefault(shape.area, []).append(shape)
+        below: dict[int, list[int]] = {}
         for area in self.areas[1:]:
-            found.setdefault(area.parent, []).append(area.number)
-        return found
+            below.setdefault(area.parent, []).append(area.number)
+        stack = [(0, 1)]
+        while stack:
+            number, depth = stack.pop()
+            pad = "  " * min(depth, 20)
+            if number < 0:
+                yield pad, None
+                continue
+            if number:
+                yield pad, self.areas[number]
+                stack.append((-1, depth))
+                pad += "  "
+            yield from ((pad, shape) for shape in inside.get(number, ()))
+            stack += [(child, depth + 1 if number else depth) for child in reversed(below.get(number, []))]
 
 
 def picture(graph: Graph) -> Drawing:
