@@ -9,7 +9,7 @@ from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow, WaitRow
 from bailiwick.runs.find import name_of
 from bailiwick.runs.log_lines import LogLine
-from bailiwick.runs.query import OpenQuestion, Overview, RunStatus
+from bailiwick.runs.query import LISTED, OpenQuestion, Overview, RunStatus
 from bailiwick.runs.why import Explanation
 
 
@@ -64,18 +64,10 @@ def question_document(asked: OpenQuestion) -> dict[str, Json]:
 
 def overview_document(found: Overview) -> dict[str, Json]:
     """Everything `status` shows."""
-    lists = {
-        "failed": found.failed,
-        "stopped": found.stopped,
-        "interrupted": found.interrupted,
-        "queued": found.queued,
-        "sleeping": found.sleeping,
-        "running": found.running,
-        "finished": found.finished,
-    }
+    names = {state: "finished" if state == "done" else state for state in LISTED}
     return {
         "waiting": [question_document(asked) for asked in found.questions],
-        **{name: [standing_document(one) for one in members] for name, members in lists.items()},
+        **{name: [standing_document(one) for one in found.of(state)] for state, name in names.items()},
         "next": found.next_commands(),
     }
 

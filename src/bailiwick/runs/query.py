@@ -14,6 +14,8 @@ from bailiwick.runs.find import name_of
 
 LATELY = 7 * 86400.0
 """How long a finished run is news."""
+LISTED = ("failed", "stopped", "interrupted", "queued", "sleeping", "running", "done")
+"""The states of runs that `status` lists, in its order; a run that waits for a person is there by its question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +56,25 @@ class RunStatus:
 
 @dataclass(slots=True)
 class Overview:
-    """All runs that matter now, by what they need."""
+    """All runs that matter now: what they ask, and where those in a state of `LISTED` stand."""
 
     questions: list[OpenQuestion] = field(default_factory=list)
-    failed: list[RunStatus] = field(default_factory=list)
-    stopped: list[RunStatus] = field(default_factory=list)
-    interrupted: list[RunStatus] = field(default_factory=list)
-    queued: list[RunStatus] = field(default_factory=list)
-    sleeping: list[RunStatus] = field(default_factory=list)
-    running: list[RunStatus] = field(default_factory=list)
-    finished: list[RunStatus] = field(default_factory=list)
+    runs: list[RunStatus] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        going = (self.interrupted, self.queued, self.sleeping, self.running)
-        return any((self.questions, self.failed, self.stopped, *going, self.finished))
+        return bool(self.questions or self.runs)
+
+    def of(self, state: str) -> list[RunStatus]:
+        """The runs in one state."""
+        return [standing for standing in self.runs if standing.state == state]
 
     def next_commands(self) -> list[str]:
         """What a person would do next, the most pressing first."""
         out = [question.command for question in self.questions[:1]]
-        out += [f"bailiwick why {standing.name}" for standing in self.failed[:1]]
-        out += [f"bailiwick resume {standing.name}" for standing in (*self.interrupted, *self.stopped)[:1]]
-        if self.queued or any(standing.orphaned for standing in (*self.interrupted, *self.sleeping)):
+        out += [f"bailiwick why {standing.name}" for standing in self.of("failed")[:1]]
+        idle = [*self.of("interrupted"), *self.of("stopped")]
+        out += [f"bailiwick resume {standing.name}" for standing in idle[:1]]
+        if self.of("queued") or any(standing.orphaned for standing in (*self.of("interrupted"), *self.of("sleeping"))):
             out.append("bailiwick worker")
         if not self:
             out += ["bailiwick demo", "bailiwick new hello"]
@@ -202,31 +202,14 @@ async def overview(store: Store, me: Owner, now: float) -> Overview:
     trees: dict[str, list[RunRow]] = {}
     for row in rows:
         trees.setdefault(row.root_id, []).append(row)
-    out = Overview(questions=questions(rows, await store.waits()))
-    for row in rows:
-        if row.parent is None:
-            _sort_in(out, standing(row, trees[row.root_id], me, now), now)
-    return out
+    found = [standing(row, trees[row.root_id], me, now) for row in rows if row.parent is None]
+    return Overview(questions(rows, await store.waits()), [one for one in found if _matters(one, now)])
 
 
-def _sort_in(out: Overview, found: RunStatus, now: float) -> None:
-    match found.state:
-        case "failed":
-            out.failed.append(found)
-        case "stopped":
-            out.stopped.append(found)
-        case "interrupted":
-            out.interrupted.append(found)
-        case "queued":
-            out.queued.append(found)
-        case "sleeping":
-            out.sleeping.append(found)
-        case "running":
-            out.running.append(found)
-        case "done" if now - float(found.ended_at or found.row.created_at) <= LATELY:
-            out.finished.append(found)
-        case _:
-            pass
+def _matters(found: RunStatus, now: float) -> bool:
+    """Whether a run is listed; what is done is news for a while only."""
+    old = found.state == "done" and now - float(found.ended_at or found.row.created_at) > LATELY
+    return found.state in LISTED and not old
 
 
 def children_of(row: RunRow, rows: Iterable[RunRow]) -> list[RunRow]:

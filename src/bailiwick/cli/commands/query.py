@@ -98,14 +98,15 @@ def _print_overview(out: Printer, found: Overview, now: float) -> None:
         where = f"  {asked.place}" if asked.place else ""
         out.line(f"  {out.symbol('waits')} ", Styled(asked.run, "wait"), f"{where}  {asked.text}{due}")
         out.line(f"      {asked.command}", whole=True)
-    _section(out, "Failed", [(s.name, f"at {s.node}: {s.note}", _ago(out, s, now)) for s in found.failed])
-    _section(out, "Stopped", [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.stopped])
-    lost = [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.interrupted]
+    _section(out, "Failed", [(s.name, f"at {s.node}: {s.note}", _ago(out, s, now)) for s in found.of("failed")])
+    _section(out, "Stopped", [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.of("stopped")])
+    lost = [(s.name, f"at {s.node}", f"bailiwick resume {s.name}") for s in found.of("interrupted")]
     _section(out, "Interrupted", lost)
-    _section(out, "Queued", [(s.name, f"at {s.node}", walker(s)) for s in found.queued])
-    _section(out, "Sleeping", [(s.name, f"at {s.node}", _until(out, s, now)) for s in found.sleeping])
-    _section(out, "Running", [(s.name, f"at {s.node}, {counted(s.steps, 'step')}", walker(s)) for s in found.running])
-    _section(out, "Finished lately", [(s.name, _result(s), _ago(out, s, now)) for s in found.finished])
+    _section(out, "Queued", [(s.name, f"at {s.node}", walker(s)) for s in found.of("queued")])
+    _section(out, "Sleeping", [(s.name, f"at {s.node}", _until(out, s, now)) for s in found.of("sleeping")])
+    going = [(s.name, f"at {s.node}, {counted(s.steps, 'step')}", walker(s)) for s in found.of("running")]
+    _section(out, "Running", going)
+    _section(out, "Finished lately", [(s.name, _result(s), _ago(out, s, now)) for s in found.of("done")])
     if found.next_commands():
         out.line(Styled("Next  ", "dim"), "   ·   ".join(found.next_commands()))
 
