@@ -43,7 +43,7 @@ class LogFormatter:
         visit = self._visits.apply(seq, at, event)
         event = self._whole(event)
         handler = _TELLERS.get(type(event))
-        told = handler(event, at) if handler else None
+        told = handler(event) if handler else None
         if told is None:
             return None
         mark, text = told
@@ -85,20 +85,12 @@ def _short(value: Json) -> str:
     return clip(repr(value), LONGEST + 1)
 
 
-def _created(e: ev.RunCreated, at: float) -> Told:
+def _created(e: ev.RunCreated) -> Told:
     params = f" with {', '.join(sorted(e.params))}" if e.params else ""
     return STEP, f"started: workflow {e.workflow}{params}"
 
 
-def _forked(e: ev.Forked, at: float) -> Told:
-    return STEP, f"forked from run {e.run} after its event {e.upto}"
-
-
-def _owner(e: ev.OwnerChanged, at: float) -> Told:
-    return STEP, f"held by {e.owner}"
-
-
-def _passed(e: ev.StepPassed, at: float) -> Told:
+def _passed(e: ev.StepPassed) -> Told:
     notes = f" ({'; '.join(map(str, e.notes))})" if e.notes else ""
     if e.writes:
         return OK, f"sets {', '.join(e.writes)} → {e.next}{notes}"
@@ -106,14 +98,14 @@ def _passed(e: ev.StepPassed, at: float) -> Told:
     return OK, f"{value}→ {e.next}{notes}"
 
 
-def _started(e: ev.EffectStarted, at: float) -> Told:
+def _started(e: ev.EffectStarted) -> Told:
     more = [f"visit {e.visit}"] * (e.visit > 1) + [f"attempt {e.attempt}"] * (e.attempt > 1)
     more += [f"look {e.ordinal}"] * (e.ordinal > 1) + ["entered again"] * (e.entry > 1)
     missing = f"; not in the context: {', '.join(map(str, e.notes))}" if e.notes else ""
     return STEP, "begins" + (f" ({', '.join(more)})" if more else "") + missing
 
 
-def _finished(e: ev.EffectFinished, at: float) -> Told:
+def _finished(e: ev.EffectFinished) -> Told:
     if e.failure is None:
         return OK, f"succeeded in {duration(e.seconds)}"
     if e.failure.get("kind") == "not_yet":
@@ -121,19 +113,11 @@ def _finished(e: ev.EffectFinished, at: float) -> Told:
     return BAD, f"failed after {duration(e.seconds)}: {e.failure.get('message', '')}"
 
 
-def _lost(e: ev.EffectLost, at: float) -> Told:
-    return BAD, f"was cut off ({e.why})"
-
-
-def _done(e: ev.StepDone, at: float) -> Told:
-    return OK, f"{'default used ' if e.defaulted else ''}→ {e.next}"
-
-
-def _failed(e: ev.StepFailed, at: float) -> Told:
+def _failed(e: ev.StepFailed) -> Told:
     return BAD, f"failed for good: {e.failure.get('message', '')}" + (f" → {e.next}" if e.next else "")
 
 
-def _opened(e: ev.WaitOpened, at: float) -> Told:
+def _opened(e: ev.WaitOpened) -> Told:
     due = f" until {local(e.due_at)}" if e.due_at is not None else ""
     question = e.body.get("question")
     if question:
@@ -143,7 +127,7 @@ def _opened(e: ev.WaitOpened, at: float) -> Told:
     return WAIT, f"{words.get(e.kind, f'waits ({e.kind})')}{due}"
 
 
-def _closed(e: ev.WaitClosed, at: float) -> Told:
+def _closed(e: ev.WaitClosed) -> Told:
     match e.how:
         case "answered":
             return OK, f"answered{f' by {e.by}' if e.by else ''}: {_short(e.value)}"
@@ -156,32 +140,12 @@ def _closed(e: ev.WaitClosed, at: float) -> Told:
             return STEP, f"the wait is over ({e.how})"
 
 
-def _scopes(e: ev.ScopesForked, at: float) -> Told:
-    return STEP, f"forks into {len(e.members)}"
-
-
-def _scope_ended(e: ev.ScopeEnded, at: float) -> Told:
+def _scope_ended(e: ev.ScopeEnded) -> Told:
     message = (e.error or {}).get("message", "")
     return (OK if e.status == "done" else BAD), f"is {e.status}" + (f": {message}" if message else "")
 
 
-def _child(e: ev.ChildStarted, at: float) -> Told:
-    return STEP, f"calls run {e.child}"
-
-
-def _stop(e: ev.StopRequested, at: float) -> Told:
-    return STEP, f"{e.by or 'someone'} asks to stop{' now' if e.now else ''}"
-
-
-def _stopped(e: ev.RunStopped, at: float) -> Told:
-    return WAIT, "stopped"
-
-
-def _resumed(e: ev.RunResumed, at: float) -> Told:
-    return STEP, f"resumed{f' by {e.by}' if e.by else ''}"
-
-
-def _over(e: ev.RunFinished, at: float) -> Told:
+def _over(e: ev.RunFinished) -> Told:
     reason = f": {e.reason}" if e.reason else ""
     degraded = f", degraded by {', '.join(e.degraded)}" if e.degraded else ""
     where = "" if e.node == e.status else f" at {e.node}"
@@ -189,31 +153,33 @@ def _over(e: ev.RunFinished, at: float) -> Told:
     return (OK if e.status == "done" else BAD), f"{word}{where}{reason}{degraded}"
 
 
-def _rejected(e: ev.SignalRejected, at: float) -> Told:
-    return STEP, f"refused '{e.kind}': {e.reason}"
-
-
-def _reached(e: ev.BudgetReached, at: float) -> Told:
-    return WAIT, f"the budget for {e.unit} ({budget_limit(e.unit, e.limit)}) is used up"
-
-
-def _raised(e: ev.BudgetRaised, at: float) -> Told:
+def _raised(e: ev.BudgetRaised) -> Told:
     return STEP, f"{e.by or 'someone'} sets the budget for {e.unit} to {budget_limit(e.unit, e.limit)}"
 
 
-def _adopted(e: ev.DefinitionAdopted, at: float) -> Told:
-    return STEP, f"goes on under the definition {e.definition[:12]}"
-
-
-def _rewound(e: ev.Rewound, at: float) -> Told:
-    return STEP, f"{e.by or 'someone'} goes back to {e.node}, visit {e.visit}"
-
-
-_TELLERS: dict[type[ev.Event], Callable[[Any, float], Told]] = {
-    ev.RunCreated: _created, ev.Forked: _forked, ev.OwnerChanged: _owner, ev.StepPassed: _passed,
-    ev.EffectStarted: _started, ev.EffectFinished: _finished, ev.EffectLost: _lost, ev.StepDone: _done,
-    ev.StepFailed: _failed, ev.WaitOpened: _opened, ev.WaitClosed: _closed, ev.ScopesForked: _scopes,
-    ev.ScopeEnded: _scope_ended, ev.ChildStarted: _child, ev.StopRequested: _stop, ev.RunStopped: _stopped,
-    ev.RunResumed: _resumed, ev.RunFinished: _over, ev.SignalRejected: _rejected, ev.BudgetReached: _reached,
-    ev.BudgetRaised: _raised, ev.DefinitionAdopted: _adopted, ev.Rewound: _rewound,
-}  # fmt: skip
+_TELLERS: dict[type[ev.Event], Callable[[Any], Told]] = {
+    ev.RunCreated: _created,
+    ev.Forked: lambda e: (STEP, f"forked from run {e.run} after its event {e.upto}"),
+    ev.OwnerChanged: lambda e: (STEP, f"held by {e.owner}"),
+    ev.StepPassed: _passed,
+    ev.EffectStarted: _started,
+    ev.EffectFinished: _finished,
+    ev.EffectLost: lambda e: (BAD, f"was cut off ({e.why})"),
+    ev.StepDone: lambda e: (OK, f"{'default used ' if e.defaulted else ''}→ {e.next}"),
+    ev.StepFailed: _failed,
+    ev.WaitOpened: _opened,
+    ev.WaitClosed: _closed,
+    ev.ScopesForked: lambda e: (STEP, f"forks into {len(e.members)}"),
+    ev.ScopeEnded: _scope_ended,
+    ev.ChildStarted: lambda e: (STEP, f"calls run {e.child}"),
+    ev.StopRequested: lambda e: (STEP, f"{e.by or 'someone'} asks to stop{' now' if e.now else ''}"),
+    ev.RunStopped: lambda _: (WAIT, "stopped"),
+    ev.RunResumed: lambda e: (STEP, f"resumed{f' by {e.by}' if e.by else ''}"),
+    ev.RunFinished: _over,
+    ev.SignalRejected: lambda e: (STEP, f"refused '{e.kind}': {e.reason}"),
+    ev.BudgetReached: lambda e: (WAIT, f"the budget for {e.unit} ({budget_limit(e.unit, e.limit)}) is used up"),
+    ev.BudgetRaised: _raised,
+    ev.DefinitionAdopted: lambda e: (STEP, f"goes on under the definition {e.definition[:12]}"),
+    ev.Rewound: lambda e: (STEP, f"{e.by or 'someone'} goes back to {e.node}, visit {e.visit}"),
+}
+"""What each event says to people, with its mark; an event that is not here says nothing."""
