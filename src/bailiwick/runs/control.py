@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bailiwick.engine import events as ev
+from bailiwick.engine.state import Phase, State
 from bailiwick.engine.visits import ended_attempts, visits
 from bailiwick.errors import HeldByAnother, UsageError
 from bailiwick.ids import Json, run_uid
@@ -156,6 +157,14 @@ class Control:
         )
 
 
+def read_point(text: str) -> tuple[str, int | None]:
+    """The node and the visit in `NODE` or `NODE@VISIT`; raises `UsageError`."""
+    node, at, number = text.partition("@")
+    if not node or (at and not (number.isascii() and number.isdigit() and len(number) < 10 and int(number) > 0)):
+        raise UsageError(f"'{text}' names no visit", hint="write NODE or NODE@VISIT, such as build@2", code="BW242")
+    return node, int(number) if at else None
+
+
 def find_point(history: list[ev.Entry], node: str, visit: int | None, run: str) -> Point:
     """The first event of a visit in the run's own scope."""
     made = [one for one in visits(history) if not one.terminal]
@@ -177,6 +186,21 @@ def find_point(history: list[ev.Entry], node: str, visit: int | None, run: str) 
         if isinstance(tried.end, ev.EffectFinished) and tried.end_seq >= seq and not tried.end.failure
     ]
     return Point(node, wanted, seq - 1, tuple(later))
+
+
+def standing_point(entries: list[ev.Entry], state: State, name: str) -> Point:
+    """Where a run stands: before the visit it is in or failed at, or before a node that it has not entered yet."""
+    root = state.scopes[""]
+    if state.status == "done" or state.ended:
+        raise UsageError(
+            f"run '{name}' has ended at '{root.cursor}': say where to fork it",
+            hint=f"--at NODE[@VISIT]; bailiwick runs show {name} lists the visits",
+            code="BW243",
+        )
+    entered = root.visit or state.status == "failed"
+    if not entered and root.phase in (Phase.READY, Phase.CLOSED):
+        return Point(root.cursor, root.visits.get(root.cursor, 0) + 1, entries[-1][0], ())
+    return find_point(entries, root.cursor, root.visit or None, name)
 
 
 def refuse_if_held(row: RunRow, owner: Owner, now: float) -> None:

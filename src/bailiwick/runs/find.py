@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import RunRow
+from bailiwick.runs.disk import uid_of
 
 
 def name_of(row: RunRow) -> str:
@@ -20,7 +20,7 @@ def name_of(row: RunRow) -> str:
 async def find_run(store: Store, text: str) -> RunRow:
     """The run meant by `text`. Raises `NotFound` with the nearest names, `UsageError` when several fit."""
     rows = await store.runs(archived=True)
-    directory = _uid_in(Path(text))
+    directory = uid_of(Path(text))
     tests: tuple[Callable[[RunRow], bool], ...] = (
         lambda r: r.id == directory,
         lambda r: name_of(r) == text,
@@ -39,11 +39,3 @@ async def find_run(store: Store, text: str) -> RunRow:
     near = difflib.get_close_matches(text, [name_of(r) for r in rows], 3)
     hint = f"did you mean {', '.join(near)}?" if near else "bailiwick runs list shows the runs there are"
     raise NotFound(f"no run '{text}'", hint=hint)
-
-
-def _uid_in(path: Path) -> str | None:
-    try:
-        data = json.loads((path / "run.json").read_text())
-    except (OSError, ValueError):
-        return None
-    return str(data.get("uid")) if isinstance(data, dict) else None

@@ -6,8 +6,7 @@ import pytest
 
 from bailiwick.engine import events as ev
 from bailiwick.errors import UsageError
-from bailiwick.runs.control import find_point
-from bailiwick.runs.points import read_point, standing_point
+from bailiwick.runs.control import find_point, read_point, standing_point
 from tests.unit.runs.tales import Tale
 
 

@@ -21,10 +21,9 @@ from bailiwick.journal.rows import RunRow
 from bailiwick.processes.children import end_children
 from bailiwick.processes.owner import current_owner, shown
 from bailiwick.runs import documents as doc
-from bailiwick.runs.control import Control, ControlResult, Point
+from bailiwick.runs.control import Control, ControlResult, Point, read_point, standing_point
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.limits import starting_limits
-from bailiwick.runs.points import read_point, standing_point
 from bailiwick.runs.query import children_of, is_held, state_alone
 from bailiwick.terminal.output import Printer, clean, is_terminal
 
