@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from bailiwick.config.layers import Layer, LayerKind, read_layer
 from bailiwick.config.paths import Paths
-from bailiwick.config.policy import policy_problems
 from bailiwick.config.repository import CONFIG, Repository, committed, find_remote
 from bailiwick.config.variables import Environment
-from bailiwick.errors import InputInvalid, Place
+from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.lang.fields import Findings
 
 NOT_COMMITTED = "BW221"
 NOT_YOURS = "BW223"
+OPEN_POLICY = "BW224"
 
 
 def read_file(kind: LayerKind, path: Path, found: Findings) -> Layer | None:
@@ -31,6 +32,26 @@ def read_file(kind: LayerKind, path: Path, found: Findings) -> Layer | None:
         found.problems += error.problems()
         return None
     return parse_layer(kind, data, path, found)
+
+
+def policy_problems(file: Path) -> list[Problem]:
+    """Why a policy file, or its directory, can't be trusted: somebody else could write it. Empty where it can."""
+    return [*_writers(file, "the policy"), *_writers(file.parent, "the policy's directory")]
+
+
+def _writers(path: Path, called: str) -> list[Problem]:
+    place = Place(str(path))
+    try:
+        found = path.stat()
+    except OSError as error:
+        return [Problem(OPEN_POLICY, f"{called} can't be looked at: {error.strerror}", place, "check its permissions")]
+    problems = []
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # others can't replace what is in there
+    if found.st_mode & stat.S_IWOTH and not sticky:
+        problems.append(Problem(OPEN_POLICY, f"everybody can change {called}", place, f"chmod o-w {path}"))
+    if found.st_uid not in (0, os.geteuid()):
+        problems.append(Problem(OPEN_POLICY, f"{called} belongs to another user", place, f"chown root {path}"))
+    return problems
 
 
 def parse_layer(kind: LayerKind, data: bytes, path: Path, found: Findings) -> Layer | None:

@@ -43,11 +43,6 @@ class Paths:
         """Where run directories are written if nothing else is configured; ask `Config.runs_dir`."""
         return self.state / "runs"
 
-    @property
-    def pins(self) -> Path:
-        """Where pinned workflow files are."""
-        return self.state / "pins"
-
     def repository_file(self, host: str, owner: str, name: str) -> Path:
         """The person's word on one repository."""
         return self.config / "repos" / host / owner / f"{name}.yaml"
