@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from bailiwick.lang.source import read_yaml
-from bailiwick.pipelines.simulation import BUNDLED, write_repository
+from bailiwick.pipelines.simulation import write_repository
+from bailiwick.workflows.service import BUNDLED
 from tests.acceptance.command import Person, Result
 
 LONG = 280.0

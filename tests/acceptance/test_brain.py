@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.lang.source import read_yaml
-from bailiwick.pipelines.simulation import BUNDLED, write_repository
+from bailiwick.pipelines.simulation import write_repository
+from bailiwick.workflows.service import BUNDLED
 from tests.acceptance.command import Person, end
 from tests.acceptance.toolbox import python_with_pytest
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from bailiwick.lang.source import read_yaml
-from bailiwick.pipelines.simulation import BUNDLED, write_repository
+from bailiwick.pipelines.simulation import write_repository
 from bailiwick.testing.forge_server import ForgeServer
 from bailiwick.testing.forge_server_state import Hosted
+from bailiwick.workflows.service import BUNDLED
 from tests.acceptance.command import Person, Result
 from tests.acceptance.toolbox import python_with_pytest
 

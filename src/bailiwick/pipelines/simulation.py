@@ -16,15 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.config.variables import Environment, child_environment
 from bailiwick.errors import InternalBug, NotReady
 from bailiwick.lang.source import read_yaml
 from bailiwick.pipelines.model import ISSUE_TO_PR, IssueText, Pattern, slug
+from bailiwick.workflows.service import BUNDLED
 
 Play = Literal["good", "bad", "stuck", "cheat"]
 PLAYS: tuple[Play, ...] = ("good", "bad", "stuck", "cheat")
-BUNDLED = BUNDLED_FILES / "workflows"
 GATE = ".bailiwick/gate.yaml"
 
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "init.defaultBranch=main")

@@ -28,12 +28,11 @@ async def _always() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that is served at a path, or with `below` at everything under it. `open` holds while it is served."""
+    """Something that is served at a path. `open` holds while it is served."""
 
     path: str
     app: App
     needed: Scope
-    below: bool = False
     open: Callable[[], AbstractAsyncContextManager[None]] | None = None
 
 
@@ -65,15 +64,13 @@ def create_app(parts: Parts) -> Starlette:
     require_extra()
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
-    from starlette.routing import BaseRoute, Mount, Route
+    from starlette.routing import BaseRoute, Route
 
     routes: list[BaseRoute] = [
         Route("/healthz", cast("Any", Health(_always))),
         Route("/readyz", cast("Any", Health(parts.ready))),
     ]
-    for part in parts.parts:
-        guarded = cast("Any", AuthMiddleware(part.app, part.needed))
-        routes.append(Mount(part.path, guarded) if part.below else Route(part.path, guarded))
+    routes += [Route(part.path, cast("Any", AuthMiddleware(part.app, part.needed))) for part in parts.parts]
     limits = parts.limits
     refused = RateCounter(limits.refused, parts.clock)
     layers: list[tuple[Any, dict[str, Any]]] = [

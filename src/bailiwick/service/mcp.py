@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PERSON: Final = TokenAccess("person", "admin")
 """Whoever started us on a pipe."""
@@ -177,7 +175,7 @@ class Handlers:
         try:
             contents = await self._offer.resources.read(address, await self._offer.skills())
         except BailiwickError as error:
-            raise _missing(error.sentence, address) from None
+            raise _invalid(error.sentence, {"uri": address[:2048]}) from None
         return _listed("contents", [self._offer.clean(contents)])
 
 
@@ -204,18 +202,11 @@ def client_of(ctx: ServerRequestContext[Any, Any]) -> str:
     return f"mcp:{name or 'unknown'}{token}"
 
 
-def _invalid(what: str) -> Exception:
+def _invalid(what: str, data: Json = None) -> Exception:
     from mcp.shared.exceptions import MCPError
     from mcp_types import INVALID_PARAMS
 
-    return MCPError(code=INVALID_PARAMS, message=what)
-
-
-def _missing(what: str, address: str) -> Exception:
-    from mcp.shared.exceptions import MCPError
-    from mcp_types import INVALID_PARAMS
-
-    return MCPError(code=INVALID_PARAMS, message=what, data={"uri": address[:2048]})
+    return MCPError(code=INVALID_PARAMS, message=what, data=data)
 
 
 def http_part(offer: Offer, *, most: int) -> Part:
@@ -226,17 +217,7 @@ def http_part(offer: Offer, *, most: int) -> Part:
         build_server(offer), max_request_body_size=most, session_idle_timeout=IDLE, max_sessions=SESSIONS
     )
 
-    def opened() -> AbstractAsyncContextManager[None]:
-        return sessions.run()
-
-    return Part(PATH, Bound(_entry(sessions)), "read", open=opened)
-
-
-def _entry(sessions: StreamableHTTPSessionManager) -> App:
-    async def enter(context: Context, receive: Receive, send: Send) -> None:
-        await sessions.handle_request(context, receive, send)
-
-    return enter
+    return Part(PATH, Bound(sessions.handle_request), "read", open=sessions.run)
 
 
 @dataclass(frozen=True, slots=True)

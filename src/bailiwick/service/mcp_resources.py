@@ -100,7 +100,7 @@ class Resources:
 
     async def _run(self, address: str, rest: str) -> dict[str, Json]:
         name, _, path = rest.partition("/")
-        row = await self._row(unquote(name))
+        row = await exact_run(self.store, unquote(name), "resources/list shows the newest ones")
         top = self.folder(row)
         if not path:
             listed = [f"{SCHEME}runs/{row.id}/{quote(file)}" for file in files_below(top)]
@@ -108,13 +108,14 @@ class Resources:
             return {"uri": address, "mimeType": "application/json", "text": json.dumps(body, indent=1)}
         return {"uri": address, **_contents(unquote(path), read_below(top, unquote(path)))}
 
-    async def _row(self, name: str) -> RunRow:
-        if _RUN.fullmatch(name):
-            row = await self.store.run(name)
-            row = row or next((one for one in await self.store.runs() if name_of(one) == name), None)
-            if row is not None:
-                return row
-        raise NotFound(f"there is no run '{name[:80]}'", hint="resources/list shows the newest ones")
+
+async def exact_run(store: Store, name: str, hint: str) -> RunRow:
+    """The run with this id or this very name. Raises `NotFound` with a hint."""
+    if _RUN.fullmatch(name):
+        row = await store.run(name) or next((one for one in await store.runs() if name_of(one) == name), None)
+        if row is not None:
+            return row
+    raise NotFound(f"there is no run '{name[:80]}'", hint=hint)
 
 
 def _entry(end: str, name: str, doc: str, kind: str = "application/json") -> dict[str, Json]:

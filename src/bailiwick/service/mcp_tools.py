@@ -127,17 +127,11 @@ class RunningToolCall:
             self.tell(f"{tool.name}: the client does not take its progress")
         except asyncio.CancelledError:
             self.cancel.set()
-            await self._ended()
+            await _shielded(self._over.wait)
             raise
         finally:
             await _shielded(supervisor.close)
         return self._result
-
-    async def _ended(self) -> None:
-        async def wait() -> None:
-            await self._over.wait()
-
-        await _shielded(wait)
 
     async def _work(self, asked: ToolRequest) -> None:
         try:
@@ -170,7 +164,7 @@ class RunningToolCall:
         self._news.set()
 
 
-async def _shielded(work: Callable[[], Awaitable[None]]) -> None:
+async def _shielded(work: Callable[[], Awaitable[object]]) -> None:
     """Do a last thing although we are being cancelled, for a bounded time."""
     import anyio
 

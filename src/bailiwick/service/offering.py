@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
 from bailiwick.routing.call_log import read_calls, sessions_folder
-from bailiwick.routing.model import Outcome
 from bailiwick.runs.disk import directories
 from bailiwick.service.mcp import Offer
 from bailiwick.service.mcp_resources import Resources
@@ -25,24 +24,17 @@ from bailiwick.skills.tools import RUN_TOOLS
 
 if TYPE_CHECKING:
     from bailiwick.app.service import App
-    from bailiwick.skills.service import Caller
+    from bailiwick.skills.service import Skills
 
 
-class Calling(Protocol):
-    """Does what the tools of skills promise."""
-
-    async def call(self, tool: str, arguments: Mapping[str, Json], caller: Caller) -> Outcome | dict[str, Json]:
-        """The outcome of one call; raises `BailiwickError` for what the caller can change."""
-
-
-def skill_answerer(skills: Callable[[], Awaitable[Calling]], roots: tuple[Path, ...]) -> Answerer:
+def skill_answerer(skills: Callable[[], Skills], roots: tuple[Path, ...]) -> Answerer:
     """Answers the tools of skills, for projects below `roots`."""
 
     async def answer(asked: ToolRequest) -> dict[str, Json]:
         from bailiwick.skills.service import Caller
 
         caller = Caller(by=asked.by, origin="mcp", show=asked.show, cancel=asked.cancel, roots=roots)
-        return document(await (await skills()).call(asked.tool.name, asked.arguments, caller))
+        return document(await skills().call(asked.tool.name, asked.arguments, caller))
 
     return answer
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
+import json
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bailiwick.config.variables import Environment
@@ -24,9 +23,9 @@ from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.query import overview, standing, state_alone
 from bailiwick.runs.start import StartRequest, start
 from bailiwick.runtime.supervise import Supervisor
-from bailiwick.service.mcp_resources import SCHEME
+from bailiwick.service.mcp_resources import SCHEME, exact_run
 from bailiwick.service.mcp_tools import ToolRequest
-from bailiwick.workflows.service import BUNDLED, FILE, WorkflowFolder, named
+from bailiwick.workflows.service import finder, named, own_shelves
 
 if TYPE_CHECKING:
     from bailiwick.app.service import App
@@ -39,7 +38,6 @@ STARTED_BY: Final = "started_by"
 MARK: Final = "mcp:"
 LARGEST: Final = 200_000
 """Characters of a run's values that are given; more stay in its files."""
-_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,140}")
 _NUDGE = 0.05
 
 
@@ -124,7 +122,7 @@ class RunTools:
         """What a run came to; `over` says whether that is the end of it."""
         row, state = await self._found(asked)
         values = doc.plain(state.context())
-        size = len(doc_text(values))
+        size = len(json.dumps(values, ensure_ascii=False))
         told = values if size <= LARGEST else None
         note = {} if told is not None else {"left_out": f"the values are {size:,} characters long; read context.json"}
         word = state_alone(row, current_owner("bailiwick"), self.app.runtime.clock.now())
@@ -173,22 +171,12 @@ class RunTools:
             listed = ", ".join(allowed) or "none"
             hint = f"listed are: {listed}; the operator can add one: bailiwick config set mcp.workflows"
             raise NotFound(f"'{name[:64]}' is not a workflow that clients may start", hint=hint, code=NOT_LISTED)
-        shelves = [
-            WorkflowFolder("person", self.app.config.paths.config / "workflows"),
-            WorkflowFolder("bundled", BUNDLED),
-        ]
-        known = named(shelves)
+        places = own_shelves(self.app.config.paths.config)
+        known = named(places)
         if name not in known:
-            hint = f"put it into {shelves[0].path}: workflows of repositories are not started over MCP"
+            hint = f"put it into {places[0].path}: workflows of repositories are not started over MCP"
             raise NotFound(f"there is no workflow '{name}'", hint=hint, code=NOT_LISTED)
-
-        def find(called: str, caller: Path) -> Path | None:
-            beside = caller.parent / called
-            if NAME.fullmatch(called) and (beside / FILE).is_file():
-                return beside
-            return known[called][1] if called in known else None
-
-        return load(known[name][1], find)
+        return load(known[name][1], finder(places))
 
     async def _require_sandbox(self) -> None:
         sandboxes = await self.app.sandboxes()
@@ -208,12 +196,8 @@ class RunTools:
         append(self.app.config.paths.state, "run.started", data, actor=by, clock=self.app.runtime.clock)
 
     async def _found(self, asked: ToolRequest) -> tuple[RunRow, State]:
-        name = str(asked.arguments["run_id"])
-        store = self.app.runtime.store
-        row = await store.run(name) if _RUN.fullmatch(name) else None
-        row = row or next((one for one in await store.runs() if name_of(one) == name), None)
-        if row is None:
-            raise NotFound(f"there is no run '{name[:80]}'", hint="give the run_id that run_start gave")
+        hint = "give the run_id that run_start gave"
+        row = await exact_run(self.app.runtime.store, str(asked.arguments["run_id"]), hint)
         return row, await self.app.runtime.library.state(row.id)
 
     def _head(self, row: RunRow, state: State, status: str) -> dict[str, Json]:
@@ -236,13 +220,6 @@ def within(limits: dict[str, Json], most: float | None) -> dict[str, Json]:
 def started_by(state: State) -> str:
     """Who started a run, where that was recorded."""
     return str(state.agents.get(STARTED_BY) or "")
-
-
-def doc_text(value: Json) -> str:
-    """A value as JSON, to see how long it is."""
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _check_agents(app: App, loaded: Loaded) -> None:

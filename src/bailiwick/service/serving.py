@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bailiwick.app.night import NIGHT, night_is_over
@@ -244,10 +243,3 @@ def client_snippet(url: str) -> dict[str, Any]:
     """What a client's `.mcp.json` needs to reach us over HTTP; the token comes from a variable, never from the file."""
     entry = {"type": "http", "url": f"{url}/mcp", "headers": {"Authorization": "Bearer ${BW_TOKEN}"}}
     return {"mcpServers": {"bailiwick": entry}}
-
-
-def shown(path: Path) -> str:
-    """A path for the shell."""
-    import shlex
-
-    return shlex.quote(str(path))

@@ -61,7 +61,7 @@ class ApiTokens:
         """The operator's token, made the first time; only its owner can read the file."""
         make_private(self.state)
         try:
-            _write(self.file, f"{_fresh()}\n", only_new=True)
+            _write(self.file, f"{_fresh()}\n")
         except FileExistsError:
             pass
         except OSError as error:
@@ -87,7 +87,7 @@ class ApiTokens:
         text = _fresh()
         body = json.dumps({"name": name, "scope": scope, "digest": digest(text)}) + "\n"
         try:
-            _write(self.folder / f"{name}.json", body, only_new=True)
+            _write(self.folder / f"{name}.json", body)
         except FileExistsError:
             hint = f"bailiwick serve token remove {name}, or choose another name"
             raise UsageError(f"there is a token '{name}' already", hint=hint) from None
@@ -148,8 +148,8 @@ def _fresh() -> str:
     return f"bw_{secrets.token_urlsafe(32)}"
 
 
-def _write(path: Path, text: str, *, only_new: bool) -> None:
-    with os.fdopen(os.open(path, _NEW if only_new else _NEW & ~os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+def _write(path: Path, text: str) -> None:
+    with os.fdopen(os.open(path, _NEW, 0o600), "w", encoding="ascii") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -10,7 +10,7 @@ from bailiwick.bundled_files import BUNDLED_FILES
 from bailiwick.config.repository import is_work_tree
 from bailiwick.errors import NotFound
 from bailiwick.ids import NAME, Json
-from bailiwick.lang.load import Loaded, load
+from bailiwick.lang.load import Finder, Loaded, load
 
 FILE = "workflow.yaml"
 BUNDLED = BUNDLED_FILES / "workflows"
@@ -34,7 +34,12 @@ def shelves(cwd: Path, person: Path) -> list[WorkflowFolder]:
         ]
         if is_work_tree(base):
             break
-    return [*found, WorkflowFolder("person", person / "workflows"), WorkflowFolder("bundled", BUNDLED)]
+    return [*found, *own_shelves(person)]
+
+
+def own_shelves(person: Path) -> list[WorkflowFolder]:
+    """The shelves that no repository, and so no agent, can write: the person's and the bundled one."""
+    return [WorkflowFolder("person", person / "workflows"), WorkflowFolder("bundled", BUNDLED)]
 
 
 def named(places: list[WorkflowFolder]) -> dict[str, tuple[str, Path]]:
@@ -110,6 +115,11 @@ def locate(text: str, places: list[WorkflowFolder], cwd: Path) -> Path:
 def load_workflow(text: str, cwd: Path, person: Path, *, strict: bool = False) -> Loaded:
     """Load what a person means, with every problem in one go."""
     places = shelves(cwd, person)
+    return load(locate(text, places, cwd), finder(places), strict=strict)
+
+
+def finder(places: list[WorkflowFolder]) -> Finder:
+    """Finds a called workflow: the one beside its caller, else the one of that name."""
 
     def find(name: str, caller: Path) -> Path | None:
         beside = caller.parent / name
@@ -118,4 +128,4 @@ def load_workflow(text: str, cwd: Path, person: Path, *, strict: bool = False) -
         known = named(places)
         return known[name][1] if name in known else None
 
-    return load(locate(text, places, cwd), find, strict=strict)
+    return find

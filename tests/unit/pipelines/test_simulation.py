@@ -12,7 +12,8 @@ from bailiwick.errors import NotReady
 from bailiwick.gate.spec import read_gate
 from bailiwick.lang.source import read_yaml
 from bailiwick.pipelines.model import ISSUE_TO_PR, SELF_HEAL, Pattern
-from bailiwick.pipelines.simulation import BUNDLED, PLAYS, Play, script_of, staged
+from bailiwick.pipelines.simulation import PLAYS, Play, script_of, staged
+from bailiwick.workflows.service import BUNDLED
 
 PATTERNS = (ISSUE_TO_PR, SELF_HEAL)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from bailiwick.service.tokens import ApiTokens, Scope
 if TYPE_CHECKING:
     from bailiwick.app.service import App
     from bailiwick.service.asgi_app import Part
-    from bailiwick.service.offering import Calling
     from bailiwick.service.serving import ServeOptions
     from bailiwick.service.stdio import StdioTransport
 
@@ -157,19 +156,19 @@ def _parts(app: App, wanted: ServeOptions) -> tuple[Part, ...]:
 
     roots = tuple(Path(one) for one in app.config.get("roots") or ())
     walk = (lambda _row: app.runtime.nudge()) if wanted.concurrency else _detach
-    offer = make_offer(app, skill_answerer(skills_of(app), roots), walk)
+    offer = make_offer(app, skill_answerer(app.skills, roots), walk)
     return (http_part(offer, most=wanted.limits.body),)
 
 
 def _announce(tokens: ApiTokens, wanted: ServeOptions, url: str) -> None:
     """Say where we are and how to connect."""
     from bailiwick.service.hosts import is_loopback
-    from bailiwick.service.serving import client_snippet, shown
+    from bailiwick.service.serving import client_snippet
 
     click.echo(f"Serving at {url}   (Ctrl-C ends it)")
     click.echo(f"  MCP    {url}/mcp")
     click.echo(f"  token  {tokens.file}   (scope admin; others: bailiwick serve token add NAME --scope read)")
-    click.echo(f"To connect:  export BW_TOKEN=$(cat {shown(tokens.file)})   and in .mcp.json:")
+    click.echo(f"To connect:  export BW_TOKEN=$(cat {shlex.quote(str(tokens.file))})   and in .mcp.json:")
     click.echo(json.dumps(client_snippet(url), indent=2))
     if wanted.anonymous:
         click.echo("WARNING: --allow-anonymous-loopback: anybody on this machine can read without a token", err=True)
@@ -233,17 +232,8 @@ async def _serve_pipe(wire: StdioTransport, stop: asyncio.Event) -> None:
     become_subreaper()
     async with open_app(None, _watch()) as app:
         roots = (await current_root(Path.cwd()),)
-        offer = make_offer(app, skill_answerer(skills_of(app), roots), _detach)
+        offer = make_offer(app, skill_answerer(app.skills, roots), _detach)
         await serve_pipe(build_server(offer), wire, stop)
-
-
-def skills_of(app: App) -> Callable[[], Awaitable[Calling]]:
-    """The skills of a session, opened when the first call needs them."""
-
-    async def opened() -> Calling:
-        return app.skills()
-
-    return opened
 
 
 def _detach(row: Any) -> None:

@@ -43,7 +43,7 @@ from bailiwick.runs.find import name_of
 from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.start import StartRequest, chosen_agents, start
 from bailiwick.terminal.output import Printer, clean, counted
-from bailiwick.workflows.service import BUNDLED, WorkflowFolder, named
+from bailiwick.workflows.service import named, own_shelves
 
 if TYPE_CHECKING:
     from bailiwick.pipelines.basis import BaseCheck
@@ -101,7 +101,7 @@ def _no_work_tree(cwd: Path) -> NotReady:
 
 def pattern_workflow(pattern: Pattern, person: Path) -> Loaded:
     """The workflow of a pattern: the person's own of that name, else the bundled one; never the repository's."""
-    return load(named([WorkflowFolder("person", person / "workflows"), WorkflowFolder("bundled", BUNDLED)])[pattern][1])
+    return load(named(own_shelves(person))[pattern][1])
 
 
 @dataclass(slots=True)
