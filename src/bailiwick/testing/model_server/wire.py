@@ -6,10 +6,22 @@ import asyncio
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
+
+from bailiwick.egress.http1 import (
+    LAST_CHUNK,
+    PeerBroken,
+    RequestRefused,
+    RequestRules,
+    chunk,
+    head_of,
+    parse_request,
+    pieces,
+    read_head,
+    status_line,
+)
 
 MAX_HEAD = 64 << 10
-MAX_BODY = 64 << 20
+RULES = RequestRules(frozenset({"origin"}), max_body=64 << 20, versions=frozenset({"1.0", "1.1"}))
 
 
 class Gone(Exception):
@@ -29,29 +41,16 @@ class ReceivedRequest:
 async def read_request(reader: asyncio.StreamReader) -> ReceivedRequest | None:
     """The next request of a connection; None at its end or where it is no HTTP."""
     try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        first, *lines = head.split("\r\n")
-        method, target, _ = first.split(" ", 2)
-        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        body = await _read_body(reader, headers)
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
+        raw = await read_head(reader)
+        if raw is None:
+            return None
+        head = parse_request(raw, RULES)
+        body = b"".join([piece async for piece in pieces(reader, head.length, lenient=True)])
+    except (PeerBroken, RequestRefused, ConnectionError):
         return None
-    if headers.get("content-encoding") == "gzip":
+    if head.fields.get("content-encoding") == "gzip":
         body = gzip.decompress(body)
-    return ReceivedRequest(method, target.partition("?")[0], headers, body)
-
-
-async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
-    if headers.get("transfer-encoding", "").lower() != "chunked":
-        size = int(headers.get("content-length") or 0)
-        return await reader.readexactly(size) if 0 < size <= MAX_BODY else b""
-    out = bytearray()
-    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
-        out += (await reader.readexactly(size + 2))[:-2]
-        if len(out) > MAX_BODY:
-            raise ValueError("too large")
-    await reader.readuntil(b"\r\n")
-    return bytes(out)
+    return ReceivedRequest(head.method, head.path, dict(head.fields.pairs), body)
 
 
 class HttpResponder:
@@ -65,22 +64,21 @@ class HttpResponder:
         self, status: int, body: bytes, media: str, headers: Mapping[str, str], *, head: bool = False
     ) -> None:
         """Answer in one go; `head` leaves the body out."""
-        await self._write(_head(status, {"content-type": media, "content-length": str(len(body)), **headers}))
-        if not head:
-            await self._write(body)
+        fields = {"content-type": media, "content-length": str(len(body)), **headers}
+        await self._write(head_of(status_line(status), fields.items()) + (b"" if head else body))
 
     async def begin(self, media: str, headers: Mapping[str, str]) -> None:
         """Begin an answer of unknown length."""
-        fields = {"content-type": media, "cache-control": "no-cache", "transfer-encoding": "chunked"}
-        await self._write(_head(200, {**fields, **headers}))
+        fields = {"content-type": media, "cache-control": "no-cache", "transfer-encoding": "chunked", **headers}
+        await self._write(head_of(status_line(200), fields.items()))
 
     async def chunk(self, data: bytes) -> None:
         """Send a piece of it."""
-        await self._write(b"%x\r\n%b\r\n" % (len(data), data))
+        await self._write(chunk(data))
 
     async def end(self) -> None:
         """It is complete."""
-        await self._write(b"0\r\n\r\n")
+        await self._write(LAST_CHUNK)
 
     async def wait_gone(self) -> None:
         """Say nothing until the client leaves."""
@@ -102,12 +100,3 @@ class HttpResponder:
             await self._writer.drain()
         except ConnectionError:
             raise Gone from None
-
-
-def _head(status: int, headers: Mapping[str, str]) -> bytes:
-    try:
-        words = HTTPStatus(status).phrase
-    except ValueError:
-        words = "Overloaded"
-    lines = [f"HTTP/1.1 {status} {words}", *(f"{name}: {value}" for name, value in headers.items())]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
