@@ -1,4 +1,4 @@
-"""A stub of GitHub or Gitea on loopback, on top of real bare repositories: REST here, git passed on to `GitServer`.
+"""A stub of GitHub or Gitea on loopback, on top of real bare repositories: REST here, git by `git http-backend`.
 
 It knows what Bailiwick uses and refuses what no agent may do: a merge by a token is 403, always. `faults` make it fail
 in the ways forges do.
@@ -6,15 +6,11 @@ in the ways forges do.
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -31,7 +27,7 @@ from bailiwick.testing.forge_server_state import (
     Json,
     Right,
 )
-from bailiwick.testing.git_server import GitServer, QuietHandler
+from bailiwick.testing.git_server import LoopbackServer, QuietHandler, make_bare
 
 Flavour = Literal["github", "gitea"]
 Fault = Literal["hang", "garbage", "flood", "drop"]
@@ -66,80 +62,10 @@ class Trip:
         return True
 
 
-@dataclass(slots=True)
-class ForgeServer:
-    """Serves a forge while it is entered: `with ForgeServer(tmp_path, "github") as forge: forge.url`."""
-
-    root: Path
-    flavour: Flavour = "github"
-    forgery: Forgery = field(default_factory=Forgery)
-    faults: list[Trip] = field(default_factory=list)
-    seen: list[ForgeRequestSeen] = field(default_factory=list)
-    closed: threading.Event = field(default_factory=threading.Event)
-    git: GitServer = field(init=False)
-    _http: _Http | None = None
-
-    def __post_init__(self) -> None:
-        self.git = GitServer(self.root)
-
-    def __enter__(self) -> Self:
-        self.git.__enter__()
-        self._http = _Http(("127.0.0.1", 0), _Handler)
-        self._http.owner = self
-        self._http.api = (GitHubApi if self.flavour == "github" else GiteaApi)(self.forgery)
-        self.forgery.url = self.url
-        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closed.set()
-        if self._http is not None:
-            self._http.shutdown()
-            self._http.server_close()
-        self.git.__exit__(kind, error, trace)
-
-    @property
-    def url(self) -> str:
-        """The forge's address, for the configuration and for remotes."""
-        if self._http is None:
-            raise RuntimeError("the server is not running: use it in a with statement")
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    def add(self, name: str, *accounts: tuple[ForgeAccount, Right], fork_of: str = "") -> Hosted:
-        """Make a repository, empty, and give accounts their rights; git knows them too."""
-        path = self.git.path_of(name)
-        if not path.exists():
-            self.git.make(name)
-        hosted = Hosted(name, path, self.forgery.clock, fork_of)
-        self.forgery.repositories[name] = hosted
-        for account, right in accounts:
-            account.rights[name] = right
-        return hosted
-
-    def admits(self, token: str, name: str, *, write: bool) -> int:
-        """The status by which git is refused, 0 where it is served."""
-        account = self.forgery.accounts.get(token)
-        if account is None:
-            return 401
-        right = self.forgery.right(account, name)
-        if right == "none":
-            return 404
-        return 403 if write and right == "read" else 0
-
-
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    owner: ForgeServer
-    api: ForgeApi
-
-
 class _Handler(QuietHandler):
     @property
     def _owner(self) -> ForgeServer:
-        return cast("_Http", self.server).owner
+        return cast("ForgeServer", self.owner)
 
     def serve(self) -> None:
         path = unquote(urlsplit(self.path).path)
@@ -164,7 +90,7 @@ class _Handler(QuietHandler):
             return ForgeApiReply(401, {"message": "Bad credentials"})
         query = dict(parse_qsl(urlsplit(self.path).query))
         body = seen.body if isinstance(seen.body, dict) else {}
-        api = cast("_Http", self.server).api
+        api = self._owner.api
         for method, pattern, answer in api.routes:
             found = re.fullmatch(f"{api.root}{pattern}", path) if method == self.command else None
             if found:
@@ -205,29 +131,54 @@ class _Handler(QuietHandler):
 
     def _pass_on(self, name: str, raw: bytes) -> None:
         """Git: rights are ours, the rest is `git http-backend`'s."""
-        owner, token = self._owner, self.token()
-        writes = "git-receive-pack" in self.path
-        if refused := owner.admits(token, name, write=writes):
-            more = {"www-authenticate": 'Basic realm="git"'} if refused == 401 else {}
-            self._send(refused, b"", more)
-            return
-        owner.git.tokens[token] = "write"
-        there = urlsplit(owner.git.url)
-        line = http.client.HTTPConnection(there.hostname or "", there.port or 0, timeout=60)
-        try:
-            kept = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "transfer-encoding", "expect")}
-            line.request(self.command, self.path, raw, {**kept, "Content-Length": str(len(raw))})
-            answer = line.getresponse()
-            body = answer.read()
-            passed = {k: v for k, v in answer.getheaders() if k.lower() in ("content-type", "cache-control")}
-            self._send(answer.status, body, passed)
-        finally:
-            line.close()
+        owner = self._owner
+        if refused := owner.admits(self.token(), name, write="git-receive-pack" in self.path):
+            self._send(refused, b"", {"www-authenticate": 'Basic realm="git"'} if refused == 401 else {})
+        else:
+            self.git_reply(owner.root, raw)
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        self.send_response(status)
-        for name, value in {"content-type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.reply(status, body, {"content-type": "application/json", **headers}.items())
+
+
+@dataclass
+class ForgeServer(LoopbackServer):
+    """Serves a forge while it is entered: `with ForgeServer(tmp_path, "github") as forge: forge.url`."""
+
+    handler = _Handler
+    root: Path
+    flavour: Flavour = "github"
+    forgery: Forgery = field(default_factory=Forgery)
+    faults: list[Trip] = field(default_factory=list)
+    seen: list[ForgeRequestSeen] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self.forgery.url = self.url
+        return self
+
+    @property
+    def api(self) -> ForgeApi:
+        """What answers requests."""
+        return (GitHubApi if self.flavour == "github" else GiteaApi)(self.forgery)
+
+    def add(self, name: str, *accounts: tuple[ForgeAccount, Right], fork_of: str = "") -> Hosted:
+        """Make a repository, empty, and give accounts their rights."""
+        path = self.root / f"{name}.git"
+        if not path.exists():
+            make_bare(path)
+        hosted = Hosted(name, path, self.forgery.clock, fork_of)
+        self.forgery.repositories[name] = hosted
+        for account, right in accounts:
+            account.rights[name] = right
+        return hosted
+
+    def admits(self, token: str, name: str, *, write: bool) -> int:
+        """The status by which git is refused, 0 where it is served."""
+        account = self.forgery.accounts.get(token)
+        if account is None:
+            return 401
+        right = self.forgery.right(account, name)
+        if right == "none":
+            return 404
+        return 403 if write and right == "read" else 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
+
+from bailiwick.testing.git_server import run_git
 
 Right = Literal["none", "read", "write", "admin"]
 Json = Any
@@ -112,22 +112,17 @@ class Hosted:
 
     def open_issue(self, title: str, body: str, author: ForgeAccount) -> ForgeIssue:
         """Somebody writes an issue."""
-        return self._add(ForgeIssue(self._next(), title=title, body=body, author=author, at=self.now()))
+        return self.open_pull(self.new_pull(title, body, author))
 
     def open_pull(self, ticket: ForgeIssue) -> ForgeIssue:
         """Somebody opens a pull request."""
-        return self._add(ticket)
-
-    def _add(self, ticket: ForgeIssue) -> ForgeIssue:
         self.tickets[ticket.number] = ticket
         return ticket
 
-    def _next(self) -> int:
-        return max(self.tickets, default=0) + 1
-
     def new_pull(self, title: str, body: str, author: ForgeAccount) -> ForgeIssue:
         """A pull request that is not opened yet."""
-        return ForgeIssue(self._next(), title=title, body=body, author=author, at=self.now())
+        number = max(self.tickets, default=0) + 1
+        return ForgeIssue(number, title=title, body=body, author=author, at=self.now())
 
     def say(self, number: int, author: ForgeAccount, body: str) -> ForgeComment:
         """Somebody comments."""
@@ -159,13 +154,8 @@ class Hosted:
 
     def git(self, *args: str) -> str:
         """What git says about the repository; "" where it says no."""
-        done = _git(self.path, *args)
+        done = run_git("-C", str(self.path), *args)
         return done.stdout.decode().strip() if done.returncode == 0 else ""
-
-
-def _git(path: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
-    env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-    return subprocess.run(["git", "-C", str(path), *args], env=env, capture_output=True, check=False)
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ import base64
 import os
 import subprocess
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self, cast
+from typing import ClassVar, Literal, Self, cast
 from urllib.parse import unquote, urlsplit
 
 Right = Literal["none", "read", "write"]
@@ -40,30 +40,21 @@ class Knobs:
     hang: bool = False
 
 
-@dataclass(slots=True)
-class GitServer:
-    """Serves the bare repositories below `root`; `tokens` gives each token its right, `public` lets all read.
+class LoopbackServer:
+    """Serves on loopback while it is entered; its handlers know it as `owner`."""
 
-    Use it as a context manager; `url_of` a repository is what git is given.
-    """
-
-    root: Path
-    tokens: dict[str, Right] = field(default_factory=dict)
-    public: bool = False
-    knobs: Knobs = field(default_factory=Knobs)
-    seen: list[GitRequestSeen] = field(default_factory=list)
-    closed: threading.Event = field(default_factory=threading.Event)
+    handler: ClassVar[type[QuietHandler]]
+    closed: threading.Event
     _http: _Http | None = None
 
     def __enter__(self) -> Self:
-        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self.closed = threading.Event()
+        self._http = _Http(("127.0.0.1", 0), self.handler)
         self._http.owner = self
-        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.closed.set()
         if self._http is not None:
             self._http.shutdown()
@@ -71,30 +62,10 @@ class GitServer:
 
     @property
     def url(self) -> str:
-        """The address of the server."""
+        """The address of the server, for the configuration and for remotes."""
         if self._http is None:
             raise RuntimeError("the server is not running: use it in a with statement")
         return f"http://127.0.0.1:{self._http.server_address[1]}"
-
-    def url_of(self, name: str) -> str:
-        """The address of a repository, for instance of `owner/repo`."""
-        return f"{self.url}/{name}.git"
-
-    def path_of(self, name: str) -> Path:
-        """The bare repository itself."""
-        return self.root / f"{name}.git"
-
-    def make(self, name: str, *, branch: str = "main") -> Path:
-        """Make an empty bare repository that takes pushes."""
-        path = self.path_of(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _git("init", "-q", "--bare", "--template=", f"--initial-branch={branch}", str(path))
-        _git("-C", str(path), "config", "http.receivepack", "true")
-        return path
-
-    def right_of(self, token: str) -> Right:
-        """What a token may do."""
-        return self.tokens.get(token, "read" if self.public and not token else "none")
 
 
 class QuietHandler(BaseHTTPRequestHandler):
@@ -105,6 +76,11 @@ class QuietHandler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
         """Keep quiet."""
 
+    @property
+    def owner(self) -> LoopbackServer:
+        """The server that this request came to."""
+        return cast("_Http", self.server).owner
+
     def serve(self) -> None:
         """Answer one request, whatever its method."""
         raise NotImplementedError
@@ -112,17 +88,7 @@ class QuietHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.serve()
 
-    def do_POST(self) -> None:
-        self.serve()
-
-    def do_PATCH(self) -> None:
-        self.serve()
-
-    def do_PUT(self) -> None:
-        self.serve()
-
-    def do_DELETE(self) -> None:
-        self.serve()
+    do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
 
     def token(self) -> str:
         """The password or bearer of the login, empty without one."""
@@ -142,16 +108,53 @@ class QuietHandler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(parts)
 
+    def reply(self, status: int, body: bytes, headers: Iterable[tuple[str, str]]) -> None:
+        """Answer in one piece."""
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def git_reply(self, root: Path, body: bytes) -> None:
+        """Have `git http-backend` answer, for the repositories below `root`."""
+        address = urlsplit(self.path)
+        env = {
+            "PATH": os.defpath,
+            "GIT_PROJECT_ROOT": str(root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "HOME": "/nonexistent",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": unquote(address.path),
+            "QUERY_STRING": address.query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "REMOTE_USER": "pusher",
+            "REMOTE_ADDR": "127.0.0.1",
+        }
+        done = subprocess.run(
+            ["git", "http-backend"], input=body, env=env, capture_output=True, check=False, timeout=60
+        )
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        lines = [line for line in head.decode("latin-1").split("\r\n") if line]
+        headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+        status = next((int(value.split()[0]) for name, value in headers if name.lower() == "status"), 200)
+        self.reply(status, content, [pair for pair in headers if pair[0].lower() not in ("status", "content-length")])
+
 
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    owner: GitServer
+    owner: LoopbackServer
 
 
 class _Handler(QuietHandler):
     def serve(self) -> None:
-        owner = cast("_Http", self.server).owner
+        owner = cast("GitServer", self.owner)
         address = urlsplit(self.path)
         body = self.body()
         token = self.token()
@@ -162,9 +165,11 @@ class _Handler(QuietHandler):
             GitRequestSeen(self.command, path=address.path, query=address.query, token=token, status=status or 200)
         )
         if status:
-            self._answer(status, owner.knobs.body.encode(), [])
+            login = [("WWW-Authenticate", 'Basic realm="git"')] if status == 401 else []
+            away = [("Location", owner.knobs.location or "http://127.0.0.1:1/")] if 300 <= status < 400 else []
+            self.reply(status, owner.knobs.body.encode(), [*login, *away])
         else:
-            self._answer(*self._backend(owner, address.path, address.query, body))
+            self.git_reply(owner.root, body)
 
     def _refusal(self, owner: GitServer, path: str, query: str, token: str) -> int:
         """The status to refuse with, 0 where the request is served."""
@@ -179,51 +184,47 @@ class _Handler(QuietHandler):
         inside = (owner.root / unquote(path).lstrip("/")).resolve()
         return 0 if inside.is_relative_to(owner.root.resolve()) and ".git/" in path else 404
 
-    def _backend(
-        self, owner: GitServer, path: str, query: str, body: bytes
-    ) -> tuple[int, bytes, list[tuple[str, str]]]:
-        env = {
-            "PATH": os.defpath,
-            "GIT_PROJECT_ROOT": str(owner.root),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "HOME": "/nonexistent",
-            "REQUEST_METHOD": self.command,
-            "PATH_INFO": unquote(path),
-            "QUERY_STRING": query,
-            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-            "CONTENT_LENGTH": str(len(body)),
-            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-            "REMOTE_USER": "pusher",
-            "REMOTE_ADDR": "127.0.0.1",
-        }
-        done = subprocess.run(
-            ["git", "http-backend"], input=body, env=env, capture_output=True, check=False, timeout=60
-        )
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in _lines(head))]
-        status = next((int(value.split()[0]) for name, value in headers if name.lower() == "status"), 200)
-        return status, content, [pair for pair in headers if pair[0].lower() not in ("status", "content-length")]
 
-    def _answer(self, status: int, body: bytes, headers: list[tuple[str, str]]) -> None:
-        owner = cast("_Http", self.server).owner
-        self.send_response(status)
-        for name, value in headers:
-            self.send_header(name, value)
-        if status == 401:
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-        if 300 <= status < 400:
-            self.send_header("Location", owner.knobs.location or "http://127.0.0.1:1/")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+@dataclass
+class GitServer(LoopbackServer):
+    """Serves the bare repositories below `root`; `tokens` gives each token its right, `public` lets all read.
+
+    Use it as a context manager; `url_of` a repository is what git is given.
+    """
+
+    handler = _Handler
+    root: Path
+    tokens: dict[str, Right] = field(default_factory=dict)
+    public: bool = False
+    knobs: Knobs = field(default_factory=Knobs)
+    seen: list[GitRequestSeen] = field(default_factory=list)
+
+    def url_of(self, name: str) -> str:
+        """The address of a repository, for instance of `owner/repo`."""
+        return f"{self.url}/{name}.git"
+
+    def path_of(self, name: str) -> Path:
+        """The bare repository itself."""
+        return self.root / f"{name}.git"
+
+    def make(self, name: str, *, branch: str = "main") -> Path:
+        """Make an empty bare repository that takes pushes."""
+        return make_bare(self.path_of(name), branch)
+
+    def right_of(self, token: str) -> Right:
+        """What a token may do."""
+        return self.tokens.get(token, "read" if self.public and not token else "none")
 
 
-def _lines(head: bytes) -> list[str]:
-    return [line for line in head.decode("latin-1").split("\r\n") if line]
+def make_bare(path: Path, branch: str = "main") -> Path:
+    """Make an empty bare repository that takes pushes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    run_git("init", "-q", "--bare", "--template=", f"--initial-branch={branch}", str(path)).check_returncode()
+    run_git("-C", str(path), "config", "http.receivepack", "true").check_returncode()
+    return path
 
 
-def _git(*args: str) -> None:
+def run_git(*args: str) -> subprocess.CompletedProcess[bytes]:
+    """Git without anybody's configuration."""
     env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-    subprocess.run(["git", *args], env=env, check=True, capture_output=True)
+    return subprocess.run(["git", *args], env=env, capture_output=True, check=False)

@@ -11,7 +11,6 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Self, assert_never
 
 from bailiwick.clock import Clock, SystemClock
@@ -86,9 +85,7 @@ class ModelServer:
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._server is not None  # noqa: S101 - entered before it is left
         self._server.close()
         for task in self._open:
