@@ -83,23 +83,8 @@ class Driver:
             case co.StartEffect():
                 self.record(self.begun(action))
             case co.OpenWait():
-                due = (
-                    self.now + action.seconds
-                    if action.seconds is not None
-                    else (self.now + 60 if action.until else None)
-                )
-                self.record(
-                    ev.WaitOpened(
-                        action.scope,
-                        node=action.node,
-                        visit=action.visit,
-                        id=action.id,
-                        kind=action.kind,
-                        ordinal=action.ordinal,
-                        due_at=due,
-                        body=action.body,
-                    )
-                )
+                for event in happenings.opened(action, self.now, "UTC"):
+                    self.record(event)
             case co.CancelEffects() | co.StopChild():
                 pass
             case co.StartChild():

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from bailiwick.ids import Json
 from bailiwick.testing.model_server import errors
-from bailiwick.testing.model_server.dialect import Frames, ModelAnswer, event, pieces, says_title
+from bailiwick.testing.model_server.dialect import Dialect, Frames, ModelAnswer, event, pieces, says_title
 from bailiwick.testing.model_server.script import Fail, ScriptedUsage
 
 _STOPS = {"end": "end_turn", "refusal": "refusal", "length": "max_tokens"}
 _SIGNATURE = "c2NyaXB0ZWQ="
 
 
-class Anthropic:
+class Anthropic(Dialect):
     """Answers `POST …/v1/messages`."""
 
     media = "text/event-stream"
@@ -24,9 +24,6 @@ class Anthropic:
 
     def is_aside(self, request: dict[str, Json]) -> bool:
         return request.get("max_tokens") == 1 or (not request.get("tools") and says_title(request.get("system", "")))
-
-    def streams(self, request: dict[str, Json]) -> bool:
-        return bool(request.get("stream"))
 
     def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         return {

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from bailiwick.ids import Json
 from bailiwick.testing.model_server import errors
-from bailiwick.testing.model_server.dialect import Frames, ModelAnswer, pieces, says_title
+from bailiwick.testing.model_server.dialect import Dialect, Frames, ModelAnswer, pieces, says_title
 from bailiwick.testing.model_server.script import Fail
 
 _STOPS = {"end": "stop", "refusal": "content_filter", "length": "length"}
 
 
-class Chat:
+class Chat(Dialect):
     """Answers `POST …/chat/completions`."""
 
     media = "text/event-stream"
@@ -26,9 +26,6 @@ class Chat:
         first = (request.get("messages") or [{}])[0]
         plain = not request.get("tools") and not request.get("response_format")
         return plain and first.get("role") in ("system", "developer") and says_title(first)
-
-    def streams(self, request: dict[str, Json]) -> bool:
-        return bool(request.get("stream"))
 
     def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         message: dict[str, Json] = {"role": "assistant", "content": answer.text or None}

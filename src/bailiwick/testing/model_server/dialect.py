@@ -48,9 +48,11 @@ class Dialect(Protocol):
 
     def is_aside(self, request: dict[str, Json]) -> bool:
         """Whether a request is not part of the conversation: a title, a topic, a probe. It uses up no step."""
+        return False
 
     def streams(self, request: dict[str, Json]) -> bool:
         """Whether the answer is wanted in pieces."""
+        return bool(request.get("stream"))
 
     def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         """The answer as one object."""

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from bailiwick.ids import Json
 from bailiwick.testing.model_server import errors
-from bailiwick.testing.model_server.dialect import Frames, ModelAnswer, pieces
+from bailiwick.testing.model_server.dialect import Dialect, Frames, ModelAnswer, pieces
 from bailiwick.testing.model_server.script import Fail
 
 _STOPS = {"end": "stop", "refusal": "stop", "length": "length"}
 _WHEN = "2030-01-01T00:00:00Z"
 
 
-class Ollama:
+class Ollama(Dialect):
     """Answers `POST …/api/chat`."""
 
     media = "application/x-ndjson"
@@ -22,9 +22,6 @@ class Ollama:
     def offered(self, request: dict[str, Json]) -> Mapping[str, Json]:
         tools = [tool.get("function") or {} for tool in request.get("tools") or ()]
         return {str(tool.get("name")): tool.get("parameters") for tool in tools}
-
-    def is_aside(self, request: dict[str, Json]) -> bool:
-        return False
 
     def streams(self, request: dict[str, Json]) -> bool:
         return request.get("stream") is not False

@@ -6,25 +6,19 @@ from collections.abc import Iterator, Mapping
 
 from bailiwick.ids import Json
 from bailiwick.testing.model_server import errors
-from bailiwick.testing.model_server.dialect import Frames, ModelAnswer, event, pieces
+from bailiwick.testing.model_server.dialect import Dialect, Frames, ModelAnswer, event, pieces
 from bailiwick.testing.model_server.script import Fail
 
 _REFUSAL = "I can't help with that."
 
 
-class Responses:
+class Responses(Dialect):
     """Answers `POST …/responses`."""
 
     media = "text/event-stream"
 
     def offered(self, request: dict[str, Json]) -> Mapping[str, Json]:
         return {name: schema for tool in request.get("tools") or () for name, schema in _named(tool)}
-
-    def is_aside(self, request: dict[str, Json]) -> bool:
-        return False
-
-    def streams(self, request: dict[str, Json]) -> bool:
-        return bool(request.get("stream"))
 
     def whole(self, answer: ModelAnswer) -> dict[str, Json]:
         full = {"output": _items(answer), "usage": _usage(answer)}
