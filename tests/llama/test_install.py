@@ -6,12 +6,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bailiwick.testing import tiny_model
+from tests.llama import tiny_model
 from tests.llama.conftest import SERVER
 
 ROOT = SERVER.parents[2]
 TOOLS = ("sh", "awk", "cat", "cksum", "cut", "dirname", "head", "mkdir", "rm", "sed", "tail")
-MAKER = Path("src/bailiwick/testing/tiny_model.py")
+MAKER = Path("tests/llama/tiny_model.py")
 
 
 def _install(place: Path, **programs: str) -> subprocess.CompletedProcess[str]:
