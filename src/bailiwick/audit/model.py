@@ -7,7 +7,7 @@ import hmac
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from bailiwick.ids import Json, canonical
@@ -68,10 +68,6 @@ class ChainFault:
     what: str
     line: int = 0
 
-    def to_json(self) -> dict[str, Json]:
-        """As a document."""
-        return {"kind": self.kind, "what": self.what, "line": self.line}
-
 
 @dataclass(frozen=True, slots=True)
 class ChainVerdict:
@@ -94,7 +90,7 @@ class ChainVerdict:
             "anchored": self.anchored,
             "entries": self.head.count,
             "head": str(self.head) if self.ok else None,
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "unfinished_bytes": self.unfinished,
         }
 

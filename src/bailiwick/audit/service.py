@@ -27,19 +27,6 @@ from bailiwick.errors import BailiwickError, Place, UsageError
 from bailiwick.ids import Json
 from bailiwick.redaction.redact import Redactor
 
-__all__ = [
-    "AuditEntry",
-    "AuditUnavailable",
-    "ChainFault",
-    "ChainHead",
-    "ChainVerdict",
-    "append",
-    "entries",
-    "export",
-    "head",
-    "verify",
-]
-
 NO_HEAD = "BW493"
 NOT_EXTENDED = "BW494"
 REPAIRED = "audit.repaired"
@@ -94,22 +81,6 @@ def _storable(value: Json) -> Json:
 
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return json.loads(text.encode("utf-8", "replace"))
-
-
-def head(state: Path) -> ChainHead:
-    """The end of the chain as it is now, without looking at the rest; reads `bw-audit:1:<count>:<mac>`."""
-    with file.locked(state, write=False) as handle:
-        key = file.read_key(state)
-        if handle is None or os.fstat(handle).st_size == 0:
-            return ChainHead()
-        if key is None:
-            raise AuditUnavailable(
-                "the audit's key is gone",
-                place=Place(str(file.key_file(state))),
-                hint="restore it from a backup",
-                code=file.BAD_KEY,
-            )
-        return file.current_head(handle, key, file.kept_head(state))
 
 
 def verify(state: Path, against: ChainHead | None = None) -> ChainVerdict:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.audit.file import chain_file, head_file
-from bailiwick.audit.service import AuditEntry, ChainVerdict, append, verify
+from bailiwick.audit.model import AuditEntry, ChainVerdict
+from bailiwick.audit.service import append, verify
 from bailiwick.clock import ManualClock
 
 

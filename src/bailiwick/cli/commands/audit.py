@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bailiwick.audit.service import ChainVerdict
+from bailiwick.audit.model import ChainVerdict
 from bailiwick.clock import local
 from bailiwick.config.paths import find_paths
 
