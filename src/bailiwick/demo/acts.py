@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bailiwick.demo.service import Say
+from bailiwick.demo.service import Say, events_of
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.pipelines.model import ISSUE_TO_PR
@@ -26,16 +24,6 @@ class Act:
     branch: str = ""
     reason: str = ""
     skipped: str = ""
-
-    def to_json(self) -> dict[str, Json]:
-        """As a document."""
-        return {
-            "code": self.code,
-            "verdicts": self.verdicts,
-            "branch": self.branch,
-            "reason": self.reason,
-            "skipped": self.skipped,
-        }
 
 
 def perform_act(folder: Path, play: Play, flags: tuple[str, ...], say: Say) -> Act:
@@ -63,7 +51,7 @@ def _given(stage: SimulatedRepository, flags: tuple[str, ...], say: Say) -> Act:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        for event in _events(process):
+        for event in events_of(process):
             _see(event, act, say)
         said = process.stderr.read() if process.stderr else ""
     act.code = process.returncode
@@ -71,13 +59,6 @@ def _given(stage: SimulatedRepository, flags: tuple[str, ...], say: Say) -> Act:
         act.skipped = said.strip().splitlines()[-1] if said.strip() else "not ready"
         say("left out", act.skipped)
     return act
-
-
-def _events(process: subprocess.Popen[str]) -> Iterator[dict[str, Json]]:
-    for line in process.stdout or ():
-        event = json.loads(line) if line.startswith("{") else None
-        if isinstance(event, dict) and "type" in event:
-            yield event
 
 
 def _see(event: dict[str, Json], act: Act, say: Say) -> None:

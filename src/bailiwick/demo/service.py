@@ -55,7 +55,7 @@ def play(home: Path, say: Say) -> DemoRecord:
     script = str(WORKFLOW / "simulate.yaml")
     command = [sys.executable, "-m", "bailiwick", "run", str(WORKFLOW), "--events", "--simulate", script]
     process = _start(command, home)
-    for event in _events(process):
+    for event in events_of(process):
         tale.first.append(event)
         _tell(event, say)
         if event["type"] == "EffectStarted" and event["node"] == KILL_IN:
@@ -63,7 +63,7 @@ def play(home: Path, say: Say) -> DemoRecord:
     process.wait()
     say("kill -9", f"our own worker (pid {process.pid}), in the middle of '{KILL_IN}'")
     process = _start(command, home)
-    for event in _events(process):
+    for event in events_of(process):
         tale.second.append(event)
         _tell(event, say)
     tale.code = process.wait()
@@ -78,14 +78,15 @@ def _start(command: list[str], home: Path) -> subprocess.Popen[str]:
     )
 
 
-def _events(process: subprocess.Popen[str]) -> Iterator[dict[str, Json]]:
+def events_of(process: subprocess.Popen[str]) -> Iterator[dict[str, Json]]:
+    """What a command with `--events` says; what is no event, or cut off, is passed over."""
     if process.stdout is None:
         raise InternalBug("the demonstration has no output to read")
     for line in process.stdout:
         try:
             event = json.loads(line)
         except ValueError:
-            return
+            continue
         if isinstance(event, dict) and "type" in event:
             yield event
 

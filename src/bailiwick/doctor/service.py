@@ -6,7 +6,6 @@ import asyncio
 import platform
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +13,20 @@ from bailiwick import __version__
 from bailiwick.clock import SystemClock
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
-from bailiwick.doctor.finding import DoctorFinding
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.opening import database_of, open_store
 from bailiwick.terminal.output import budget_limit, counted
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """What was looked at, whether it is well, what was found, how to fix it. `needed`: nothing works without it."""
+
+    name: str
+    ok: bool
+    found: str
+    fix: str = ""
+    needed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +114,19 @@ TOLD_FOR = 30 * 86400.0
 
 def examine(config: Config) -> list[DoctorFinding]:
     """Every check, in the order a person would want them."""
-    checks: list[Callable[[Config], DoctorFinding]] = [
-        _python,
-        _sqlite,
-        _state,
-        _journal,
-        _disk,
-        _awake,
-        _bash,
-        _python3,
-        _git,
-        _processes,
+    return [
+        _python(),
+        _sqlite(),
+        _state(config),
+        _journal(config),
+        _disk(config),
+        _awake(config),
+        _tool("bash", "scripts named .sh need it", "apt-get install bash", needed=True),
+        _tool("python3", "scripts named .py need it", "apt-get install python3", needed=True),
+        _tool("git", "repositories need it", "apt-get install git", needed=False),
+        _processes(),
+        *_agents(),
     ]
-    return [*(check(config) for check in checks), *_agents()]
 
 
 def _agents() -> list[DoctorFinding]:
@@ -146,13 +155,13 @@ def stated_limits(config: Config) -> list[str]:
     return [f"a run: {', '.join(parts)}"] if parts else []
 
 
-def _python(_: Config) -> DoctorFinding:
+def _python() -> DoctorFinding:
     version = platform.python_version()
     good = sys.version_info >= PYTHON
     return DoctorFinding("python", good, f"{version}, bailiwick {__version__}", "install Python 3.11 or newer")
 
 
-def _sqlite(_: Config) -> DoctorFinding:
+def _sqlite() -> DoctorFinding:
     try:
         import apsw
     except ImportError:
@@ -177,7 +186,6 @@ def _state(config: Config) -> DoctorFinding:
 
 def _journal(config: Config) -> DoctorFinding:
     """Every event and value of the journal, read and checked; and what a lost write-ahead log took away."""
-    from bailiwick.clock import SystemClock
     from bailiwick.journal.inspection import inspect
     from bailiwick.journal.marks import recorded_losses
 
@@ -240,19 +248,7 @@ def _tool(name: str, why: str, fix: str, *, needed: bool) -> DoctorFinding:
     return DoctorFinding(name, ok=found is not None, found=found or f"not found: {why}", fix=fix, needed=needed)
 
 
-def _bash(_: Config) -> DoctorFinding:
-    return _tool("bash", "scripts named .sh need it", "apt-get install bash", needed=True)
-
-
-def _python3(_: Config) -> DoctorFinding:
-    return _tool("python3", "scripts named .py need it", "apt-get install python3", needed=True)
-
-
-def _git(_: Config) -> DoctorFinding:
-    return _tool("git", "repositories need it", "apt-get install git", needed=False)
-
-
-def _processes(_: Config) -> DoctorFinding:
+def _processes() -> DoctorFinding:
     """Whether whatever a script or an agent starts is found again and ended, tried with a process."""
     from bailiwick.processes.spawning import is_guarding
 

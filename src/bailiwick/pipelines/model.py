@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
+from bailiwick.brain.model import slug as file_name
 from bailiwick.ids import Json, digest
 
 Pattern = Literal["issue-to-pr", "self-heal"]
@@ -21,8 +21,6 @@ CONVENTIONS = ("AGENTS.md", ".agent/instructions.md", "agent-config.md", "CLAUDE
 CONVENTIONS_KEPT = 64 * 1024
 """Bytes of a conventions file that go into the brief."""
 
-_SLUG = re.compile(r"[^a-z0-9]+")
-_SLUG_LENGTH = 40
 _SHORT = 8
 _TITLE_LENGTH = 120
 
@@ -45,15 +43,7 @@ class IssueText:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {
-            "ref": self.ref,
-            "stem": self.stem,
-            "title": self.title,
-            "text": self.text,
-            "url": self.url,
-            "author": self.author,
-            "digest": self.digest,
-        }
+        return {**asdict(self), "digest": self.digest}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +52,6 @@ class GateCommand:
 
     name: str
     command: str
-
-    def to_json(self) -> dict[str, Json]:
-        """As a document."""
-        return {"name": self.name, "command": self.command}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +75,7 @@ class WorktreeInfo:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {
-            "tree": self.tree,
-            "base": self.base,
-            "base_tree": self.base_tree,
-            "branch": self.branch,
-            "repository": self.repository,
-            "environment": self.environment,
-            "marker": self.marker,
-            "conventions_file": self.conventions_file,
-            "conventions": self.conventions,
-            "checks": [check.to_json() for check in self.checks],
-            "can_try": self.can_try,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """What an agent left in its tree, compared with what it began with."""
-
-    tree: str
-    paths: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """As a document; of very many paths the first."""
-        return {"tree": self.tree, "count": len(self.paths), "paths": list(self.paths[:200])}
+        return {**asdict(self), "checks": [asdict(check) for check in self.checks]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +121,7 @@ class PreflightLine:
 
 def slug(text: str) -> str:
     """A short name that fits branches, run ids and directories; `work` where nothing of the text does."""
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
-    return _SLUG.sub("-", plain).strip("-")[:_SLUG_LENGTH].strip("-") or "work"
+    return file_name(text, "work")
 
 
 def run_key(repository: str, name: str, identity: str) -> str:

@@ -26,7 +26,7 @@ from bailiwick.git.store import GitStore
 from bailiwick.git.worktrees import Worktree, Worktrees
 from bailiwick.ids import Json
 from bailiwick.pipelines.briefing import gate_commands
-from bailiwick.pipelines.model import CONVENTIONS_KEPT, Changed, WorktreeInfo, branch_name, choose_conventions
+from bailiwick.pipelines.model import CONVENTIONS_KEPT, WorktreeInfo, branch_name, choose_conventions
 from bailiwick.proposals.message import UNFINISHED
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io, declared
 from bailiwick.sandbox.service import Sandboxes
@@ -36,6 +36,8 @@ _TEXTS = ("repository", "base", "title", "branch")
 _MARK = 12
 NAMED = 4
 """Changed files that are told one by one."""
+GIVEN = 200
+"""Changed paths that a workflow gets, of very many the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,8 @@ class WorktreeKind:
         worktree = await self._found(request)
         tree, changes = await _changes(git_store, worktree)
         io.observe({"told": changes_told(changes), "good": bool(changes)})
-        return {"change": Changed(tree, tuple(change.path for change in changes)).to_json()}
+        paths = [change.path for change in changes[:GIVEN]]
+        return {"change": {"tree": tree, "count": len(changes), "paths": paths}}
 
     async def _keep(
         self, asked: WorktreeRequest, git_store: GitStore, request: AttemptRequest, io: Io
@@ -157,11 +160,11 @@ class WorktreeKind:
         if worktree is None:
             await self._worktrees.clear(request.run)
             return {"kept": await _kept_before(git_store, request.run)}
-        changed = await _look(git_store, worktree)
+        tree, changes = await _changes(git_store, worktree)
         kept = {"branch": "", "commit": "", "base": worktree.base}
-        if changed.paths:
+        if changes:
             commit = await git_store.commit(
-                changed.tree,
+                tree,
                 (worktree.base,),
                 f"{UNFINISHED}\n\nRun: {request.run}\n",
                 self._author(),
@@ -240,11 +243,6 @@ async def _kept_before(git_store: GitStore, run: str) -> dict[str, str]:
         if branches:
             return {"branch": branches[0], "commit": commit, "base": parents}
     return {"branch": "", "commit": "", "base": ""}
-
-
-async def _look(git_store: GitStore, worktree: Worktree) -> Changed:
-    tree, changes = await _changes(git_store, worktree)
-    return Changed(tree, tuple(change.path for change in changes))
 
 
 async def _changes(git_store: GitStore, worktree: Worktree) -> tuple[str, tuple[TreeChange, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -46,7 +47,7 @@ def demo(*, keep: str | None, as_json: bool) -> int:
     good = tale.code == 0 and not tale.repeated and tale.reentered == 1 and _as_promised(*acts)
     if as_json:
         click.echo(
-            json.dumps(_document(tale, seconds, good=good) | {"issue": acts[0].to_json(), "cheat": acts[1].to_json()})
+            json.dumps(_document(tale, seconds, good=good) | {"issue": asdict(acts[0]), "cheat": asdict(acts[1])})
         )
     else:
         _closing(seconds, good=good)

@@ -46,13 +46,8 @@ def gate(
       bailiwick gate --base main --allow tests/test_prices.py
     """
     config = load_config(Path.cwd(), {})
-    if config.repository is None or not config.repository.git:
-        raise NotReady(
-            "this directory is in no git work tree", hint="run it in a repository, or `git init`", code=NO_REPOSITORY
-        )
-    spec, report = asyncio.run(
-        _run(config, config.repository.root, (base, allow, (*allow_red, *known_red)), quiet=as_json)
-    )
+    root = work_tree_of(config)
+    spec, report = asyncio.run(_run(config, root, (base, allow, (*allow_red, *known_red)), quiet=as_json))
     if as_json:
         told = {"digest": report.digest, "origin": spec.origin, "gate": spec.to_json(), **report.to_json()}
         click.echo(json.dumps(told, indent=2))
@@ -60,6 +55,14 @@ def gate(
         for line in describe(report):
             Printer.on(sys.stdout).line(line)
     return EXITS[report.verdict]
+
+
+def work_tree_of(config: Config) -> Path:
+    """The root of the git work tree that the person is in; raises `NotReady` where there is none."""
+    if config.repository is None or not config.repository.git:
+        hint = "run it in a repository, or `git init`"
+        raise NotReady("this directory is in no git work tree", hint=hint, code=NO_REPOSITORY)
+    return config.repository.root
 
 
 async def _run(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bailiwick.cli.commands.gate import EXITS, NO_REPOSITORY
+from bailiwick.cli.commands.gate import EXITS, work_tree_of
 from bailiwick.config.service import Config, load_config
-from bailiwick.errors import NotReady, UsageError
+from bailiwick.errors import UsageError
 from bailiwick.gate.spec import FILE
 from bailiwick.terminal.output import Printer
 
@@ -51,10 +51,7 @@ def init(**given: Any) -> int:
       bailiwick init --mcp
     """
     config = load_config(Path.cwd(), {})
-    if config.repository is None or not config.repository.git:
-        hint = "run it in a repository, or `git init`"
-        raise NotReady("this directory is in no git work tree", hint=hint, code=NO_REPOSITORY)
-    root = config.repository.root
+    root = work_tree_of(config)
     quiet = bool(given["as_json"])
     changes: list[FileEdit] = []
     proven: Proven | None = None
