@@ -136,9 +136,9 @@ def _tell_losses(database: Path, losses: Sequence[Loss]) -> None:
 
 
 @asynccontextmanager
-async def open_skills(models_file: Path | None = None, *, attended: bool = True) -> AsyncIterator[Skills]:
+async def open_skills(models_file: Path | None = None) -> AsyncIterator[Skills]:
     """The skills of a command. `models_file` goes before the files there are."""
-    async with open_app(attended=attended) as app:
+    async with open_app(attended=True) as app:
         app.agents.routed().models_file = models_file
         yield app.skills()
 

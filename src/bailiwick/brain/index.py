@@ -80,9 +80,6 @@ class NoteFilter:
         if wanted.scopes is not None:
             parts.append(f"scope IN ({_marks(wanted.scopes)})")
             bindings += wanted.scopes
-        if wanted.type:
-            parts.append("type = ?")
-            bindings.append(wanted.type)
         return cls(" AND ".join(parts), tuple(bindings))
 
 

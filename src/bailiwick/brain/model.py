@@ -106,7 +106,6 @@ class NoteQuery:
     statuses: tuple[Status, ...] = LIVE
     limit: int = 8
     broad: bool = False
-    type: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,10 +135,10 @@ class Brain:
         return await self._search(NoteQuery(text, _scopes(scope), tuple(statuses), _bounded(limit)))
 
     async def list(
-        self, scope: str | None = GLOBAL, statuses: Sequence[Status] = LIVE, limit: int = MOST, kind: str = ""
+        self, scope: str | None = GLOBAL, statuses: Sequence[Status] = LIVE, limit: int = MOST
     ) -> FoundNotes:
         """Notes of a scope and the global ones, the newest first."""
-        return await self._search(NoteQuery("", _scopes(scope), tuple(statuses), max(1, limit), type=kind))
+        return await self._search(NoteQuery("", _scopes(scope), tuple(statuses), max(1, limit)))
 
     async def get(self, name: str) -> FoundNote:
         """The one note of an id, or of its beginning; raises `NotFound`."""

@@ -86,7 +86,7 @@ class _DryRun:
         every = self.compass.all_edges()
         self._walk("", self.home, None)
         for edge in every:
-            if not self.found.full and edge not in self.found.edges and self._is_open(edge):
+            if not self.found.full and edge not in self.found.edges and not self._obstacle(edge):
                 self.found.aimed.add(edge)
                 self._walk(f"aims at {self._name(edge)}", self._complete(self.compass.to(edge)), edge)
         for node in self.graph.nodes.values():
@@ -115,10 +115,6 @@ class _DryRun:
 
     def _complete(self, course: AnswerPlan) -> AnswerPlan:
         return with_failing(course, self.compass, self.answers)
-
-    def _is_open(self, edge: Edge) -> bool:
-        """Whether aiming at an edge can help: nothing is tried for what no answer decides."""
-        return not self._obstacle(edge)
 
     def _walk(self, aim: str, course: AnswerPlan, goal: Edge | None, reply: tuple[str, str] | None = None) -> None:
         def fresh(asked: str) -> str | None:

@@ -54,14 +54,13 @@ class Field:
 
 
 class Table:
-    """An object with named fields; itself a shape. `extra` is the shape of other keys, where other keys are allowed."""
+    """An object with named fields; itself a shape."""
 
-    __slots__ = ("_by_name", "_required", "extra", "fields", "title")
+    __slots__ = ("_by_name", "_required", "fields", "title")
 
-    def __init__(self, title: str, fields: tuple[Field, ...], extra: Shape | None = None) -> None:
+    def __init__(self, title: str, fields: tuple[Field, ...]) -> None:
         self.title = title
         self.fields = fields
-        self.extra = extra
         self._by_name = {field.name: field for field in fields}
         self._required = [field for field in fields if field.required]
 
@@ -80,12 +79,11 @@ class Table:
             return out
         for name, part in value.entries.items():
             field = self._by_name.get(name)
-            shape = field.shape if field is not None else self.extra
-            if shape is None:
+            if field is None:
                 self._unknown(name, value, found)
-            elif part.data is not None or field is None or shape.accepts(None):
+            elif part.data is not None or field.shape.accepts(None):
                 before = len(found.problems)
-                data = shape.read(part, found)
+                data = field.shape.read(part, found)
                 if not found.failed_since(before):
                     out[name] = data
         for field in self._required:
@@ -120,9 +118,7 @@ class Table:
         out: Schema = {"type": "object", "properties": properties}
         if self._required:
             out["required"] = [field.name for field in self._required]
-        if self.extra is not None:
-            out["additionalProperties"] = self.extra.schema()
-        elif closed:
+        if closed:
             out["additionalProperties"] = False
         return out
 

@@ -18,8 +18,6 @@ from bailiwick.lang.values import Value, describe
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MAX_BYTES", "Value", "decode", "describe", "parse_yaml", "read_bytes", "read_workflow", "read_yaml"]
-
 MAX_BYTES = 1 << 20
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bailiwick.engine.render import Lookup, Rendered, Renderer, RenderFailed
 from bailiwick.lang.paths import PathRefused, regular, regular_or_shared
-from bailiwick.lang.reading import NoSuchFile, is_plain, read_template, simple_parts
+from bailiwick.lang.reading import NoSuchFile, is_plain, simple_parts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,11 +25,6 @@ _ABSENT = object()
 
 class _NeedsJinja(Exception):
     """A dotted name touches something that only Jinja2's own rules can decide."""
-
-
-def variables(text: str) -> set[str]:
-    """The context names a template reads; raises `RenderFailed` if it can't be parsed."""
-    return set(read_template(text).variables)
 
 
 class Templates(Renderer):

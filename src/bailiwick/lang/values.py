@@ -37,11 +37,6 @@ class Value:
         """Where the value begins."""
         return Place(self.file, self.line, self.column)
 
-    @property
-    def keys(self) -> dict[str, Place]:
-        """Where each key of a mapping stands."""
-        return {key: Place(self.file, *mark) for key, mark in self.marks.items()}
-
     def key_place(self, key: str) -> Place:
         """Where one key stands; the value's own place if it has no such key."""
         return Place(self.file, *self.marks[key]) if key in self.marks else self.place

@@ -95,12 +95,9 @@ def clip(text: str, width: int, more: str = "…") -> str:
     return (words if 2 * cells(words) >= room else kept).rstrip() + more
 
 
-def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
-    """The text in lines of at most `width` columns, broken between words and never inside one; 0 breaks nothing.
-
-    Lines after the first begin with `indent` blanks. A word that is longer than a line stands alone in one.
-    """
-    return [f"{' ' * indent if start else ''}{text[start:end]}" for start, end in _breaks(text, width, indent)]
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` columns, broken between words and never inside one; 0 breaks nothing."""
+    return [text[start:end] for start, end in _breaks(text, width, 0)]
 
 
 def _breaks(text: str, width: int, indent: int) -> list[tuple[int, int]]:

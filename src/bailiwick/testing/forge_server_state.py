@@ -154,7 +154,7 @@ class Hosted:
 
     def git(self, *args: str) -> str:
         """What git says about the repository; "" where it says no."""
-        done = run_git("-C", str(self.path), *args)
+        done = run_git(["-C", str(self.path), *args])
         return done.stdout.decode().strip() if done.returncode == 0 else ""
 
 

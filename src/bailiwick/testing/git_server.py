@@ -9,7 +9,7 @@ import base64
 import os
 import subprocess
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -88,7 +88,7 @@ class QuietHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.serve()
 
-    do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
+    do_POST = do_PATCH = do_PUT = do_DELETE = do_GET  # noqa: N815 - the names are the base class's
 
     def token(self) -> str:
         """The password or bearer of the login, empty without one."""
@@ -207,24 +207,24 @@ class GitServer(LoopbackServer):
         """The bare repository itself."""
         return self.root / f"{name}.git"
 
-    def make(self, name: str, *, branch: str = "main") -> Path:
+    def make(self, name: str) -> Path:
         """Make an empty bare repository that takes pushes."""
-        return make_bare(self.path_of(name), branch)
+        return make_bare(self.path_of(name))
 
     def right_of(self, token: str) -> Right:
         """What a token may do."""
         return self.tokens.get(token, "read" if self.public and not token else "none")
 
 
-def make_bare(path: Path, branch: str = "main") -> Path:
+def make_bare(path: Path) -> Path:
     """Make an empty bare repository that takes pushes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    run_git("init", "-q", "--bare", "--template=", f"--initial-branch={branch}", str(path)).check_returncode()
-    run_git("-C", str(path), "config", "http.receivepack", "true").check_returncode()
+    run_git(["init", "-q", "--bare", "--template=", "--initial-branch=main", str(path)]).check_returncode()
+    run_git(["-C", str(path), "config", "http.receivepack", "true"]).check_returncode()
     return path
 
 
-def run_git(*args: str) -> subprocess.CompletedProcess[bytes]:
+def run_git(args: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
     """Git without anybody's configuration."""
     env = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
     return subprocess.run(["git", *args], env=env, capture_output=True, check=False)

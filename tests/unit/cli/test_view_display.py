@@ -143,10 +143,10 @@ def test_a_failed_step_is_broken_between_words_instead_of_cut() -> None:
     assert " ".join(" ".join(text).split()).endswith(told)
 
 
-@given(st.lists(st.text("ab—é", min_size=1, max_size=12), max_size=30), st.integers(10, 60), st.integers(0, 9))
-def test_lines_are_broken_between_words_and_never_inside(words: list[str], width: int, indent: int) -> None:
+@given(st.lists(st.text("ab—é", min_size=1, max_size=12), max_size=30), st.integers(10, 60))
+def test_lines_are_broken_between_words_and_never_inside(words: list[str], width: int) -> None:
     """No word is lost or cut; a line is longer than the width only where a single word is."""
-    broken = wrapped(" ".join(words), width, indent)
+    broken = wrapped(" ".join(words), width)
     assert " ".join(broken).split() == words
     for line in broken:
         assert cells(line) <= width or len(line.split()) == 1

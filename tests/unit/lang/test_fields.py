@@ -130,15 +130,6 @@ def test_an_unknown_key_is_an_error_or_a_warning_with_the_nearest_name(strict: b
     assert problem.hint == "'label'"
 
 
-def test_other_keys_can_be_given_a_shape() -> None:
-    """Some objects have names of the person's own beside the fixed ones."""
-    table = Table("env", (Field("x", Number()),), extra=Text())
-    assert read(table, "{x: 1, other: a}") == ({"x": 1, "other": "a"}, [])
-    assert read(table, "{other: 1}")[1][0].code == "BW110"
-    assert jsonschema_rs.is_valid(table.schema(), {"other": "a"})
-    assert not jsonschema_rs.is_valid(table.schema(), {"other": 1})
-
-
 def test_a_closed_schema_refuses_unknown_keys_and_an_open_one_does_not() -> None:
     """Editors mark typos in configuration."""
     assert not jsonschema_rs.is_valid(POINT.schema(), {"x": 1, "y": 2})

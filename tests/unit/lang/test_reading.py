@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bailiwick.engine.render import Rendered, RenderFailed
 from bailiwick.lang.reading import TemplateBroken, read_template, simple_parts
-from bailiwick.lang.templates import Templates, variables
+from bailiwick.lang.templates import Templates
 
 CONTEXT: dict[str, Any] = {
     "name": "Ada",
@@ -77,15 +77,13 @@ def test_any_text_renders_or_fails_as_promised(template: str) -> None:
 
 def test_variables_are_those_nobody_in_the_template_sets() -> None:
     """The check warns about names that nothing provides."""
-    assert variables("plain") == set()
-    assert variables("{{ a.b }} {{ c }}") == {"a", "c"}
-    assert variables("{% for x in rows %}{{ x.n + y }}{{ loop.index }}{% endfor %}{% set z = 1 %}{{ z }}") == {
-        "rows",
-        "y",
-    }
-    assert variables("{{ range(3) }}{{ self }}") == set()
+    looped = "{% for x in rows %}{{ x.n + y }}{{ loop.index }}{% endfor %}{% set z = 1 %}{{ z }}"
+    assert read_template("plain").variables == set()
+    assert read_template("{{ a.b }} {{ c }}").variables == {"a", "c"}
+    assert read_template(looped).variables == {"rows", "y"}
+    assert read_template("{{ range(3) }}{{ self }}").variables == set()
     with pytest.raises(RenderFailed):
-        variables("{{ a")
+        read_template("{{ a")
 
 
 def test_a_reading_names_included_files_and_lines_of_faults() -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.lang import builder
-from bailiwick.lang.source import MAX_BYTES, Value, parse_yaml, read_yaml
+from bailiwick.lang.source import MAX_BYTES, parse_yaml, read_yaml
+from bailiwick.lang.values import Value
 from tests.unit.lang.flows import at, complete
 
 
@@ -32,7 +33,8 @@ def test_every_part_knows_where_it_was_written() -> None:
     """Problems point at a line and a column, of keys as well as of values."""
     value = parse_yaml(b"a: 1\nb:\n  - x\n  - {c: y}\n", "f.yaml")
     assert value.entries["a"].place == Place("f.yaml", 1, 4)
-    assert value.keys == {"a": Place("f.yaml", 1, 1), "b": Place("f.yaml", 2, 1)}
+    assert value.key_place("a") == Place("f.yaml", 1, 1)
+    assert value.key_place("b") == Place("f.yaml", 2, 1)
     assert value.entries["b"].items[1].entries["c"].place == Place("f.yaml", 4, 9)
     assert value.at("b", 1, "nope") == Place("f.yaml", 4, 5)
     assert value.entries["a"].entries == {}
@@ -292,7 +294,7 @@ def _same(value: Value) -> None:
     """The data of a value is made of the data of its parts."""
     if isinstance(value.data, dict):
         assert {key: part.data for key, part in value.entries.items()} == value.data
-        assert value.keys.keys() == value.entries.keys()
+        assert value.marks.keys() == value.entries.keys()
     for part in [*value.entries.values(), *value.items]:
         _same(part)
     assert len(value.items) == (len(value.data) if isinstance(value.data, list) else 0)

@@ -331,10 +331,11 @@ def test_the_context_wins_over_what_jinja_brings() -> None:
 def test_simple_templates_need_no_jinja() -> None:
     """A hello workflow starts without paying for a template engine."""
     program = (
-        "import sys; from bailiwick.lang.templates import Templates, variables; t = Templates();"
+        "import sys; from bailiwick.lang.reading import read_template;"
+        "from bailiwick.lang.templates import Templates; t = Templates();"
         "r = t.text('a {{ b.c }}', {'b': {'c': 1}}.__getitem__).value;"
         "v = t.value('{{ b }}', {'b': [1]}.__getitem__).value;"
-        "print(r, v, variables('{{ b }}'), 'jinja2' in sys.modules)"
+        "print(r, v, set(read_template('{{ b }}').variables), 'jinja2' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "a 1 [1] {'b'} False\n"

@@ -28,7 +28,6 @@ class Say:
     stop: Stop = "end"
     tokens: ScriptedUsage = field(default_factory=ScriptedUsage)
     fills: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

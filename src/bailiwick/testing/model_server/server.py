@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self, assert_never
 
-from bailiwick.clock import Clock, SystemClock
+from bailiwick.clock import SystemClock
 from bailiwick.ids import Json
 from bailiwick.testing.model_server.anthropic import Anthropic
 from bailiwick.testing.model_server.chat import Chat
@@ -67,14 +67,12 @@ class ModelRequestSeen:
 class ModelServer:
     """Serves scenarios on loopback while it is entered: `async with ModelServer() as server: server.url("plain")`."""
 
-    def __init__(
-        self, scenarios: Mapping[str, Scenario] | None = None, *, port: int = 0, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, scenarios: Mapping[str, Scenario] | None = None, *, port: int = 0) -> None:
         self.scenarios: dict[str, Scenario] = {**SCENARIOS, **(scenarios or {})}
         self.requests: list[ModelRequestSeen] = []
         self.asked = asyncio.Event()
         self._port = port
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._counts: dict[str, int] = {}
         self._mark = uuid.uuid4().hex[:8]
         self._server: asyncio.Server | None = None
@@ -201,17 +199,11 @@ async def _say(step: Say, answer: ModelAnswer, dialect: Dialect, body: dict[str,
     if step.fills:
         tokens = replace(tokens, input=int((body.get("options") or {}).get("num_ctx") or 4096))
     full = replace(answer, text=step.text, thinking=step.thinking, stop=step.stop, tokens=tokens)
-    await _tell(full, dialect, body=body, wire=wire, headers=step.headers)
+    await _tell(full, dialect, body, wire)
 
 
-async def _tell(
-    answer: ModelAnswer,
-    dialect: Dialect,
-    body: dict[str, Json],
-    wire: HttpResponder,
-    headers: Mapping[str, str] | None = None,
-) -> None:
-    given = {"request-id": f"req_{answer.uid}", "x-request-id": f"req_{answer.uid}", **(headers or {})}
+async def _tell(answer: ModelAnswer, dialect: Dialect, body: dict[str, Json], wire: HttpResponder) -> None:
+    given = {"request-id": f"req_{answer.uid}", "x-request-id": f"req_{answer.uid}"}
     if not dialect.streams(body):
         await wire.send(200, json.dumps(dialect.whole(answer)).encode(), "application/json", given)
         return
