@@ -11,7 +11,7 @@ from bailiwick.errors import JournalCorrupt
 from bailiwick.ids import digest
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Batch
-from bailiwick.testing.store_conformance.stage import StoreFixture, ended_run, event, held_run, message
+from bailiwick.testing.store_conformance.stage import StoreFixture, ended_run, event, held_run, message, on_store
 
 MIB = 1024 * 1024
 SIZES = (0, 1, 5000, MIB, MIB + 1, 3 * MIB)
@@ -43,14 +43,11 @@ class BlobPromises(StoreFixture):
 
         self.play(tmp_path, write, read)
 
-    def test_a_blob_that_is_not_there_is_corruption(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_blob_that_is_not_there_is_corruption(self, store: Store) -> None:
         """The journal named it, so it can't be missing for a good reason."""
-
-        async def scene(store: Store) -> None:
-            with pytest.raises(JournalCorrupt):
-                store.blob(digest(b"never written"))
-
-        self.play(tmp_path, scene)
+        with pytest.raises(JournalCorrupt):
+            store.blob(digest(b"never written"))
 
     @pytest.mark.parametrize("size", [10, 2 * MIB])
     def test_bytes_that_belie_their_digest_are_not_given_out(self, tmp_path: Path, size: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bailiwick.errors import BudgetExceeded, NotFound
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow, CallRow, Reservation, SpendRow
-from bailiwick.testing.store_conformance.stage import LAPTOP, NOW, StoreFixture, new_run
+from bailiwick.testing.store_conformance.stage import LAPTOP, NOW, StoreFixture, new_run, on_store, on_two_handles
 
 DAY = "day:2023-11-14"
 
@@ -123,31 +123,25 @@ class CallPromises(StoreFixture):
 
         self.play(tmp_path, scene, found)
 
-    def test_what_a_call_spent_replaces_what_was_set_aside(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_what_a_call_spent_replaces_what_was_set_aside(self, store: Store) -> None:
         """The rest of the day's money is free again for the next call."""
+        await store.begin_call(call(), usd(9.0))
+        with pytest.raises(BudgetExceeded, match="day:"):
+            await store.begin_call(call("c-2"), usd(2.0))
+        await store.end_call(ended(call()), [], {"usd": 1.0})
+        await store.begin_call(call("c-2"), usd(9.0))
+        spent = [(row.key, row.reserved, row.settled, row.known) for row in await store.spend(DAY)]
+        assert spent == [("c-1", 0, 1.0, True), ("c-2", 9.0, None, True)]
 
-        async def scene(store: Store) -> None:
-            await store.begin_call(call(), usd(9.0))
-            with pytest.raises(BudgetExceeded, match="day:"):
-                await store.begin_call(call("c-2"), usd(2.0))
-            await store.end_call(ended(call()), [], {"usd": 1.0})
-            await store.begin_call(call("c-2"), usd(9.0))
-            spent = [(row.key, row.reserved, row.settled, row.known) for row in await store.spend(DAY)]
-            assert spent == [("c-1", 0, 1.0, True), ("c-2", 9.0, None, True)]
-
-        self.play(tmp_path, scene)
-
-    def test_a_call_that_does_not_fit_leaves_no_trace(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_call_that_does_not_fit_leaves_no_trace(self, store: Store) -> None:
         """Nothing was asked, so nothing may be counted, in any unit."""
-
-        async def scene(store: Store) -> None:
-            both = (Reservation(DAY, key="", unit="agent_calls", amount=1, limit=5), *usd(10.5))
-            with pytest.raises(BudgetExceeded):
-                await store.begin_call(call(), both)
-            assert await store.calls() == []
-            assert await store.spend(DAY) == []
-
-        self.play(tmp_path, scene)
+        both = (Reservation(DAY, key="", unit="agent_calls", amount=1, limit=5), *usd(10.5))
+        with pytest.raises(BudgetExceeded):
+            await store.begin_call(call(), both)
+        assert await store.calls() == []
+        assert await store.spend(DAY) == []
 
     @pytest.mark.parametrize("spent", [{"usd": None}, {}])
     def test_an_unknown_cost_counts_as_much_as_was_set_aside(
@@ -166,118 +160,89 @@ class CallPromises(StoreFixture):
 
         self.play(tmp_path, scene)
 
-    def test_a_call_is_settled_in_the_scopes_where_it_was_set_aside(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_call_is_settled_in_the_scopes_where_it_was_set_aside(self, store: Store) -> None:
         """It may begin before midnight and end after it; a unit that nobody set aside is still a bill."""
+        purse = Reservation("credential:x", key="", unit="usd", amount=3.0, limit=3.0)
+        await store.begin_call(call(), (*usd(2.0), purse))
+        await store.end_call(ended(call()), [], {"usd": 1.0, "tokens": 40})
+        assert [(r.unit, r.settled) for r in await store.spend(DAY)] == [("tokens", 40), ("usd", 1.0)]
+        assert [(r.unit, r.settled) for r in await store.spend("credential:x")] == [("tokens", 40), ("usd", 1.0)]
 
-        async def scene(store: Store) -> None:
-            purse = Reservation("credential:x", key="", unit="usd", amount=3.0, limit=3.0)
-            await store.begin_call(call(), (*usd(2.0), purse))
-            await store.end_call(ended(call()), [], {"usd": 1.0, "tokens": 40})
-            assert [(r.unit, r.settled) for r in await store.spend(DAY)] == [("tokens", 40), ("usd", 1.0)]
-            assert [(r.unit, r.settled) for r in await store.spend("credential:x")] == [("tokens", 40), ("usd", 1.0)]
-
-        self.play(tmp_path, scene)
-
-    def test_a_call_that_set_nothing_aside_settles_nothing(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_call_that_set_nothing_aside_settles_nothing(self, store: Store) -> None:
         """A node's attempt has paid for the calls within it; they must not be paid for twice."""
+        await store.create(new_run())
+        await store.begin_call(call(run="r1", node="n", origin="node"))
+        await store.end_call(ended(call()), [], {"usd": 4.0})
+        assert await store.spend(DAY) == []
 
-        async def scene(store: Store) -> None:
-            await store.create(new_run())
-            await store.begin_call(call(run="r1", node="n", origin="node"))
-            await store.end_call(ended(call()), [], {"usd": 4.0})
-            assert await store.spend(DAY) == []
-
-        self.play(tmp_path, scene)
-
-    def test_beginning_and_ending_twice_is_once(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_beginning_and_ending_twice_is_once(self, store: Store) -> None:
         """A caller that does not know whether it was written may say it again; the first word stands."""
-
-        async def scene(store: Store) -> None:
-            for _ in range(2):
-                await store.begin_call(call(), usd(2.0))
-            await store.end_call(ended(call()), [attempt()], {"usd": 1.0})
-            await store.end_call(ended(call(), status="error"), [attempt()], {"usd": 7.0})
-            assert [row.status for row in await store.calls()] == ["pass"]
-            assert [(row.reserved, row.settled) for row in await store.spend(DAY)] == [(0, 1.0)]
-
-        self.play(tmp_path, scene)
-
-    def test_the_end_of_a_call_that_never_began_is_refused(self, tmp_path: Path) -> None:
-        """It would be a call that nobody could have stopped for its price."""
-
-        async def scene(store: Store) -> None:
-            with pytest.raises(NotFound, match="c-1"):
-                await store.end_call(ended(call()), [attempt()])
-            assert await store.attempts() == []
-
-        self.play(tmp_path, scene)
-
-    def test_an_end_that_can_not_be_written_whole_is_not_written(self, tmp_path: Path) -> None:
-        """A call without its attempts, or paid for but open, would be believed."""
-
-        async def scene(store: Store) -> None:
+        for _ in range(2):
             await store.begin_call(call(), usd(2.0))
-            with pytest.raises(Exception, match=r"(?i)unique|constraint|attempt"):
-                await store.end_call(ended(call()), [attempt(), attempt()], {"usd": 1.0})
-            assert [row.status for row in await store.calls()] == ["open"]
-            assert await store.attempts() == []
-            assert [(row.reserved, row.settled) for row in await store.spend(DAY)] == [(2.0, None)]
+        await store.end_call(ended(call()), [attempt()], {"usd": 1.0})
+        await store.end_call(ended(call(), status="error"), [attempt()], {"usd": 7.0})
+        assert [row.status for row in await store.calls()] == ["pass"]
+        assert [(row.reserved, row.settled) for row in await store.spend(DAY)] == [(0, 1.0)]
 
-        self.play(tmp_path, scene)
+    @on_store
+    async def test_the_end_of_a_call_that_never_began_is_refused(self, store: Store) -> None:
+        """It would be a call that nobody could have stopped for its price."""
+        with pytest.raises(NotFound, match="c-1"):
+            await store.end_call(ended(call()), [attempt()])
+        assert await store.attempts() == []
 
-    def test_calls_are_found_by_time_and_session_newest_first(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_an_end_that_can_not_be_written_whole_is_not_written(self, store: Store) -> None:
+        """A call without its attempts, or paid for but open, would be believed."""
+        await store.begin_call(call(), usd(2.0))
+        with pytest.raises(Exception, match=r"(?i)unique|constraint|attempt"):
+            await store.end_call(ended(call()), [attempt(), attempt()], {"usd": 1.0})
+        assert [row.status for row in await store.calls()] == ["open"]
+        assert await store.attempts() == []
+        assert [(row.reserved, row.settled) for row in await store.spend(DAY)] == [(2.0, None)]
+
+    @on_store
+    async def test_calls_are_found_by_time_and_session_newest_first(self, store: Store) -> None:
         """Lists and statistics ask for a span of time; a retrospective asks for its session."""
+        for number in range(4):
+            session = "s2" if number == 2 else "s1"
+            await store.begin_call(call(f"c-{number}", started_at=NOW + number // 2, session_id=session))
+        assert [row.id for row in await store.calls()] == ["c-3", "c-2", "c-1", "c-0"]
+        assert [row.id for row in await store.calls(limit=1)] == ["c-3"]
+        assert len(await store.calls(limit=-1)) == 4
+        assert [row.id for row in await store.calls(since=NOW + 1)] == ["c-3", "c-2"]
+        assert [row.id for row in await store.calls(session="s2")] == ["c-2"]
+        assert await store.calls(id="c-9") == []
 
-        async def scene(store: Store) -> None:
-            for number in range(4):
-                session = "s2" if number == 2 else "s1"
-                await store.begin_call(call(f"c-{number}", started_at=NOW + number // 2, session_id=session))
-            assert [row.id for row in await store.calls()] == ["c-3", "c-2", "c-1", "c-0"]
-            assert [row.id for row in await store.calls(limit=1)] == ["c-3"]
-            assert len(await store.calls(limit=-1)) == 4
-            assert [row.id for row in await store.calls(since=NOW + 1)] == ["c-3", "c-2"]
-            assert [row.id for row in await store.calls(session="s2")] == ["c-2"]
-            assert await store.calls(id="c-9") == []
-
-        self.play(tmp_path, scene)
-
-    def test_attempts_are_found_by_time_in_order(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_attempts_are_found_by_time_in_order(self, store: Store) -> None:
         """Rates over the last week leave out what is older."""
+        for name, at in (("c-b", NOW), ("c-a", NOW + 50)):
+            await store.begin_call(call(name))
+            await store.end_call(ended(call(name)), [attempt(name, 1, at=at), attempt(name, 2, at=at + 1)])
+        found = [(row.call, row.attempt) for row in await store.attempts()]
+        assert found == [("c-b", 1), ("c-b", 2), ("c-a", 1), ("c-a", 2)]
+        assert [row.call for row in await store.attempts(since=NOW + 50)] == ["c-a", "c-a"]
+        assert await store.attempts(since=NOW + 50, call="c-b") == []
 
-        async def scene(store: Store) -> None:
-            for name, at in (("c-b", NOW), ("c-a", NOW + 50)):
-                await store.begin_call(call(name))
-                await store.end_call(ended(call(name)), [attempt(name, 1, at=at), attempt(name, 2, at=at + 1)])
-            found = [(row.call, row.attempt) for row in await store.attempts()]
-            assert found == [("c-b", 1), ("c-b", 2), ("c-a", 1), ("c-a", 2)]
-            assert [row.call for row in await store.attempts(since=NOW + 50)] == ["c-a", "c-a"]
-            assert await store.attempts(since=NOW + 50, call="c-b") == []
-
-        self.play(tmp_path, scene)
-
-    def test_the_day_holds_against_everybody_at_once(self, tmp_path: Path) -> None:
+    @on_two_handles
+    async def test_the_day_holds_against_everybody_at_once(self, first: Store, second: Store) -> None:
         """An editor's server and a script in a terminal share one ceiling."""
+        asks = [store.begin_call(call(f"c-{number}"), usd(3.0)) for number, store in enumerate([first, second] * 10)]
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        assert sum(isinstance(one, BudgetExceeded) for one in answers) == 17
+        assert len(await second.calls()) == 3
+        assert [row.reserved for row in await first.spend(DAY)] == [3, 3, 3]
 
-        async def scene(first: Store, second: Store) -> None:
-            asks = [
-                store.begin_call(call(f"c-{number}"), usd(3.0)) for number, store in enumerate([first, second] * 10)
-            ]
-            answers = await asyncio.gather(*asks, return_exceptions=True)
-            assert sum(isinstance(one, BudgetExceeded) for one in answers) == 17
-            assert len(await second.calls()) == 3
-            assert [row.reserved for row in await first.spend(DAY)] == [3, 3, 3]
-
-        self.play_pair(tmp_path, scene)
-
-    def test_what_one_learned_about_an_endpoint_holds_for_all(self, tmp_path: Path) -> None:
+    @on_two_handles
+    async def test_what_one_learned_about_an_endpoint_holds_for_all(self, first: Store, second: Store) -> None:
         """Each worker would else have to run into the same dead server."""
-
-        async def scene(first: Store, second: Store) -> None:
-            assert await second.cooldown("http://gpu:8080") == (0, 0.0)
-            await first.cooldown_report("http://gpu:8080", 3, NOW + 60)
-            assert await second.cooldown("http://gpu:8080") == (3, NOW + 60)
-            assert await second.cooldown("http://other") == (0, 0.0)
-            await second.cooldown_report("http://gpu:8080", 0, 0.0)
-            assert await first.cooldown("http://gpu:8080") == (0, 0.0)
-
-        self.play_pair(tmp_path, scene)
+        assert await second.cooldown("http://gpu:8080") == (0, 0.0)
+        await first.cooldown_report("http://gpu:8080", 3, NOW + 60)
+        assert await second.cooldown("http://gpu:8080") == (3, NOW + 60)
+        assert await second.cooldown("http://other") == (0, 0.0)
+        await second.cooldown_report("http://gpu:8080", 0, 0.0)
+        assert await first.cooldown("http://gpu:8080") == (0, 0.0)

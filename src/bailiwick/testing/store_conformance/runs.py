@@ -20,6 +20,8 @@ from bailiwick.testing.store_conformance.stage import (
     held_run,
     message,
     new_run,
+    on_store,
+    on_two_handles,
     sure,
     wait_row,
 )
@@ -28,196 +30,155 @@ from bailiwick.testing.store_conformance.stage import (
 class RunPromises(StoreFixture):
     """What is promised about a run's row and its surroundings."""
 
-    def test_a_new_run_is_ready_at_once_with_its_first_events(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_new_run_is_ready_at_once_with_its_first_events(self, store: Store) -> None:
         """A run without its first event could be claimed and would mean nothing."""
+        row = await store.create(new_run(first=(event('{"n":1}'), event('{"n":2}')), summary={"node": "a"}))
+        assert (row.status, row.seq, row.epoch, row.owner, row.wake_at) == ("ready", 2, 0, None, NOW)
+        assert row.summary == {"node": "a"}
+        assert [(one.seq, one.body) for one in await store.read("r1")] == [(1, '{"n":1}'), (2, '{"n":2}')]
 
-        async def scene(store: Store) -> None:
-            row = await store.create(new_run(first=(event('{"n":1}'), event('{"n":2}')), summary={"node": "a"}))
-            assert (row.status, row.seq, row.epoch, row.owner, row.wake_at) == ("ready", 2, 0, None, NOW)
-            assert row.summary == {"node": "a"}
-            assert [(one.seq, one.body) for one in await store.read("r1")] == [(1, '{"n":1}'), (2, '{"n":2}')]
-
-        self.play(tmp_path, scene)
-
-    def test_a_run_gives_back_every_fact_it_was_created_with(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_run_gives_back_every_fact_it_was_created_with(self, store: Store) -> None:
         """Lists and resumes read these; a column mixed up would show only there."""
+        facts: dict[str, Any] = {
+            "source": "/flows/a",
+            "runs_dir": "/runs",
+            "parent": "p",
+            "generation": 3,
+            "priority": 7,
+        }
+        made = await store.create(new_run(run_key="k", min_reader=2, root_id="top", **facts))
+        row = await sure(store)
+        assert row == made
+        assert (row.source, row.runs_dir, row.parent, row.generation, row.priority) == tuple(facts.values())
+        assert (row.workflow, row.run_key, row.root_id, row.min_reader) == ("flow", "k", "top", 2)
+        assert (row.definition, row.created_at, row.archived, row.host) == ("d1", NOW, False, None)
 
-        async def scene(store: Store) -> None:
-            facts: dict[str, Any] = {
-                "source": "/flows/a",
-                "runs_dir": "/runs",
-                "parent": "p",
-                "generation": 3,
-                "priority": 7,
-            }
-            made = await store.create(new_run(run_key="k", min_reader=2, root_id="top", **facts))
-            row = await sure(store)
-            assert row == made
-            assert (row.source, row.runs_dir, row.parent, row.generation, row.priority) == tuple(facts.values())
-            assert (row.workflow, row.run_key, row.root_id, row.min_reader) == ("flow", "k", "top", 2)
-            assert (row.definition, row.created_at, row.archived, row.host) == ("d1", NOW, False, None)
-
-        self.play(tmp_path, scene)
-
-    def test_creating_a_run_twice_gives_the_first_one_back(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_creating_a_run_twice_gives_the_first_one_back(self, store: Store) -> None:
         """A creator that crashed before it heard the answer tries again with the same id."""
+        await store.create(new_run(first=(event(),)))
+        again = await store.create(new_run(first=(event(), event()), workflow="other"))
+        assert (again.workflow, again.seq) == ("flow", 1)
+        assert len(await store.read("r1")) == 1
 
-        async def scene(store: Store) -> None:
-            await store.create(new_run(first=(event(),)))
-            again = await store.create(new_run(first=(event(), event()), workflow="other"))
-            assert (again.workflow, again.seq) == ("flow", 1)
-            assert len(await store.read("r1")) == 1
-
-        self.play(tmp_path, scene)
-
-    def test_an_unknown_run_is_none(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_an_unknown_run_is_none(self, store: Store) -> None:
         """Absence is an answer, not an error."""
+        assert await store.run("nobody") is None
+        assert await store.find("flow", "default") is None
+        assert await store.read("nobody") == []
 
-        async def scene(store: Store) -> None:
-            assert await store.run("nobody") is None
-            assert await store.find("flow", "default") is None
-            assert await store.read("nobody") == []
-
-        self.play(tmp_path, scene)
-
-    def test_find_gives_the_run_that_is_not_archived(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_find_gives_the_run_that_is_not_archived(self, store: Store) -> None:
         """A fresh start frees the name; the run that was set aside must not come back."""
+        await ended_run(store, "old", run_key="default")
+        await store.archive("old")
+        assert await store.find("flow", "default") is None
+        await store.create(new_run("new", run_key="default", generation=1))
+        found = await store.find("flow", "default")
+        assert found is not None
+        assert found.id == "new"
 
-        async def scene(store: Store) -> None:
-            await ended_run(store, "old", run_key="default")
-            await store.archive("old")
-            assert await store.find("flow", "default") is None
-            await store.create(new_run("new", run_key="default", generation=1))
-            found = await store.find("flow", "default")
-            assert found is not None
-            assert found.id == "new"
-
-        self.play(tmp_path, scene)
-
-    def test_one_name_and_key_is_one_run(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_one_name_and_key_is_one_run(self, store: Store) -> None:
         """Two processes that start the same run at the same moment get the same one."""
+        first = await store.create(new_run("a", run_key="default", first=(event(),)))
+        second = await store.create(new_run("b", run_key="default", first=(event(), event())))
+        assert (second.id, second.seq) == (first.id, 1)
+        assert await store.run("b") is None
 
-        async def scene(store: Store) -> None:
-            first = await store.create(new_run("a", run_key="default", first=(event(),)))
-            second = await store.create(new_run("b", run_key="default", first=(event(), event())))
-            assert (second.id, second.seq) == (first.id, 1)
-            assert await store.run("b") is None
-
-        self.play(tmp_path, scene)
-
-    def test_a_run_is_created_with_the_blobs_of_its_first_events(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_run_is_created_with_the_blobs_of_its_first_events(self, store: Store) -> None:
         """A context given at the start may be larger than a row."""
+        data = b"x" * 5000
+        name = digest(data)
+        await store.create(new_run(first=(event(f'{{"context":{{"k":{{"$blob":"{name}"}}}}}}'),), blobs={name: data}))
+        assert store.blob(name) == data
 
-        async def scene(store: Store) -> None:
-            data = b"x" * 5000
-            name = digest(data)
-            await store.create(
-                new_run(first=(event(f'{{"context":{{"k":{{"$blob":"{name}"}}}}}}'),), blobs={name: data})
-            )
-            assert store.blob(name) == data
-
-        self.play(tmp_path, scene)
-
-    def test_lists_are_filtered_and_newest_first(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_lists_are_filtered_and_newest_first(self, store: Store) -> None:
         """What `runs` shows; archived ones only when asked for."""
+        await store.create(new_run("a", created_at=NOW - 2))
+        await store.create(new_run("b", workflow="other", created_at=NOW - 1))
+        await ended_run(store, "c", root_id="a")
+        assert [row.id for row in await store.runs()] == ["c", "b", "a"]
+        assert [row.id for row in await store.runs(status="ready")] == ["b", "a"]
+        assert [row.id for row in await store.runs(workflow="other")] == ["b"]
+        assert [row.id for row in await store.runs(root_id="a")] == ["c", "a"]
+        await store.archive("c")
+        assert [row.id for row in await store.runs()] == ["b", "a"]
+        assert [row.id for row in await store.runs(archived=True)] == ["c", "b", "a"]
 
-        async def scene(store: Store) -> None:
-            await store.create(new_run("a", created_at=NOW - 2))
-            await store.create(new_run("b", workflow="other", created_at=NOW - 1))
-            await ended_run(store, "c", root_id="a")
-            assert [row.id for row in await store.runs()] == ["c", "b", "a"]
-            assert [row.id for row in await store.runs(status="ready")] == ["b", "a"]
-            assert [row.id for row in await store.runs(workflow="other")] == ["b"]
-            assert [row.id for row in await store.runs(root_id="a")] == ["c", "a"]
-            await store.archive("c")
-            assert [row.id for row in await store.runs()] == ["b", "a"]
-            assert [row.id for row in await store.runs(archived=True)] == ["c", "b", "a"]
-
-        self.play(tmp_path, scene)
-
-    def test_only_an_ended_run_is_archived_or_deleted(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_only_an_ended_run_is_archived_or_deleted(self, store: Store) -> None:
         """A run that somebody may still walk can't be taken away under them."""
+        await store.create(new_run())
+        for verb in (store.archive, store.delete):
+            with pytest.raises(UsageError, match="not over"):
+                await verb("r1")
+            with pytest.raises(NotFound):
+                await verb("nobody")
+        assert (await sure(store)).archived is False
 
-        async def scene(store: Store) -> None:
-            await store.create(new_run())
-            for verb in (store.archive, store.delete):
-                with pytest.raises(UsageError, match="not over"):
-                    await verb("r1")
-                with pytest.raises(NotFound):
-                    await verb("nobody")
-            assert (await sure(store)).archived is False
-
-        self.play(tmp_path, scene)
-
-    def test_deleting_removes_the_run_with_its_children_and_leaves_others(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_deleting_removes_the_run_with_its_children_and_leaves_others(self, store: Store) -> None:
         """Deletion is whole: no row is left behind and none of a stranger's goes."""
-
-        async def scene(store: Store) -> None:
-            top = await held_run(store)
-            batch = Batch(
-                after=0,
-                events=(event(),),
-                waits_opened=(wait_row(),),
-                children=(new_run("kid", root_id="r1", parent="r1", first=(event(),)),),
-                reserve=(Reservation("run:r1", "e", "usd", 1.0), Reservation("day:1", "e", "usd", 1.0)),
-                status="stopped",
-                release=True,
-            )
-            await store.append("r1", top.epoch, batch)
-            await held_run(store, "other")
-            with pytest.raises(UsageError, match="kid"):
-                await store.delete("r1")
-            await ended_run(store, "kid")
+        top = await held_run(store)
+        batch = Batch(
+            after=0,
+            events=(event(),),
+            waits_opened=(wait_row(),),
+            children=(new_run("kid", root_id="r1", parent="r1", first=(event(),)),),
+            reserve=(Reservation("run:r1", "e", "usd", 1.0), Reservation("day:1", "e", "usd", 1.0)),
+            status="stopped",
+            release=True,
+        )
+        await store.append("r1", top.epoch, batch)
+        await held_run(store, "other")
+        with pytest.raises(UsageError, match="kid"):
             await store.delete("r1")
-            assert [row.id for row in await store.runs(archived=True)] == ["other"]
-            assert await store.read("r1") == await store.read("kid") == []
-            assert await store.waits() == []
-            assert await store.spend("run:r1") == []
-            assert len(await store.spend("day:1")) == 1
+        await ended_run(store, "kid")
+        await store.delete("r1")
+        assert [row.id for row in await store.runs(archived=True)] == ["other"]
+        assert await store.read("r1") == await store.read("kid") == []
+        assert await store.waits() == []
+        assert await store.spend("run:r1") == []
+        assert len(await store.spend("day:1")) == 1
 
-        self.play(tmp_path, scene)
-
-    def test_a_deleted_run_may_be_made_again_from_nothing(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_deleted_run_may_be_made_again_from_nothing(self, store: Store) -> None:
         """Neither old messages nor remembered duplicates may reach the new one."""
+        await store.create(new_run(first=(event(),)))
+        await store.send(message())
+        row = await held_run(store)
+        ids = tuple(one.id for one in await store.inbox("r1"))
+        await store.append("r1", row.epoch, Batch(after=1, consumed=ids, status="done", release=True))
+        await store.delete("r1")
+        fresh = await store.create(new_run())
+        assert (fresh.seq, fresh.epoch) == (0, 0)
+        assert await store.send(message()) is True
 
-        async def scene(store: Store) -> None:
-            await store.create(new_run(first=(event(),)))
-            await store.send(message())
-            row = await held_run(store)
-            ids = tuple(one.id for one in await store.inbox("r1"))
-            await store.append("r1", row.epoch, Batch(after=1, consumed=ids, status="done", release=True))
-            await store.delete("r1")
-            fresh = await store.create(new_run())
-            assert (fresh.seq, fresh.epoch) == (0, 0)
-            assert await store.send(message()) is True
-
-        self.play(tmp_path, scene)
-
-    def test_a_run_that_a_fork_reads_is_not_deleted(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_a_run_that_a_fork_reads_is_not_deleted(self, store: Store) -> None:
         """A fork keeps the prefix by reference; without it the fork could not be read."""
-
-        async def scene(store: Store) -> None:
-            await ended_run(store)
-            await ended_run(store, "fork", first=(event('{"run":"r1","seq":4}', "Forked"),))
-            with pytest.raises(UsageError, match="fork"):
-                await store.delete("r1")
-            await store.delete("fork")
+        await ended_run(store)
+        await ended_run(store, "fork", first=(event('{"run":"r1","seq":4}', "Forked"),))
+        with pytest.raises(UsageError, match="fork"):
             await store.delete("r1")
-            assert await store.runs(archived=True) == []
+        await store.delete("fork")
+        await store.delete("r1")
+        assert await store.runs(archived=True) == []
 
-        self.play(tmp_path, scene)
-
-    def test_definitions_are_kept_by_digest(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_definitions_are_kept_by_digest(self, store: Store) -> None:
         """Resuming reads the compiled definition and nothing else."""
-
-        async def scene(store: Store) -> None:
-            await store.define("d1", {"start": "a", "names": ["ä", None, 1.5]})
-            await store.define("d1", {"start": "other"})
-            assert await store.definition("d1") == {"start": "a", "names": ["ä", None, 1.5]}
-            with pytest.raises(JournalCorrupt, match="d2"):
-                await store.definition("d2")
-
-        self.play(tmp_path, scene)
+        await store.define("d1", {"start": "a", "names": ["ä", None, 1.5]})
+        await store.define("d1", {"start": "other"})
+        assert await store.definition("d1") == {"start": "a", "names": ["ä", None, 1.5]}
+        with pytest.raises(JournalCorrupt, match="d2"):
+            await store.definition("d2")
 
     def test_everything_acknowledged_is_there_after_reopening(self, tmp_path: Path) -> None:
         """The reason for having a journal."""
@@ -239,41 +200,35 @@ class RunPromises(StoreFixture):
 
         self.play(tmp_path, before, after)
 
-    def test_another_handle_sees_that_something_was_committed(self, tmp_path: Path) -> None:
+    @on_two_handles
+    async def test_another_handle_sees_that_something_was_committed(self, mine: Store, other: Store) -> None:
         """One cheap question wakes a whole process; its own writes must not keep it awake."""
+        assert mine.changed() is False
+        await other.create(new_run())
+        assert mine.changed() is True
+        assert mine.changed() is False
+        await mine.create(new_run("r2"))
+        assert mine.changed() is False
+        await other.send(message())
+        await mine.create(new_run("r3"))
+        assert mine.changed() is True
 
-        async def scene(mine: Store, other: Store) -> None:
-            assert mine.changed() is False
-            await other.create(new_run())
-            assert mine.changed() is True
-            assert mine.changed() is False
-            await mine.create(new_run("r2"))
-            assert mine.changed() is False
-            await other.send(message())
-            await mine.create(new_run("r3"))
-            assert mine.changed() is True
-
-        self.play_pair(tmp_path, scene)
-
-    def test_pages_hold_every_run_that_fits_once_and_in_order(self, tmp_path: Path) -> None:
+    @on_store
+    async def test_pages_hold_every_run_that_fits_once_and_in_order(self, store: Store) -> None:
         """Runs of one moment come in the order they were made; a page goes on exactly behind the last one."""
-
-        async def scene(store: Store) -> None:
-            for number in range(7):
-                await store.create(new_run(f"r{number}", created_at=NOW + number // 3))
-            await store.create(new_run("c", parent="r1", root_id="r1", created_at=NOW))
-            await store.create(new_run("o", workflow="other", created_at=NOW - 5))
-            everything = [row.id for row in await store.page(RunFilter(), 100)]
-            assert everything == ["r6", "r5", "r4", "r3", "r2", "r1", "r0", "o"]
-            paged: list[str] = []
-            while rows := await store.page(RunFilter(), 3, paged[-1] if paged else None):
-                assert len(rows) <= 3
-                paged += [row.id for row in rows]
-            assert paged == everything
-            assert [row.id for row in await store.page(RunFilter(since=NOW + 1), 100)] == ["r6", "r5", "r4", "r3"]
-            assert [row.id for row in await store.page(RunFilter(workflow="other"), 100)] == ["o"]
-            assert "c" in [row.id for row in await store.page(RunFilter(called=True), 100)]
-            assert await store.page(RunFilter(status="done"), 100) == []
-            assert await store.page(RunFilter(), 100, "nobody") == []
-
-        self.play(tmp_path, scene)
+        for number in range(7):
+            await store.create(new_run(f"r{number}", created_at=NOW + number // 3))
+        await store.create(new_run("c", parent="r1", root_id="r1", created_at=NOW))
+        await store.create(new_run("o", workflow="other", created_at=NOW - 5))
+        everything = [row.id for row in await store.page(RunFilter(), 100)]
+        assert everything == ["r6", "r5", "r4", "r3", "r2", "r1", "r0", "o"]
+        paged: list[str] = []
+        while rows := await store.page(RunFilter(), 3, paged[-1] if paged else None):
+            assert len(rows) <= 3
+            paged += [row.id for row in rows]
+        assert paged == everything
+        assert [row.id for row in await store.page(RunFilter(since=NOW + 1), 100)] == ["r6", "r5", "r4", "r3"]
+        assert [row.id for row in await store.page(RunFilter(workflow="other"), 100)] == ["o"]
+        assert "c" in [row.id for row in await store.page(RunFilter(called=True), 100)]
+        assert await store.page(RunFilter(status="done"), 100) == []
+        assert await store.page(RunFilter(), 100, "nobody") == []

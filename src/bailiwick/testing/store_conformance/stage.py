@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bailiwick.errors import StoreError
 from bailiwick.journal.port import Store
@@ -19,6 +20,7 @@ TOWER = Owner(host="tower", boot="b2", pidns="n1", pid=200, start=2)
 
 Scene = Callable[[Store], Awaitable[None]]
 PairScene = Callable[[Store, Store], Awaitable[None]]
+S = TypeVar("S", bound="StoreFixture")
 
 
 class StoreFixture(ABC):
@@ -51,6 +53,30 @@ class StoreFixture(ABC):
         finally:
             await first.close()
             await second.close()
+
+
+def on_store(test: Callable[[S, Store], Awaitable[None]]) -> Callable[[S, Path], None]:
+    """A test that is a scene: it is played on a store that was just opened."""
+
+    def played(self: S, tmp_path: Path) -> None:
+        self.play(tmp_path, partial(test, self))
+
+    return _named_as(test, played)
+
+
+def on_two_handles(test: Callable[[S, Store, Store], Awaitable[None]]) -> Callable[[S, Path], None]:
+    """A test that is a scene with two handles on the same data, as two processes would have."""
+
+    def played(self: S, tmp_path: Path) -> None:
+        self.play_pair(tmp_path, partial(test, self))
+
+    return _named_as(test, played)
+
+
+def _named_as(test: Callable[..., Any], played: Callable[[S, Path], None]) -> Callable[[S, Path], None]:
+    """Pytest asks for what the signature names, so the test itself must not be seen behind it."""
+    played.__name__, played.__qualname__, played.__doc__ = test.__name__, test.__qualname__, test.__doc__
+    return played
 
 
 def new_run(run_id: str = "r1", **changes: Any) -> NewRun:
