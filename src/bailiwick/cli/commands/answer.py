@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 
 import click
 
 from bailiwick.app.service import App, open_app
-from bailiwick.cli.commands.control import JSON, after, may_ask, refuse, report
+from bailiwick.cli.commands.control import after, may_ask, refuse, report
+from bailiwick.cli.printing import printing
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json, place
 from bailiwick.journal.rows import RunRow, WaitRow
@@ -31,8 +31,10 @@ Asked = tuple[RunRow, WaitRow]
 @click.option("--question", "wait_id", metavar="ID", help="Which question, where several are open: its id or its node.")
 @click.option("--wait", "older", metavar="ID", hidden=True, help="The former name of --question.")
 @click.option("--json-value", is_flag=True, help="VALUE is JSON, not text.")
-@JSON
-def answer(run: str, value: str | None, wait_id: str | None, older: str | None, json_value: bool, as_json: bool) -> int:
+@printing
+async def answer(
+    out: Printer, run: str, value: str | None, wait_id: str | None, older: str | None, json_value: bool
+) -> int:
     """Answer the question that RUN asks; or raise a budget with VALUE such as wall=4h or agent_calls=500.
 
     \b
@@ -40,14 +42,13 @@ def answer(run: str, value: str | None, wait_id: str | None, older: str | None, 
       bailiwick runs answer hello-default yes
       bailiwick runs answer hello-default wall=4h
     """
-    out = Printer.for_stdout(json=as_json)
     wait_id = wait_id or older
     if value is not None and not json_value and wait_id is None:
         unit, sign, limit = value.partition("=")
         if sign and unit in UNITS:
-            return asyncio.run(_budget(out, run, unit, _limit(unit, limit)))
+            return await _budget(out, run, unit, _limit(unit, limit))
     given = _parsed(value) if json_value and value is not None else value
-    return asyncio.run(_answer(out, run, given, wait_id))
+    return await _answer(out, run, given, wait_id)
 
 
 def _parsed(value: str) -> Json:

@@ -11,6 +11,7 @@ import click
 
 from bailiwick.brain.model import GLOBAL, LIVE, MAX_BYTES, STATUSES, FoundNote, Note, Status, one_line, printable
 from bailiwick.brain.service import Brain, Saved, scope_of
+from bailiwick.cli.printing import JSON
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
@@ -21,7 +22,6 @@ from bailiwick.terminal.output import counted, emit_json
 
 NO_SCOPE = "BW577"
 _SHOWN = 8
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 SCOPE = click.option(
     "--scope", metavar="S", help="`global` or a project's; this project's and global ones if not given."
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from bailiwick.app.service import App, open_app
+from bailiwick.cli.printing import printing
 from bailiwick.clock import SystemClock
 from bailiwick.engine import events as ev
 from bailiwick.errors import NotReady, UsageError
@@ -27,7 +28,6 @@ from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.query import children_of, is_held, state_alone
 from bailiwick.terminal.output import Printer, clean, is_terminal
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 REFUSED = "BW244"
 LOOK = 0.05
 MOMENT, GRACE = 1.0, 3.0
@@ -81,8 +81,8 @@ def report(out: Printer, outcome: ControlResult, text: str, following: str) -> i
 @click.argument("run", required=False)
 @click.option("--now", is_flag=True, help="End the running processes too; they are entered again on resume.")
 @click.option("--all", "every", is_flag=True, help="Stop every run now: no process of any run is left.")
-@JSON
-def stop(run: str | None, now: bool, every: bool, as_json: bool) -> int:
+@printing
+async def stop(out: Printer, run: str | None, now: bool, every: bool) -> int:
     """Stop RUN at the next node boundary, or now. It stays resumable.
 
     \b
@@ -90,29 +90,18 @@ def stop(run: str | None, now: bool, every: bool, as_json: bool) -> int:
     """
     if bool(run) == every:
         raise UsageError("name one run, or give --all", hint="bailiwick runs list", code="BW245")
-    return asyncio.run(_stop(Printer.for_stdout(json=as_json), run, now=now or every))
-
-
-async def _end_everything(runs: list[str], stopping: Sequence[asyncio.Future[ControlResult]]) -> None:
-    """The holders were told; whoever has not ended its processes a moment later has them ended from here."""
-    if stopping:
-        await asyncio.wait(stopping, timeout=MOMENT)
-    await asyncio.gather(*(end_children({"BAILIWICK_RUN": run}, GRACE) for run in runs))
-
-
-async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
     async with open_app() as app:
         store = app.runtime.store
-        every = await store.runs(status="ready")
-        rows = [await find_run(store, run)] if run else [row for row in every if row.parent is None]
+        ready = await store.runs(status="ready")
+        rows = [await find_run(store, run)] if run else [row for row in ready if row.parent is None]
         control = Control(app.runtime, app.by)
-        stopping = [asyncio.ensure_future(control.stop(row, now=now)) for row in rows]
+        stopping = [asyncio.ensure_future(control.stop(row, now=now or every)) for row in rows]
         if not run:
-            await _end_everything([row.id for row in every], stopping)
+            await _end_everything([row.id for row in ready], stopping)
         outcomes = list(await asyncio.gather(*stopping))
         if run:
             refuse(outcomes[0])
-        if now:
+        if now or every:
             outcomes = [await _landed(app, outcome) for outcome in outcomes]
         for outcome in outcomes:
             await _pass_on(app, control, outcome.row)
@@ -127,6 +116,13 @@ async def _stop(out: Printer, run: str | None, *, now: bool) -> int:
     if not told:
         out.line("No run is going on.")
     return 0
+
+
+async def _end_everything(runs: list[str], stopping: Sequence[asyncio.Future[ControlResult]]) -> None:
+    """The holders were told; whoever has not ended its processes a moment later has them ended from here."""
+    if stopping:
+        await asyncio.wait(stopping, timeout=MOMENT)
+    await asyncio.gather(*(end_children({"BAILIWICK_RUN": run}, GRACE) for run in runs))
 
 
 async def _landed(app: App, outcome: ControlResult) -> ControlResult:
@@ -166,29 +162,25 @@ def _stopped(app: App, outcome: ControlResult) -> tuple[str, str]:
 @click.argument("run")
 @click.argument("point", metavar="NODE[@VISIT]")
 @click.option("--yes", is_flag=True, help="Don't ask, although effects are not undone.")
-@JSON
-def rewind(run: str, point: str, yes: bool, as_json: bool) -> int:
+@printing
+async def rewind(out: Printer, run: str, point: str, yes: bool) -> int:
     """Go back to before a visit of NODE (the last one). What happened after it is not undone.
 
     \b
     Example:  bailiwick runs rewind hello-default build@1 --yes
     """
-    return asyncio.run(_rewind(Printer.for_stdout(json=as_json), run, point, yes=yes))
-
-
-async def _rewind(out: Printer, run: str, text: str, *, yes: bool) -> int:
-    node, visit = read_point(text)
+    node, visit = read_point(point)
     async with open_app() as app:
         row = await find_run(app.runtime.store, run)
         control = Control(app.runtime, app.by)
-        point = await control.point(row, node, visit)
-        if point.effects and not yes and not _confirmed(out, point):
+        before = await control.point(row, node, visit)
+        if before.effects and not yes and not _confirmed(out, before):
             out.line("nothing was changed")
             return 0
-        outcome = await control.rewind(row, point)
+        outcome = await control.rewind(row, before)
         refuse(outcome)
         following = after(app, outcome)
-    return report(out, outcome, f"{name_of(row)} is back before '{point.node}', visit {point.visit}", following)
+    return report(out, outcome, f"{name_of(row)} is back before '{before.node}', visit {before.visit}", following)
 
 
 def _confirmed(out: Printer, point: Point) -> bool:
@@ -210,18 +202,31 @@ def _confirmed(out: Printer, point: Point) -> bool:
 @click.option("--at", "point", metavar="NODE[@VISIT]", help="Before which visit; default: where it stands.")
 @click.option("--set", "values", metavar="KEY=VALUE", multiple=True, help="Set a context value (JSON, else text).")
 @click.option("--run-id", metavar="ID", help="The new run's id.")
-@JSON
-def fork(run: str, point: str | None, values: tuple[str, ...], run_id: str | None, as_json: bool) -> int:
+@printing
+async def fork(out: Printer, run: str, point: str | None, values: tuple[str, ...], run_id: str | None) -> int:
     """Make a new run that shares RUN's journal up to a visit and goes its own way from there.
 
     \b
     Example:  bailiwick runs fork hello-default --at build --set retries=3
     """
-    made = dict(_pair(text) for text in values)
+    changes = dict(_pair(text) for text in values)
     if run_id is not None and not NAME.fullmatch(run_id):
         hint = "letters, digits, '_', '.', '-'; at most 64"
         raise UsageError(f"run id '{clean(run_id)}' is not a valid name", hint=hint)
-    return asyncio.run(_fork(Printer.for_stdout(json=as_json), run, text=point, values=made, run_id=run_id))
+    async with open_app() as app:
+        row = await find_run(app.runtime.store, run)
+        control, library = Control(app.runtime, app.by), app.runtime.library
+        if point is None:
+            entries = await library.history(row.id)
+            start = standing_point(entries, library.replay(entries), name_of(row))
+        else:
+            start = await control.point(row, *read_point(point))
+        limits = starting_limits(app.config, (await library.state(row.id)).graph.budget)
+        made = await control.fork(row, start, values=changes, key=run_id or await _free_key(app, row), limits=limits)
+        outcome = ControlResult(made, ())
+        following = after(app, outcome)
+    done = f"{name_of(made)} is a fork of {name_of(row)} before '{start.node}', visit {start.visit}"
+    return report(out, outcome, done, following)
 
 
 def _pair(text: str) -> tuple[str, Json]:
@@ -234,23 +239,6 @@ def _pair(text: str) -> tuple[str, Json]:
         return key, value
 
 
-async def _fork(out: Printer, run: str, text: str | None, values: dict[str, Json], run_id: str | None) -> int:
-    async with open_app() as app:
-        row = await find_run(app.runtime.store, run)
-        control, library = Control(app.runtime, app.by), app.runtime.library
-        if text is None:
-            entries = await library.history(row.id)
-            point = standing_point(entries, library.replay(entries), name_of(row))
-        else:
-            point = await control.point(row, *read_point(text))
-        limits = starting_limits(app.config, (await library.state(row.id)).graph.budget)
-        made = await control.fork(row, point, values=values, key=run_id or await _free_key(app, row), limits=limits)
-        outcome = ControlResult(made, ())
-        following = after(app, outcome)
-    done = f"{name_of(made)} is a fork of {name_of(row)} before '{point.node}', visit {point.visit}"
-    return report(out, outcome, done, following)
-
-
 async def _free_key(app: App, row: RunRow) -> str:
     for number in range(1, 1000):
         key = f"{row.run_key[:52]}-fork{number if number > 1 else ''}"
@@ -261,17 +249,13 @@ async def _free_key(app: App, row: RunRow) -> str:
 
 @click.command()
 @click.argument("run")
-@JSON
-def reload(run: str, as_json: bool) -> int:
+@printing
+async def reload(out: Printer, run: str) -> int:
     """Let RUN adopt its workflow's files as they are now, if everything it is in the middle of still exists.
 
     \b
     Example:  bailiwick runs reload hello-default
     """
-    return asyncio.run(_reload(Printer.for_stdout(json=as_json), run))
-
-
-async def _reload(out: Printer, run: str) -> int:
     from bailiwick.workflows.service import load_workflow
 
     async with open_app() as app:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import click
 
 from bailiwick.app.retention import StorageUsage, apply, look
 from bailiwick.app.service import open_app
-from bailiwick.cli.commands.query import JSON
+from bailiwick.cli.printing import printing
 from bailiwick.ids import Json
 from bailiwick.terminal.output import Printer, Styled, counted, size
 
@@ -17,8 +15,8 @@ SHOWN = 20
 
 @click.command()
 @click.option("--remove", is_flag=True, help="Remove what is kept no longer.")
-@JSON
-def du(remove: bool, as_json: bool) -> int:
+@printing
+async def du(out: Printer, remove: bool) -> int:
     """Show what takes space, by kind, and what retention would remove: never what waits for you or is the only copy.
 
     \b
@@ -26,10 +24,6 @@ def du(remove: bool, as_json: bool) -> int:
       bailiwick du
       bailiwick du --remove
     """
-    return asyncio.run(_du(Printer.for_stdout(json=as_json), remove=remove))
-
-
-async def _du(out: Printer, *, remove: bool) -> int:
     async with open_app() as app:
         usage = await look(app)
         freed = await apply(usage.going) if remove else 0

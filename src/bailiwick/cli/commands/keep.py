@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import click
 
 from bailiwick.app.service import App, open_app
-from bailiwick.cli.commands.control import JSON, may_ask
+from bailiwick.cli.commands.control import may_ask
+from bailiwick.cli.printing import printing
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.rows import RunRow
@@ -28,8 +28,8 @@ from bailiwick.terminal.output import Printer, Styled, counted, size
 @click.argument("run")
 @click.option("-o", "--output", metavar="FILE", help="Where to write; default: RUN.tar.gz here.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
-@JSON
-def export_(run: str, output: str | None, force: bool, as_json: bool) -> int:
+@printing
+async def export_(out: Printer, run: str, output: str | None, force: bool) -> int:
     """Write the evidence of RUN into an archive: journal, definition, pinned files, run directory, digests.
 
     It holds what scripts printed and what the context had: look before you pass it on.
@@ -37,10 +37,6 @@ def export_(run: str, output: str | None, force: bool, as_json: bool) -> int:
     \b
     Example:  bailiwick runs export hello-default -o evidence.tar.gz
     """
-    return asyncio.run(_export(Printer.for_stdout(json=as_json), run, output, force=force))
-
-
-async def _export(out: Printer, run: str, output: str | None, *, force: bool) -> int:
     async with open_app() as app:
         row = await find_run(app.runtime.store, run)
         target = Path(output or f"{name_of(row)}.tar.gz")
@@ -59,8 +55,8 @@ async def _export(out: Printer, run: str, output: str | None, *, force: bool) ->
 @click.command()
 @click.argument("run", required=False)
 @click.option("--all", "every", is_flag=True, help="Every run that no worker is running now.")
-@JSON
-def rebuild(run: str | None, every: bool, as_json: bool) -> int:
+@printing
+async def rebuild(out: Printer, run: str | None, every: bool) -> int:
     """Make RUN's directory again from the journal.
 
     \b
@@ -68,10 +64,6 @@ def rebuild(run: str | None, every: bool, as_json: bool) -> int:
     """
     if bool(run) == every:
         raise UsageError("name one run, or give --all", hint="bailiwick runs list", code="BW245")
-    return asyncio.run(_rebuild(Printer.for_stdout(json=as_json), run))
-
-
-async def _rebuild(out: Printer, run: str | None) -> int:
     async with open_app() as app:
         store, now, me = app.runtime.store, app.runtime.clock.now(), current_owner("bailiwick")
         if run:
@@ -114,8 +106,8 @@ async def _rebuild_one(app: App, row: RunRow) -> Path:
 @click.option("--keep", metavar="N", type=click.IntRange(0), default=0, help="Keep the newest N of each workflow.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@JSON
-def prune_(older_than: str | None, keep: int, dry_run: bool, yes: bool, as_json: bool) -> int:
+@printing
+async def prune_(out: Printer, older_than: str | None, keep: int, dry_run: bool, yes: bool) -> int:
     """Remove ended runs with their directories and workspaces. What is not over, waits or is stopped stays.
 
     \b
@@ -124,10 +116,6 @@ def prune_(older_than: str | None, keep: int, dry_run: bool, yes: bool, as_json:
     limit = seconds_of(older_than) if older_than is not None else None
     if older_than is not None and limit is None:
         raise UsageError(f"--older-than {older_than} is not a duration", hint="write 12h or 30d", code="BW202")
-    return asyncio.run(_prune(Printer.for_stdout(json=as_json), limit, keep, dry_run=dry_run, yes=yes))
-
-
-async def _prune(out: Printer, limit: float | None, keep: int, *, dry_run: bool, yes: bool) -> int:
     async with open_app() as app:
         older = float(app.config.get("retention.runs")) if limit is None else limit
         doomed = await plan(app.runtime, older, keep)

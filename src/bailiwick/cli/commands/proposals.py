@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from bailiwick.audit.service import append
+from bailiwick.cli.printing import JSON
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
@@ -36,7 +37,6 @@ from bailiwick.terminal.output import emit_json
 WAITS = 3
 EVERY = 60.0
 """Seconds between two looks of `follow`."""
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _WORDS = {"open": "here only", "published": "published"}
 
 

@@ -10,6 +10,7 @@ from io import StringIO
 import click
 
 from bailiwick.app.service import App, open_app
+from bailiwick.cli.printing import printing
 from bailiwick.engine.events import Entry
 from bailiwick.engine.state import State
 from bailiwick.engine.visits import visits
@@ -40,13 +41,12 @@ STYLES = {
     **dict.fromkeys(("sleeping", "queued"), "dim"),
     **dict.fromkeys(("waiting", "stopped", "interrupted", "default"), "wait"),
 }
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.command()
 @click.option("--watch", is_flag=True, help="Stay, and show it again when something changed; Ctrl-C ends it.")
-@JSON
-def status(watch: bool, as_json: bool) -> int:
+@printing
+async def status(out: Printer, watch: bool) -> int:
     """Show what waits for you, what failed, sleeps, runs or finished.
 
     \b
@@ -54,10 +54,6 @@ def status(watch: bool, as_json: bool) -> int:
       bailiwick status
       bailiwick status --watch
     """
-    return asyncio.run(_status(Printer.for_stdout(json=as_json), watch=watch))
-
-
-async def _status(out: Printer, *, watch: bool) -> int:
     async with open_app() as app:
         last = ""
         while True:
@@ -151,17 +147,13 @@ def walker(found: RunStatus) -> str:
 @click.argument("run", required=False)
 @click.argument("node", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Stay until the run is over.")
-@JSON
-def logs(run: str | None, node: str | None, follow: bool, as_json: bool) -> int:
+@printing
+async def logs(out: Printer, run: str | None, node: str | None, follow: bool) -> int:
     """Tell what RUN (the newest one if left out) did, line by line; with NODE only that node's part.
 
     \b
     Example:  bailiwick logs -f hello-default build
     """
-    return asyncio.run(_logs(Printer.for_stdout(json=as_json), run, node, follow=follow))
-
-
-async def _logs(out: Printer, run: str | None, node: str | None, *, follow: bool) -> int:
     told: list[Json] = []
     async with open_app() as app:
         store, library = app.runtime.store, app.runtime.library
@@ -250,8 +242,8 @@ def _print_line(out: Printer, line: LogLine, now: float) -> None:
 @click.argument("run")
 @click.option("--timeout", metavar="TIME", help="Leave with code 7 after this time, such as 90s or 2h.")
 @click.option("--through", is_flag=True, help="Stay while the run waits for a person or for time.")
-@JSON
-def wait(run: str, timeout: str | None, through: bool, as_json: bool) -> int:
+@printing
+async def wait(out: Printer, run: str, timeout: str | None, through: bool) -> int:
     """Wait until RUN is over or parks; gives its exit code.
 
     \b
@@ -260,10 +252,6 @@ def wait(run: str, timeout: str | None, through: bool, as_json: bool) -> int:
     limit = seconds_of(timeout) if timeout is not None else None
     if timeout is not None and limit is None:
         raise UsageError(f"--timeout {timeout} is not a duration", hint="write 90s, 10m or 2h", code="BW202")
-    return asyncio.run(_wait(Printer.for_stdout(json=as_json), run, limit, through=through))
-
-
-async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -> int:
     async with open_app() as app:
         store, clock = app.runtime.store, app.runtime.clock
         until = None if limit is None else clock.monotonic() + limit
@@ -289,8 +277,8 @@ async def _wait(out: Printer, run: str, limit: float | None, *, through: bool) -
 @click.command()
 @click.argument("what", metavar="RUN|NODE|CALL", required=False)
 @click.argument("node", required=False)
-@JSON
-def why(what: str | None, node: str | None, as_json: bool) -> int:
+@printing
+async def why(out: Printer, what: str | None, node: str | None) -> int:
     """Say why a run waits, stopped, failed or went the way it did; from the journal alone.
 
     \b
@@ -300,10 +288,6 @@ def why(what: str | None, node: str | None, as_json: bool) -> int:
       bailiwick why check                  the node in the newest run that has it
       bailiwick why c-0f3a9d21c4b7e655     a call of a skill: which models were asked, and why
     """
-    return asyncio.run(_why(Printer.for_stdout(json=as_json), what, node))
-
-
-async def _why(out: Printer, what: str | None, node: str | None) -> int:
     from bailiwick.routing.explain import is_call
 
     async with open_app() as app:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import click
 from bailiwick.app.reask import ReaskResult
 from bailiwick.app.reask import reask as ask_again
 from bailiwick.app.service import open_app
-from bailiwick.cli.commands.query import JSON
+from bailiwick.cli.printing import printing
 from bailiwick.errors import UsageError
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.terminal.output import Printer, Styled
@@ -22,14 +21,22 @@ from bailiwick.terminal.output import Printer, Styled
 @click.argument("node")
 @click.option("--model", metavar="M", help="Another model; the recorded one if left out.")
 @click.option("--prompt", "file", metavar="FILE", help="Another prompt; the recorded one if left out.")
-@JSON
-def reask(run: str, node: str, model: str | None, file: str | None, as_json: bool) -> int:
+@printing
+async def reask(out: Printer, run: str, node: str, model: str | None, file: str | None) -> int:
     """Ask the last turn of NODE once more and show both answers. RUN stays as it is; the new answer is paid for.
 
     \b
     Example:  bailiwick runs reask review-default judge --model sonnet
     """
-    return asyncio.run(_reask(Printer.for_stdout(json=as_json), run, node=node, model=model, prompt=_prompt(file)))
+    prompt = _prompt(file)
+    async with open_app(attended=True) as app:
+        row = await find_run(app.runtime.store, run)
+        asked = await ask_again(app, row, node=node, model=model, prompt=prompt)
+    if out.json:
+        out.emit_json({"run": name_of(row), **asdict(asked)})
+    else:
+        _print(out, name_of(row), asked)
+    return 0 if asked.ok else 1
 
 
 def _prompt(file: str | None) -> str | None:
@@ -40,17 +47,6 @@ def _prompt(file: str | None) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         hint = "give a text file in UTF-8"
         raise UsageError(f"--prompt {file} can't be read: {error}", hint=hint, code="BW202") from error
-
-
-async def _reask(out: Printer, run: str, node: str, model: str | None, prompt: str | None) -> int:
-    async with open_app(attended=True) as app:
-        row = await find_run(app.runtime.store, run)
-        asked = await ask_again(app, row, node=node, model=model, prompt=prompt)
-    if out.json:
-        out.emit_json({"run": name_of(row), **asdict(asked)})
-    else:
-        _print(out, name_of(row), asked)
-    return 0 if asked.ok else 1
 
 
 def _print(out: Printer, name: str, asked: ReaskResult) -> None:

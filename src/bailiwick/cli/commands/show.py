@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from bailiwick.app.service import App, open_app
-from bailiwick.cli.commands.query import JSON, STYLES, no_runs, standing_of, walker
+from bailiwick.cli.commands.query import STYLES, no_runs, standing_of, walker
+from bailiwick.cli.printing import printing
 from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
 from bailiwick.engine.visits import Visit, visits
@@ -35,8 +34,8 @@ PAGE = 100
 @click.option("--limit", metavar="N", type=click.IntRange(1), help="At most this many, the newest.")
 @click.option("--before", metavar="RUN", help="The page after this run, the last one of the page before.")
 @click.option("--all", "every", is_flag=True, help="Called runs and archived ones too.")
-@JSON
-def list_(state: str | None, workflow: str | None, every: bool, as_json: bool, **page: Any) -> int:
+@printing
+async def list_(out: Printer, state: str | None, workflow: str | None, every: bool, **page: Any) -> int:
     """List runs, newest first.
 
     \b
@@ -44,28 +43,13 @@ def list_(state: str | None, workflow: str | None, every: bool, as_json: bool, *
       bailiwick runs list --state failed --since 2d
       bailiwick runs list --limit 20
     """
-    return asyncio.run(_list(Printer.for_stdout(json=as_json), state, RunSelection(workflow, every, **page)))
-
-
-@dataclass(frozen=True, slots=True)
-class RunSelection:
-    """Which runs were asked for."""
-
-    workflow: str | None
-    every: bool
-    since: str | None = None
-    limit: int | None = None
-    before: str | None = None
-
-
-async def _list(out: Printer, state: str | None, asked: RunSelection) -> int:
     async with open_app() as app:
         now, store = app.runtime.clock.now(), app.runtime.store
         status = state if state in ("stopped", "failed", "done") else "ready" if state else None
-        since = beginning(asked.since, now)
-        which = RunFilter(status=status, workflow=asked.workflow, since=since, called=asked.every)
-        cursor = (await find_run(store, asked.before)).id if asked.before else None
-        found, more = await _fitting(app, which, (state, asked.limit), cursor)
+        since = beginning(page["since"], now)
+        which = RunFilter(status=status, workflow=workflow, since=since, called=every)
+        cursor = (await find_run(store, page["before"])).id if page["before"] else None
+        found, more = await _fitting(app, which, (state, page["limit"]), cursor)
         empty = not found and not await store.page(RunFilter(called=True), 1)
     if out.json:
         out.emit_json({"runs": [doc.standing_document(one) for one in found], "more": more})
@@ -109,20 +93,16 @@ def _list_line(out: Printer, found: RunStatus, now: float) -> tuple[str | Styled
 @click.command()
 @click.argument("run")
 @click.option("--all", "every", is_flag=True, help="Every visit, not only the last ones.")
-@JSON
-def show(run: str, every: bool, as_json: bool) -> int:
+@printing
+async def show(out: Printer, run: str, every: bool) -> int:
     """Show one run: facts, what it waits for, and its visits.
 
     \b
     Example:  bailiwick runs show hello-default
     """
-    return asyncio.run(_show(Printer.for_stdout(json=as_json), run, every=every))
-
-
-async def _show(out: Printer, text: str, *, every: bool) -> int:
     async with open_app() as app:
         runtime = app.runtime
-        row = await find_run(runtime.store, text)
+        row = await find_run(runtime.store, run)
         found = await standing_of(app, row)
         entries = await runtime.library.history(row.id)
         state = runtime.library.replay(entries)
@@ -194,19 +174,15 @@ def _print_visits(out: Printer, made: list[tuple[Visit, str]], total: int) -> No
 
 @click.command()
 @click.argument("run")
-@JSON
-def tree(run: str, as_json: bool) -> int:
+@printing
+async def tree(out: Printer, run: str) -> int:
     """Show a run with its branches, items and the runs it called.
 
     \b
     Example:  bailiwick runs tree hello-default
     """
-    return asyncio.run(_tree(Printer.for_stdout(json=as_json), run))
-
-
-async def _tree(out: Printer, text: str) -> int:
     async with open_app() as app:
-        row = await find_run(app.runtime.store, text)
+        row = await find_run(app.runtime.store, run)
         rows = await app.runtime.store.runs(root_id=row.root_id, archived=True)
         me, now = current_owner("bailiwick"), app.runtime.clock.now()
         tree_row = await grow(app.runtime.library, row, rows, lambda one: standing(one, rows, me, now).state)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from bailiwick.cli.printing import JSON
 from bailiwick.config.service import load_config
 from bailiwick.errors import Problem, UsageError
 from bailiwick.ids import Json
@@ -20,7 +21,6 @@ from bailiwick.skills.tools import RUN_TOOLS, TABLE, find_tool, input_schema, to
 from bailiwick.terminal.output import Printer, counted, emit_json
 
 PHASES = {"red": "tdd_red", "green": "tdd_green", "refactor": "tdd_refactor"}
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _WIDTH = 100
 _METAVARS = {"path": "PATH", "paths": "A,B", "texts": "A,B", "integer": "N", "id": "ID", "object": "JSON"}
 

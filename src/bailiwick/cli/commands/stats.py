@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import click
 
+from bailiwick.cli.printing import JSON
 from bailiwick.clock import Clock, SystemClock, local
 from bailiwick.config.service import load_config
 from bailiwick.journal.port import Store
@@ -27,7 +28,6 @@ NOTHING = (
     "Nothing is on record yet.  Ask a skill:  bailiwick skill review --files FILE   ·   Run an agent:  bailiwick demo"
 )
 SINCE = click.option("--since", metavar="TIME", help="Only what is newer: a span such as 7d or 12h, or 2026-11-01.")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group()
