@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.testing.model_places import ModelPlaces, Stub
-from bailiwick.testing.model_server import Say
+from bailiwick.testing.model_server.script import Say
 from tests.acceptance.command import BAILIWICK, ROOT, Person
 from tests.acceptance.documents import PlayedBlock, differences, play
 from tests.acceptance.toolbox import python_with_pytest

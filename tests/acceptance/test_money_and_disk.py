@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
+from bailiwick.testing.model_server.script import Say, ScriptedUsage
+from bailiwick.testing.model_server.server import ModelServer
 from tests.acceptance.command import Person, Result
 
 pytestmark = pytest.mark.needs("sandbox")

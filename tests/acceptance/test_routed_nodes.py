@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bailiwick.testing.model_places import ModelPlaces, Stub
-from bailiwick.testing.model_server import Fail, Say
+from bailiwick.testing.model_server.script import Fail, Say
 from tests.acceptance.command import Person, Result
 
 FLOW = """version: 1

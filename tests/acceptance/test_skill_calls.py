@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 
 from bailiwick.testing.model_places import ModelPlaces, Stub
-from bailiwick.testing.model_server import Say
+from bailiwick.testing.model_server.script import Say
 from tests.acceptance.command import Person, Result
 
 FINDING = {

@@ -27,9 +27,10 @@ from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 from bailiwick.processes.children import find_children
 from bailiwick.processes.proc import EFFECT_MARK, become_subreaper
-from bailiwick.testing.model_server import MODEL, ModelRequestSeen, ModelServer, Raw, Scenario, UseTool
 from bailiwick.testing.model_server.anthropic import Anthropic
 from bailiwick.testing.model_server.dialect import ModelAnswer
+from bailiwick.testing.model_server.script import Raw, Scenario, UseTool
+from bailiwick.testing.model_server.server import MODEL, ModelRequestSeen, ModelServer
 from bailiwick.testing.model_server.tools import ToolCall
 
 AGENTS = Path(__file__).resolve().parents[2] / ".agents"

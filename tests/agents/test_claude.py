@@ -11,7 +11,7 @@ from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import LimitSeen, ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
-from bailiwick.testing.model_server import SCENARIOS, Fail, Say, Scenario, ScriptedUsage, UseTool
+from bailiwick.testing.model_server.script import SCENARIOS, Fail, Say, Scenario, ScriptedUsage, UseTool
 from tests.agents.desk import RING, SCHEMA, CliUnderTest, Running
 
 

@@ -10,7 +10,7 @@ from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
-from bailiwick.testing.model_server import SCENARIOS, Fail, Say, ScriptedUsage, UseTool
+from bailiwick.testing.model_server.script import SCENARIOS, Fail, Say, ScriptedUsage, UseTool
 from tests.agents.desk import RING, SCHEMA, CliUnderTest, Running
 
 

@@ -9,7 +9,7 @@ import pytest
 from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import ProcessEnded, ToolBegan, ToolEnded
 from bailiwick.engine.failures import FailureKind
-from bailiwick.testing.model_server import SCENARIOS, Fail, Say
+from bailiwick.testing.model_server.script import SCENARIOS, Fail, Say
 from tests.agents.desk import RING, CliUnderTest, Running
 
 pytestmark = pytest.mark.nightly

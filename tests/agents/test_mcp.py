@@ -16,7 +16,8 @@ import pytest
 
 from bailiwick.processes.children import find_children
 from bailiwick.testing.model_places import ModelPlaces, Stub
-from bailiwick.testing.model_server import Hang, ModelRequestSeen, Say, Scenario, UseTool
+from bailiwick.testing.model_server.script import Hang, Say, Scenario, UseTool
+from bailiwick.testing.model_server.server import ModelRequestSeen
 from bailiwick.testing.polling import until
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.testing.model_server import ModelServer, Say
+from bailiwick.testing.model_server.script import Say
+from bailiwick.testing.model_server.server import ModelServer
 from tests.acceptance.command import Person, Result
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS

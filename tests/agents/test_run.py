@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.processes.children import ChildProcess, find_children
-from bailiwick.testing.model_server import Hang, ModelServer, Say, Scenario, UseTool
+from bailiwick.testing.model_server.script import Hang, Say, Scenario, UseTool
+from bailiwick.testing.model_server.server import ModelServer
 from tests.acceptance.command import Person, Result, end
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS

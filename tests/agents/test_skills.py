@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from bailiwick.processes.children import find_children
-from bailiwick.testing.model_server import Hang, ModelRequestSeen, ModelServer, Say, Scenario, Step, UseTool
+from bailiwick.testing.model_server.script import Hang, Say, Scenario, Step, UseTool
+from bailiwick.testing.model_server.server import ModelRequestSeen, ModelServer
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS, claude_calls, tool_results

@@ -20,7 +20,8 @@ from bailiwick.routing.endpoints import Endpoints
 from bailiwick.routing.model import Job, Outcome
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
-from bailiwick.testing.model_server import ModelRequestSeen, ModelServer, Say, Step, UseTool
+from bailiwick.testing.model_server.script import Say, Step, UseTool
+from bailiwick.testing.model_server.server import ModelRequestSeen, ModelServer
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS
 from tests.llama.conftest import llama

@@ -20,7 +20,8 @@ from bailiwick.processes.proc import EFFECT_MARK, run_process
 from bailiwick.sandbox.backends.bwrap import BwrapBackend
 from bailiwick.sandbox.port import Sandbox
 from bailiwick.sandbox.spec import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxSpec
-from bailiwick.testing.model_server import ModelServer, Say
+from bailiwick.testing.model_server.script import Say
+from bailiwick.testing.model_server.server import ModelServer
 
 pytestmark = pytest.mark.needs("sandbox")
 

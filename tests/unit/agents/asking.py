@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.agents.port import AgentEvent, Backend, Turn
 from bailiwick.agents.simulation import Script, read_script
-from bailiwick.testing.model_server import ModelRequestSeen, ModelServer
+from bailiwick.testing.model_server.server import ModelRequestSeen, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

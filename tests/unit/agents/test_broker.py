@@ -13,7 +13,8 @@ from bailiwick.agents.classify import classify
 from bailiwick.agents.http import UNREACHABLE
 from bailiwick.agents.port import Answered, LimitSeen, ProcessEnded, Trouble, Used
 from bailiwick.engine.failures import FailureKind
-from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
+from bailiwick.testing.model_server.script import Say, ScriptedUsage
+from bailiwick.testing.model_server.server import ModelServer
 from tests.unit.agents.broker_stage import BODY, SECRET, BrokerSetup, Vendor, per_million, said, settled, staged, stream
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from bailiwick.agents.credentials import Credential
 from bailiwick.agents.port import Answered, Trouble, Used
 from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment
-from bailiwick.testing.model_server import ModelServer
+from bailiwick.testing.model_server.server import ModelServer
 from tests.unit.agents.asking import ask, turn
 from tests.unit.agents.broker_stage import BrokerSetup, Vendor, per_million, said
 

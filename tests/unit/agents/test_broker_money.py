@@ -12,7 +12,8 @@ from bailiwick.agents.broker import admission
 from bailiwick.agents.broker.forward import Patience
 from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
 from bailiwick.agents.port import Trouble, Used
-from bailiwick.testing.model_server import ModelServer, Say, ScriptedUsage
+from bailiwick.testing.model_server.script import Say, ScriptedUsage
+from bailiwick.testing.model_server.server import ModelServer
 from tests.unit.agents.broker_stage import (
     Answering,
     BrokerSetup,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bailiwick.testing.model_server import SCENARIOS, ModelRequestSeen, ModelServer, Say, UseTool
+from bailiwick.testing.model_server.script import SCENARIOS, Say, UseTool
+from bailiwick.testing.model_server.server import ModelRequestSeen, ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,8 @@ import pytest
 from bailiwick.agents.backends.ollama import WINDOW, OllamaBackend
 from bailiwick.agents.http import Endpoint
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble, Used
-from bailiwick.testing.model_server import MODEL, ModelServer, Raw, Say, ScriptedUsage
+from bailiwick.testing.model_server.script import Raw, Say, ScriptedUsage
+from bailiwick.testing.model_server.server import MODEL, ModelServer
 from tests.unit.agents.asking import QUICK, SCHEMA, NoProcesses, ask, ask_scripted, turn
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from bailiwick.agents import http
 from bailiwick.agents.backends.openai import OpenaiBackend, address
 from bailiwick.agents.http import Endpoint
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, ProcessEnded, Trouble, Used
-from bailiwick.testing.model_server import MODEL, Fail, ModelServer, Raw, Say
+from bailiwick.testing.model_server.script import Fail, Raw, Say
+from bailiwick.testing.model_server.server import MODEL, ModelServer
 from tests.memory import peak_memory
 from tests.unit.agents.asking import QUICK, SCHEMA, NoProcesses, ask, ask_scripted, turn
 

@@ -21,7 +21,7 @@ from bailiwick.routing.model import Candidate, Chain, Job, Outcome
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
 from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
-from bailiwick.testing.model_server import Hang, Say
+from bailiwick.testing.model_server.script import Hang, Say
 from tests.unit.config.places import ConfigLayers
 from tests.unit.routing.stand_ins import job
 
