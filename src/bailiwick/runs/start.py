@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bailiwick.config.layers import LayerKind
+from bailiwick.config.service import Config
+from bailiwick.engine.graph import Budget
 from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json, params_key, run_uid
@@ -16,6 +19,9 @@ from bailiwick.runs.edits import pin_notices
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.creation import NewRunPlace, created_run, refuse
 from bailiwick.runtime.pins import Pinned, pin_all
+
+UNITS = ("usd", "tokens", "agent_calls", "wall")
+"""What a run has ceilings for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,20 @@ def chosen_agents(flags: dict[str, Json], simulate: Path | bool | None) -> dict[
         out["backend"] = "simulate"
     if isinstance(simulate, Path):
         out["script"] = str(simulate.resolve())
+    return out
+
+
+def starting_limits(config: Config, budget: Budget) -> dict[str, Json]:
+    """One ceiling per unit. A built-in default gives way to a workflow's own; a configured one only tightens it."""
+    out: dict[str, Json] = {}
+    for unit in UNITS:
+        own: float | None = getattr(budget, unit)
+        name = f"budget.run.{unit}"
+        configured = config.get(name)
+        if own is not None and (configured is None or config.origin(name).kind is LayerKind.BUILT_IN):
+            out[unit] = own
+        elif configured is not None:
+            out[unit] = configured if own is None else min(own, configured)
     return out
 
 

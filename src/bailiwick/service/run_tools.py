@@ -19,9 +19,8 @@ from bailiwick.processes.owner import current_owner
 from bailiwick.runs import documents as doc
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import name_of
-from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.query import overview, standing, state_alone
-from bailiwick.runs.start import StartRequest, start
+from bailiwick.runs.start import StartRequest, start, starting_limits
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.service.mcp_resources import SCHEME, exact_run
 from bailiwick.service.mcp_tools import ToolRequest

@@ -85,7 +85,7 @@ def tier(config: Config) -> object:
 def run_limits(config: Config) -> object:
     """What a new run may use."""
     from bailiwick.engine.graph import Budget
-    from bailiwick.runs.limits import starting_limits
+    from bailiwick.runs.start import starting_limits
 
     return starting_limits(config, Budget())
 

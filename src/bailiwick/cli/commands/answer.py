@@ -17,9 +17,9 @@ from bailiwick.lang.durations import seconds_of
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import find_run, name_of
 from bailiwick.runs.query import OpenQuestion, is_question, questions
+from bailiwick.runs.start import UNITS
 from bailiwick.terminal.output import Printer, budget_limit, clean
 
-UNITS = ("wall", "agent_calls", "usd", "tokens")
 WRONG = "BW248"
 
 Asked = tuple[RunRow, WaitRow]

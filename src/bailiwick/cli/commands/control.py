@@ -24,8 +24,8 @@ from bailiwick.processes.owner import current_owner, shown
 from bailiwick.runs import documents as doc
 from bailiwick.runs.control import Control, ControlResult, Point, read_point, standing_point
 from bailiwick.runs.find import find_run, name_of
-from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.query import children_of, is_held, state_alone
+from bailiwick.runs.start import starting_limits
 from bailiwick.terminal.output import Printer, clean, is_terminal
 
 REFUSED = "BW244"

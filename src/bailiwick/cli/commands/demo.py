@@ -12,8 +12,7 @@ import click
 
 from bailiwick import __version__
 from bailiwick.clock import SystemClock
-from bailiwick.demo.acts import Act, perform_act
-from bailiwick.demo.service import DemoRecord, Say, play
+from bailiwick.demo.service import Act, DemoRecord, Say, perform_act, play
 from bailiwick.terminal.output import Printer
 
 

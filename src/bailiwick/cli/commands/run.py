@@ -24,9 +24,16 @@ from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runs.edits import source_notices
 from bailiwick.runs.find import find_run
-from bailiwick.runs.limits import starting_limits
 from bailiwick.runs.params import read_params, with_pairs
-from bailiwick.runs.start import StartRequest, chosen_agents, kept_agent, key_of, refuse_other_params, start
+from bailiwick.runs.start import (
+    StartRequest,
+    chosen_agents,
+    kept_agent,
+    key_of,
+    refuse_other_params,
+    start,
+    starting_limits,
+)
 from bailiwick.runtime.creation import refuse
 from bailiwick.terminal.output import Printer, Styled
 

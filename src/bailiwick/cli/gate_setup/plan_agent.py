@@ -110,8 +110,7 @@ async def _ask(
     from bailiwick.cli.hosting import ForegroundOptions, host
     from bailiwick.environments.preparing import remove
     from bailiwick.lang.load import load
-    from bailiwick.runs.limits import starting_limits
-    from bailiwick.runs.start import StartRequest, chosen_agents, start
+    from bailiwick.runs.start import StartRequest, chosen_agents, start, starting_limits
 
     folder = make_private(site.where.paths.make_state() / "plans") / secrets.token_hex(6)
     try:

@@ -40,8 +40,7 @@ from bailiwick.pipelines.preflight import Preflight
 from bailiwick.proposals.forges.port import Issue as ForgeIssue
 from bailiwick.proposals.repository import RepositoryProposals, open_repository
 from bailiwick.runs.find import name_of
-from bailiwick.runs.limits import starting_limits
-from bailiwick.runs.start import StartRequest, chosen_agents, start
+from bailiwick.runs.start import StartRequest, chosen_agents, start, starting_limits
 from bailiwick.terminal.output import Printer, clean, counted
 from bailiwick.workflows.service import named, own_shelves
 
