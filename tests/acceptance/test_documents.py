@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.testing.model_places import ModelPlaces, Stub
 from bailiwick.testing.model_server.script import Say
 from tests.acceptance.command import BAILIWICK, ROOT, Person
 from tests.acceptance.documents import PlayedBlock, differences, play
 from tests.acceptance.toolbox import python_with_pytest
+from tests.model_places import ModelPlaces, Stub
 from tests.unit.gate.gate_stage import real_sandbox
 
 __all__ = ["python_with_pytest"]

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from bailiwick.testing.model_places import ModelPlaces, Stub
 from bailiwick.testing.model_server.script import Fail, Say
 from bailiwick.testing.model_server.server import ModelRequestSeen
 from tests.acceptance.command import Person, Result
 from tests.acceptance.shop import LONG, set_up_shop
 from tests.acceptance.toolbox import python_with_pytest
+from tests.model_places import ModelPlaces, Stub
 
 __all__ = ["python_with_pytest"]
 pytestmark = [pytest.mark.needs("sandbox"), pytest.mark.slow]

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bailiwick.testing.model_places import ModelPlaces, Stub
 from bailiwick.testing.model_server.script import Fail, Say
 from tests.acceptance.command import Person, Result
+from tests.model_places import ModelPlaces, Stub
 
 FLOW = """version: 1
 name: colour

@@ -7,9 +7,9 @@ import json
 import subprocess
 from collections.abc import Sequence
 
-from bailiwick.testing.model_places import ModelPlaces, Stub
 from bailiwick.testing.model_server.script import Say
 from tests.acceptance.command import Person, Result
+from tests.model_places import ModelPlaces, Stub
 
 FINDING = {
     "file": "price.py", "line": 2, "severity": "blocker", "title": "it subtracts", "detail": "1 and 2 give -1",

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from bailiwick.processes.children import find_children
-from bailiwick.testing.model_places import ModelPlaces, Stub
 from bailiwick.testing.model_server.script import Hang, Say, Scenario, UseTool
 from bailiwick.testing.model_server.server import ModelRequestSeen
 from bailiwick.testing.polling import until
 from tests.acceptance.command import BAILIWICK, Person, Result, end
 from tests.agents.conftest import need
 from tests.agents.desk import AGENTS, claude_calls, tool_results
+from tests.model_places import ModelPlaces, Stub
 
 PREFIX = "mcp__bailiwick__"
 TOOLS = {

@@ -12,8 +12,8 @@ from bailiwick.agents.port import AgentEvent, Answered
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import Json
 from bailiwick.routing.endpoints import Endpoints, in_house
-from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty
 from bailiwick.testing.model_server.server import ModelRequestSeen
+from tests.model_places import FAULTS, ModelPlaces, Stub, faulty
 from tests.unit.agents.asking import ask, turn
 from tests.unit.config.places import ConfigLayers
 

@@ -20,8 +20,8 @@ from bailiwick.routing.generate import Stop, Stopped
 from bailiwick.routing.model import Candidate, Chain, Job, Outcome
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
-from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 from bailiwick.testing.model_server.script import Hang, Say
+from tests.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 from tests.unit.config.places import ConfigLayers
 from tests.unit.routing.stand_ins import job
 

@@ -15,7 +15,7 @@ from bailiwick.journal.rows import AttemptRow
 from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.tiers import TierState, TierSurvey, tiers
-from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
+from tests.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 from tests.unit.config.places import ConfigLayers
 from tests.unit.routing.test_cooldown import Memory
 

@@ -10,7 +10,7 @@ import pytest
 from bailiwick.clock import SystemClock
 from bailiwick.routing.endpoints import EndpointAddress, Endpoints
 from bailiwick.routing.warm import is_warm, loaded_models
-from bailiwick.testing.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
+from tests.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 
 OLLAMA = Stub(loaded=("phi4:latest", "qwen3:30b"))
 SWAP = Stub(loaded=("devstral",), loading=("gemma",))

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bailiwick.ids import Json
+from bailiwick.testing.model_server.chat import Chat
 from bailiwick.testing.model_server.script import Drip, Drop, Fail, Flood, Hang, Raw, Say, Scenario, Step
 from bailiwick.testing.model_server.server import ModelRequestSeen, ModelServer
-from bailiwick.testing.model_server.chat import Chat
 from bailiwick.testing.model_server.wire import HttpResponder, ReceivedRequest
 
 FAULTS: Mapping[str, Step] = {
