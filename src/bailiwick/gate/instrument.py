@@ -8,14 +8,21 @@ a number; which places a test surely reaches when it runs to its end is said by 
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bailiwick.gate.diffs.layout import Layout
+from bailiwick.gate.diffs.layout import Edit, Layout
+from bailiwick.gate.diffs.syntax import (
+    FUNCTIONS,
+    Function,
+    bound_by,
+    called_name,
+    compiles,
+    first_line,
+    outermost_functions,
+    parse_or_none,
+)
 
 _OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Eq: ("==", "=="),
@@ -41,7 +48,6 @@ _TEXT_METHODS = ("startswith", "endswith", "find", "rfind", "index", "count", "i
 _ENDING = ("skip", "xfail", "importorskip", "fail", "exit", "skipTest", "_exit")
 _SWALLOWING = ("suppress",)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,62 +83,19 @@ class Instrumented:
 
 def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrumented | None:
     """Rewrite a file; None for one that can't be read. Places are numbered from `first` on."""
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
-        text = source.decode(encoding)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    parsed = parse_or_none(source)
+    if parsed is None:
         return None
-    raw = text.encode("utf-8")
     for careful in (False, True):
-        editor = _Editor(raw, token, first, _imported(module), careful=careful)
-        for function in _outer_functions(module):
+        editor = _Editor(parsed.text.encode("utf-8"), token, first, _imported(parsed.tree), careful=careful)
+        for _, function in outermost_functions(parsed.tree.body):
             editor.function(function)
         changed = editor.apply()
-        if _parses(changed):
+        if compiles(changed):
             sites = {number: AssertionSite(path, line) for number, line in editor.lines.items()}
-            again = changed.decode("utf-8").encode(encoding)
+            again = changed.encode(parsed.encoding)
             return Instrumented(again, sites=sites, sure=editor.sure, held=editor.held, looped=editor.looped)
     return None
-
-
-def _parses(data: bytes) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(data.decode("utf-8"), "<instrumented>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def _outer_functions(module: ast.Module) -> Iterator[Function]:
-    """The functions of a module and the methods of its classes; functions inside of functions belong to them."""
-    todo: list[ast.stmt] = list(module.body)
-    while todo:
-        node = todo.pop(0)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-        else:
-            todo += [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
-            todo += [
-                inner
-                for part in ast.iter_child_nodes(node)
-                if isinstance(part, ast.ExceptHandler)
-                for inner in part.body
-            ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    """A text in place of some bytes. At one place ends come before starts, the inner ones first."""
-
-    place: int
-    until: int
-    order: tuple[int, int]
-    text: str
 
 
 class _Editor:
@@ -145,7 +108,7 @@ class _Editor:
         self._token = token
         self._next = first
         self._careful = careful
-        self._edits: list[_Edit] = []
+        self._edits: list[Edit] = []
         self._numbers: dict[int, int] = {}
         self.lines: dict[int, int] = {}
         self.sure: dict[Target, frozenset[int]] = {}
@@ -156,8 +119,7 @@ class _Editor:
         """Rewrite one function with all that is in it."""
         for statement in node.body:
             self._walk(statement, 0)
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        target = Target(first, node.name)
+        target = Target(first_line(node), node.name)
         self.sure[target] = self._numbered(_surely_reached(node.body))
         self.held[target] = self._numbered(_held_back(node.body, (*_LOOPS, ast.If)))
         self.looped[target] = self._numbered(_held_back(node.body, _LOOPS))
@@ -166,15 +128,9 @@ class _Editor:
         numbers = (self._numbers.get(id(part)) for part in parts)
         return frozenset(number for number in numbers if number is not None)
 
-    def apply(self) -> bytes:
+    def apply(self) -> str:
         """The file with everything put in."""
-        parts, last = [], 0
-        for edit in sorted(self._edits, key=lambda edit: (edit.place, edit.order)):
-            if edit.place < last:
-                continue
-            parts += [self._raw[last : edit.place], edit.text.encode("utf-8")]
-            last = edit.until
-        return b"".join([*parts, self._raw[last:]])
+        return self._layout.apply(self._edits)
 
     def _walk(self, node: ast.AST, depth: int, *, asserted: bool = False) -> None:
         asserted = asserted or isinstance(node, ast.Assert)
@@ -207,7 +163,7 @@ class _Editor:
                 place = _find(self._raw, (self._layout.end(left), self._layout.start(right)), "-")
                 if place is not None:
                     self._wrap(node, f"{self._token}.b({self._site(node)},(", "))", depth)
-                    self._edits.append(_Edit(place[0], place[1], (1, depth), "),("))
+                    self._edits.append(Edit(*place, "),(", (1, depth)))
             case ast.Call(func=ast.Attribute(attr=name, value=value), args=args, keywords=[]) if name in _TEXT_METHODS:
                 lone = any(isinstance(arg, ast.GeneratorExp) for arg in args)
                 end = self._layout.end(value)
@@ -216,8 +172,8 @@ class _Editor:
                     return
                 start = self._layout.start(node)
                 before = f"{self._token}.q({self._site(node)},{name!r},("
-                self._edits.append(_Edit(start, start, (1, depth), before))
-                self._edits.append(_Edit(place[0], place[1], (1, depth), "), "))
+                self._edits.append(Edit(start, start, before, (1, depth)))
+                self._edits.append(Edit(*place, "), ", (1, depth)))
             case _:
                 pass
 
@@ -240,8 +196,8 @@ class _Editor:
 
     def _wrap(self, node: ast.expr, before: str, after: str, depth: int) -> None:
         start, end = self._layout.start(node), self._layout.end(node)
-        self._edits.append(_Edit(start, start, (1, depth), before))
-        self._edits.append(_Edit(end, end, (0, -depth), after))
+        self._edits.append(Edit(start, start, before, (1, depth)))
+        self._edits.append(Edit(end, end, after, (0, -depth)))
 
     def _compare(self, node: ast.Compare, op: ast.cmpop, right: ast.expr, depth: int) -> None:
         known = _OPERATORS.get(type(op))
@@ -252,7 +208,7 @@ class _Editor:
             return
         side = not (_is_written_out(node.left) and not _is_written_out(right))
         self._wrap(node, f"{self._token}.c({self._site(node)},{known[0]!r},{side},(", "))", depth)
-        self._edits.append(_Edit(place[0], place[1], (1, depth), "),("))
+        self._edits.append(Edit(*place, "),(", (1, depth)))
 
     def _may_be_exchanged(self, node: ast.Call) -> bool:
         """Whether the kind of error that a test asks for is imported, and may be wider than its name says."""
@@ -267,7 +223,7 @@ class _Editor:
         return False
 
     def _call(self, node: ast.Call, depth: int) -> None:
-        name = _called(node)
+        name = called_name(node)
         kind = "r" if name in _RAISES else "i" if name in _KINDS else "m" if name.startswith("assert") else ""
         lone = any(isinstance(arg, ast.GeneratorExp) for arg in node.args)
         if not kind or lone or (kind == "i" and (len(node.args) != 2 or node.keywords)) or _is_super(node.func):
@@ -279,17 +235,15 @@ class _Editor:
         start = self._layout.start(node)
         if kind == "r" and not self._may_be_exchanged(node):
             kind = "w"
-        self._edits.append(_Edit(start, start, (1, depth), f"{self._token}.{kind}({self._site(node)},"))
+        self._edits.append(Edit(start, start, f"{self._token}.{kind}({self._site(node)},", (1, depth)))
         comma = ", " if node.args or node.keywords else ","
-        self._edits.append(_Edit(place[0], place[1], (1, depth), comma))
+        self._edits.append(Edit(*place, comma, (1, depth)))
 
 
 def _imported(module: ast.Module) -> frozenset[str]:
     """The names that imports bind, wherever they stand."""
-    found = (
-        alias for node in ast.walk(module) if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names
-    )
-    return frozenset((alias.asname or alias.name).partition(".")[0] for alias in found)
+    imports = (node for node in ast.walk(module) if isinstance(node, ast.Import | ast.ImportFrom))
+    return frozenset(bound_by(alias, node) for node in imports for alias in node.names)
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -312,15 +266,7 @@ def _find(raw: bytes, region: tuple[int, int], pattern: str) -> tuple[int, int] 
 
 
 def _is_super(function: ast.expr) -> bool:
-    return isinstance(function, ast.Attribute) and _called(function.value) == "super"
-
-
-def _called(node: ast.expr) -> str:
-    match node:
-        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
-            return name
-        case _:
-            return ""
+    return isinstance(function, ast.Attribute) and called_name(function.value) == "super"
 
 
 def _is_written_out(node: ast.expr) -> bool:
@@ -335,7 +281,7 @@ def _is_written_out(node: ast.expr) -> bool:
         case ast.Dict(keys=keys, values=values):
             return all(key is not None and _is_written_out(key) for key in keys) and all(map(_is_written_out, values))
         case ast.Call():
-            return _called(node) == "approx"
+            return called_name(node) == "approx"
         case _:
             return False
 
@@ -368,7 +314,7 @@ def _reached_in(statement: ast.stmt) -> Iterator[ast.AST]:
         case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
             contexts = [item.context_expr for item in items]
             yield from contexts
-            if not any(_called(context) in (*_RAISES, *_SWALLOWING) for context in contexts):
+            if not any(called_name(context) in (*_RAISES, *_SWALLOWING) for context in contexts):
                 yield from _surely_reached(body)
         case ast.Try(handlers=[], body=body, finalbody=final):
             yield from _surely_reached([*body, *final])
@@ -381,13 +327,9 @@ def _reached_in(statement: ast.stmt) -> Iterator[ast.AST]:
 def _may_leave(statement: ast.stmt) -> bool:
     """Whether what follows a statement may not be reached although nothing fails."""
     for node in _own(statement):
-        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) or _called_ends(node):
+        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) or called_name(node) in _ENDING:
             return True
     return False
-
-
-def _called_ends(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and _called(node) in _ENDING
 
 
 def _own(node: ast.AST) -> Iterable[ast.AST]:
@@ -395,5 +337,5 @@ def _own(node: ast.AST) -> Iterable[ast.AST]:
     while todo:
         current = todo.pop()
         yield current
-        if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(current, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             todo += list(ast.iter_child_nodes(current))

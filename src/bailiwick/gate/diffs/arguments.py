@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
-from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, outermost_functions, parse_or_none
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, assigned, outermost_functions, parameters, parse_or_none
 from bailiwick.gate.model import Finding
 
 IGNORED = "argument-ignored"
@@ -26,7 +25,7 @@ def ignored_arguments(old: bytes | None, new: bytes | None, path: str) -> tuple[
     found = []
     for name, function in outermost_functions(after.tree.body):
         lost = _used(was[name]) - _used(function) if name in was and not _is_left_open(function) else frozenset()
-        kept = sorted(lost & _parameters(function))
+        kept = sorted(lost & parameters(function))
         if kept:
             what = f"{name} no longer uses its argument{'s' if len(kept) > 1 else ''} {', '.join(kept)}"
             found.append(Finding(IGNORED, what, path, function.lineno, blocks=False, parks=True))
@@ -42,26 +41,13 @@ def rebound_functions(old: bytes | None, new: bytes | None, path: str) -> tuple[
     if before is None or after is None:
         return ()
     known = {node.name for node in before.tree.body if isinstance(node, FUNCTIONS)}
-    already = {name for name, _ in _bindings(before.tree.body)}
+    already = {name for statement in before.tree.body for name, _ in assigned(statement)}
     found = []
-    for name, value in _bindings(after.tree.body):
+    for name, value in (pair for statement in after.tree.body for pair in assigned(statement)):
         if name in known - already and not _hands_on(name, value):
             what = f"{name} was a function and is now {ast.unparse(value)[:60]}"
             found.append(Finding(REBOUND, what, path, value.lineno, blocks=False, parks=True))
     return tuple(found)
-
-
-def _bindings(body: Sequence[ast.stmt]) -> list[tuple[str, ast.expr]]:
-    found = []
-    for statement in body:
-        match statement:
-            case ast.Assign(targets=targets, value=value):
-                found += [(target.id, value) for target in targets if isinstance(target, ast.Name)]
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                found.append((name, value))
-            case _:
-                pass
-    return found
 
 
 def _hands_on(name: str, value: ast.expr) -> bool:
@@ -74,16 +60,10 @@ def _hands_on(name: str, value: ast.expr) -> bool:
             return False
 
 
-def _parameters(function: Function) -> frozenset[str]:
-    args = function.args
-    rest = [one for one in (args.vararg, args.kwarg) if one is not None]
-    return frozenset(one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs, *rest))
-
-
 def _used(function: Function) -> frozenset[str]:
     """The parameters that a body names, or may read without naming them."""
     names = {node.id for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)}
-    own = _parameters(function)
+    own = parameters(function)
     return own if names.intersection(_ALL) else own & names
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from bailiwick.gate.diffs.folding import ConstantFolder, NotConstant, constant_names
-from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, parse_or_none
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, called_name, parse_or_none
 from bailiwick.gate.diffs.words import words
 
 MOST_ROWS = 2000
@@ -128,18 +128,10 @@ class _Test:
         except NotConstant:
             return None
         return (
-            ValuePair(self._path, line=line, arguments=arguments, expected=value, function=_name(inner.func))
+            ValuePair(self._path, line=line, arguments=arguments, expected=value, function=called_name(inner))
             if arguments
             else None
         )
-
-
-def _name(function: ast.expr) -> str:
-    match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
 
 
 def _own_nodes(function: Function) -> Iterator[ast.AST]:

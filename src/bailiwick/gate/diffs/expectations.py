@@ -9,12 +9,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, outermost_functions, parse_or_none, without_docstring
+from bailiwick.gate.diffs.syntax import (
+    FUNCTIONS,
+    Function,
+    called_name,
+    definitions,
+    last_name,
+    nodes_of,
+    outermost_functions,
+    parse_or_none,
+    without_docstring,
+)
 from bailiwick.gate.model import Finding
 
 HELPER = "expectation-helper"
 DOCTEST = "expectation-doctest"
-RUN_TIME = "expectation-doctest"
 DEEPEST = 3
 """So many helpers may stand between a test and the function that asserts for it."""
 _AROUND = ("__enter__", "__exit__", "__aenter__", "__aexit__", "__call__")
@@ -25,6 +34,8 @@ _NAMING = frozenset(
 _DIRECTIVE = re.compile(r"\s*#\s*doctest:\s*(.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
 _DOCUMENTS = (".rst", ".md", ".txt")
+_EXAMPLES = ("__doc__", "__test__")
+"""Names under which examples are looked for."""
 
 
 def asserting_helpers(
@@ -66,24 +77,8 @@ def asserting_helpers(
 
 def _changed_names(before: Sequence[ast.stmt], after: Sequence[ast.stmt]) -> set[str]:
     """The functions and constants of a module that are otherwise now, or gone."""
-    was, now = _defined(before), _defined(after)
-    return {name for name, text in was.items() if now.get(name) != text}
-
-
-def _defined(body: Sequence[ast.stmt]) -> dict[str, str]:
-    found = {}
-    for statement in body:
-        match statement:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                found[name] = ast.dump(statement.args) + "".join(_dumps(without_docstring(statement.body)))
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ):
-                found[name] = ast.dump(value)
-            case _:
-                pass
-    return found
+    was, now = definitions(before), definitions(after)
+    return {name for name, (text, _) in was.items() if name not in now or now[name][0] != text}
 
 
 def _only_read_by(function: Function, body: Sequence[ast.stmt], asserting: Collection[str]) -> set[str]:
@@ -140,15 +135,9 @@ def _bases_of_tests(test_sources: Mapping[str, bytes]) -> dict[str, str]:
     """The last parts of the names of the classes that test classes are made of, each with the first such class."""
     found: dict[str, str] = {}
     for path, source in test_sources.items():
-        parsed = parse_or_none(source)
-        for node in ast.walk(parsed.tree) if parsed is not None else ():
-            if isinstance(node, ast.ClassDef):
-                for base in node.bases:
-                    match base:
-                        case ast.Name(id=name) | ast.Attribute(attr=name):
-                            found.setdefault(name, f"{path}::{node.name}")
-                        case _:
-                            pass
+        for node in (node for node in nodes_of(source) if isinstance(node, ast.ClassDef)):
+            for name in filter(None, map(last_name, node.bases)):
+                found.setdefault(name, f"{path}::{node.name}")
     return found
 
 
@@ -174,7 +163,7 @@ def _by_way(name: str, functions: Mapping[str, Function], called: Mapping[str, s
         return around[node.name]
     names, seen = {node.name}, {name}
     for _ in range(DEEPEST):
-        above = [other for other, function in functions.items() if other not in seen and _calls(function) & names]
+        above = [other for other, function in functions.items() if other not in seen and _calls_any(function, names)]
         seen.update(above)
         names = {functions[other].name for other in above if _only_asserts(functions[other])}
         direct = sorted(found for found in names if found in called or found in around)
@@ -183,16 +172,9 @@ def _by_way(name: str, functions: Mapping[str, Function], called: Mapping[str, s
     return ""
 
 
-def _calls(function: Function) -> set[str]:
-    """The last parts of the names that a function calls."""
-    found = set()
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                found.add(name)
-            case _:
-                pass
-    return found
+def _calls_any(function: Function, names: Collection[str]) -> bool:
+    """Whether a function calls something of these names."""
+    return any(called_name(node) in names for node in ast.walk(function))
 
 
 def _only_asserts(function: Function) -> bool:
@@ -275,40 +257,31 @@ def _dumps(body: Sequence[ast.AST]) -> list[str]:
 def _called_as_statements(test_sources: Mapping[str, bytes]) -> dict[str, str]:
     """The last parts of the names that tests call as statements, each with the first test that does."""
     found: dict[str, str] = {}
-    for path, source in test_sources.items():
-        parsed = parse_or_none(source)
-        for function in ast.walk(parsed.tree) if parsed is not None else ():
-            if isinstance(function, FUNCTIONS):
-                for name in _statement_calls(function):
-                    found.setdefault(name, f"{path}::{function.name}")
+    for place, function in _functions_of(test_sources):
+        for node in ast.walk(function):
+            value = node.value if isinstance(node, ast.Expr) else None
+            if name := called_name(value.value if isinstance(value, ast.Await) else value):
+                found.setdefault(name, place)
     return found
 
 
 def _put_around(test_sources: Mapping[str, bytes]) -> dict[str, str]:
     """What tests put around their statements by `with`, or around themselves as a decorator, each with such a test."""
     found: dict[str, str] = {}
-    for path, source in test_sources.items():
-        parsed = parse_or_none(source)
-        for function in ast.walk(parsed.tree) if parsed is not None else ():
-            if isinstance(function, FUNCTIONS):
-                withs = [node for node in ast.walk(function) if isinstance(node, ast.With | ast.AsyncWith)]
-                for part in (*function.decorator_list, *(item.context_expr for node in withs for item in node.items)):
-                    match part.func if isinstance(part, ast.Call) else part:
-                        case ast.Name(id=name) | ast.Attribute(attr=name):
-                            found.setdefault(name, f"{path}::{function.name}")
-                        case _:
-                            pass
+    for place, function in _functions_of(test_sources):
+        withs = [node for node in ast.walk(function) if isinstance(node, ast.With | ast.AsyncWith)]
+        for part in (*function.decorator_list, *(item.context_expr for node in withs for item in node.items)):
+            if name := called_name(part) or last_name(part):
+                found.setdefault(name, place)
     return found
 
 
-def _statement_calls(function: Function) -> Iterator[str]:
-    for node in ast.walk(function):
-        value = node.value if isinstance(node, ast.Expr) else None
-        match value.value if isinstance(value, ast.Await) else value:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                yield name
-            case _:
-                pass
+def _functions_of(test_sources: Mapping[str, bytes]) -> Iterator[tuple[str, Function]]:
+    """Every function of some files, with its place."""
+    for path, source in test_sources.items():
+        for node in nodes_of(source):
+            if isinstance(node, FUNCTIONS):
+                yield f"{path}::{node.name}", node
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,21 +323,18 @@ def rewritten_docstrings(old: bytes | None, new: bytes | None, path: str) -> tup
     if len(now) <= len(was) or not more:
         return ()
     what = "the examples of a docstring are set while the program runs"
-    return (Finding(RUN_TIME, what, path, more[0], blocks=False, parks=True),)
+    return (Finding(DOCTEST, what, path, more[0], blocks=False, parks=True),)
 
 
 def _with_examples(source: bytes | None) -> frozenset[str]:
     """The names of the functions and classes of a file whose docstrings hold examples."""
-    parsed = parse_or_none(source)
-    nodes = ast.walk(parsed.tree) if parsed is not None else ()
-    named = [node for node in nodes if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+    named = [node for node in nodes_of(source) if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
     return frozenset(node.name for node in named if ">>>" in (ast.get_docstring(node, clean=False) or ""))
 
 
 def _set_docstrings(source: bytes | None, shown: frozenset[str]) -> list[tuple[str, int]]:
-    parsed = parse_or_none(source)
     found = []
-    for node in ast.walk(parsed.tree) if parsed is not None else ():
+    for node in nodes_of(source):
         match node:
             case ast.Call(
                 func=ast.Name(id="update_wrapper") | ast.Attribute(attr="update_wrapper"), args=[ast.Name(id=name), *_]
@@ -373,9 +343,9 @@ def _set_docstrings(source: bytes | None, shown: frozenset[str]) -> list[tuple[s
             case ast.Assign(targets=[ast.Attribute(attr="__doc__", value=target)], value=value) if _is_plain(value):
                 if isinstance(target, ast.Name) and target.id in shown:
                     found.append((ast.dump(node), node.lineno))
-            case ast.Assign(targets=[*targets]) if any(_names_examples(target) for target in targets):
+            case ast.Assign(targets=[*targets]) if any(last_name(target) in _EXAMPLES for target in targets):
                 found.append((ast.dump(node), node.lineno))
-            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) if _names_examples(target):
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) if last_name(target) in _EXAMPLES:
                 found.append((ast.dump(node), node.lineno))
             case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value="__doc__" | "__test__"), *_]):
                 found.append((ast.dump(node), node.lineno))
@@ -396,14 +366,6 @@ def _is_plain(value: ast.expr) -> bool:
             return False
 
 
-def _names_examples(target: ast.expr) -> bool:
-    match target:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name in ("__doc__", "__test__")
-        case _:
-            return False
-
-
 def _lost(sample: _Sample, fresh: Sequence[_Sample], path: str) -> tuple[str, str, int]:
     """What became of an example, and where."""
     again = next((other for other in fresh if other.source == sample.source), None)
@@ -419,9 +381,8 @@ def _lost(sample: _Sample, fresh: Sequence[_Sample], path: str) -> tuple[str, st
 def _samples(source: bytes, path: str) -> list[_Sample]:
     if path.endswith(_DOCUMENTS):
         return list(_samples_in(source.decode("utf-8", "replace"), 0))
-    parsed = parse_or_none(source) if path.endswith((".py", ".pyi")) else None
     found: list[_Sample] = []
-    for node in ast.walk(parsed.tree) if parsed is not None else ():
+    for node in nodes_of(source) if path.endswith((".py", ".pyi")) else ():
         if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)):
             text = ast.get_docstring(node, clean=False)
             if text and ">>>" in text:

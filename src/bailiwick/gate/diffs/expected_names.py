@@ -11,7 +11,7 @@ from bailiwick.gate.diffs.assertions import equalities_in
 from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.folding import constant_names
 from bailiwick.gate.diffs.origins import BUILTINS, Origins, Readings
-from bailiwick.gate.diffs.syntax import FUNCTIONS, parse_or_none
+from bailiwick.gate.diffs.syntax import FUNCTIONS, definitions, parse_or_none
 from bailiwick.gate.model import Finding
 
 EXPECTED = "expectation-in-the-product"
@@ -88,37 +88,12 @@ def _changed_names(old: bytes, new: bytes | None) -> dict[str, int]:
     before, after = parse_or_none(old), parse_or_none(new)
     if before is None:
         return {}
-    was, now = _defined(before.tree), _defined(after.tree) if after is not None else {}
+    was, now = definitions(before.tree.body), definitions(after.tree.body) if after is not None else {}
     return {
         name: now[name][1] if name in now else 0
         for name, (text, _) in was.items()
         if _TOLD.fullmatch(name) is None and (name not in now or now[name][0] != text)
     }
-
-
-def _defined(module: ast.Module) -> dict[str, tuple[str, int]]:
-    found: dict[str, tuple[str, int]] = {}
-    for node in module.body:
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                names = [target.id for target in targets if isinstance(target, ast.Name)]
-                text = ast.dump(value)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                names, text = [name], ast.dump(value)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                names, text = [name], "".join(map(ast.dump, (node.args, *node.body[_first(node.body) :])))
-            case _:
-                continue
-        for name in names:
-            before = found.get(name, ("", 0))[0]
-            found[name] = (before + text, node.lineno)
-    return found
-
-
-def _first(body: Sequence[ast.stmt]) -> int:
-    """Where a body begins behind its docstring."""
-    head = body[0]
-    return int(isinstance(head, ast.Expr) and isinstance(head.value, ast.Constant) and len(body) > 1)
 
 
 def _uses(tests: Mapping[str, bytes], names: Mapping[str, int], readings: Readings) -> Iterator[_Use]:

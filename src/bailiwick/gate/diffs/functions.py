@@ -106,16 +106,18 @@ def insert_at_start(
 def _edit(layout: Layout, node: Function, text: str) -> Edit:
     first = node.body[0]
     if is_docstring(first):
-        return layout.end(first), f"; {text}"
-    if not isinstance(first, _COMPOUND):
-        return layout.start(first), f"{text}; "
-    line = first_line(first) if isinstance(first, (*FUNCTIONS, ast.ClassDef)) else first.lineno
-    return layout.line_start(line), f"{layout.indent(first)}{text}{layout.newline(line)}"
+        place, text = layout.end(first), f"; {text}"
+    elif not isinstance(first, _COMPOUND):
+        place, text = layout.start(first), f"{text}; "
+    else:
+        line = first_line(first) if isinstance(first, (*FUNCTIONS, ast.ClassDef)) else first.lineno
+        place, text = layout.line_start(line), f"{layout.indent(first)}{text}{layout.newline(line)}"
+    return Edit(place, place, text)
 
 
 def _applied(parsed: Parsed, layout: Layout, edits: Sequence[Edit]) -> bytes | None:
     """The file with all edits; None where that is no Python, or can't be written in the file's encoding."""
-    changed = layout.apply(edits).decode("utf-8")
+    changed = layout.apply(edits)
     if not compiles(changed):
         return None
     try:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-Edit = tuple[int, str]
-"""A place in a file, in bytes, and the text that is put in there."""
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A text in place of the bytes from `place` to `until`. `order` is that of several at one place."""
+
+    place: int
+    until: int
+    text: str
+    order: tuple[int, int] = (0, 0)
+    """At one place ends come before starts, the inner ones first."""
 
 
 class Layout:
@@ -40,10 +49,11 @@ class Layout:
         text = self._raw[self._starts[line - 1] : self._starts[line]]
         return next((end for end in ("\r\n", "\n", "\r") if text.endswith(end.encode())), "\n")
 
-    def apply(self, edits: Iterable[Edit]) -> bytes:
-        """The file with every text put in at its place."""
+    def apply(self, edits: Iterable[Edit]) -> str:
+        """The file with every text put in at its place; what lies in bytes that are gone already is left out."""
         parts, last = [], 0
-        for place, text in sorted(edits, key=lambda edit: edit[0]):
-            parts += [self._raw[last:place], text.encode("utf-8")]
-            last = place
-        return b"".join([*parts, self._raw[last:]])
+        for edit in sorted(edits, key=lambda edit: (edit.place, edit.order)):
+            if edit.place >= last:
+                parts += [self._raw[last : edit.place], edit.text.encode("utf-8")]
+                last = edit.until
+        return b"".join([*parts, self._raw[last:]]).decode("utf-8")

@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 
 from bailiwick.gate.diffs.folding import ConstantFolder, constant_names
-from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, Parsed, bound_by, parse_or_none
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, Parsed, bound_by, parameters, parse_or_none
 from bailiwick.gate.diffs.words import words
 
 BUILTINS = "builtin:"
@@ -241,8 +241,7 @@ def _direct(dotted: str) -> str:
 
 def _locals(scope: Function | ast.Lambda) -> set[str]:
     """The names that a function binds, other than by importing them or as names of the file."""
-    arguments = (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs, scope.args.vararg, scope.args.kwarg)
-    found = {arg.arg for arg in arguments if arg is not None}
+    found = set(parameters(scope))
     outside: set[str] = set()
     waiting: list[ast.AST] = list(scope.body) if not isinstance(scope, ast.Lambda) else []
     while waiting:

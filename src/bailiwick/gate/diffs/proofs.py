@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bailiwick.gate.diffs.assertions import equalities_in
-from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, outermost_functions, parse_or_none
+from bailiwick.gate.diffs.syntax import (
+    FUNCTIONS,
+    Function,
+    called_name,
+    nodes_of,
+    outermost_functions,
+    parameters,
+    parse_or_none,
+)
 
 _SETTERS = ("setattr", "delattr", "object", "patch", "spy")
 
@@ -14,14 +22,11 @@ _SETTERS = ("setattr", "delattr", "object", "patch", "spy")
 def empty_proofs(tests: Mapping[str, str], sources: Mapping[str, bytes], touched: Collection[str]) -> frozenset[str]:
     """Those of the tests (id and file) whose file exchanges a touched function, or that only compare such with such."""
     found: set[str] = set()
-    for path in set(tests.values()):
-        parsed = parse_or_none(sources.get(path))
-        if parsed is None or not touched:
-            continue
-        functions = {name.rpartition(".")[2]: node for name, node in outermost_functions(parsed.tree.body)}
+    for path, body in _bodies(tests, sources) if touched else ():
+        functions = dict(_functions(body))
         shared = any(not name.startswith("test") and _patches(node, touched) for name, node in functions.items())
         shared = shared or any(
-            _patches(node, touched) for node in parsed.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))
+            _patches(node, touched) for node in body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))
         )
         weak = {
             name for name, node in functions.items() if _patches(node, touched) or _compares_with_itself(node, touched)
@@ -33,33 +38,34 @@ def empty_proofs(tests: Mapping[str, str], sources: Mapping[str, bytes], touched
 def using_results(tests: Mapping[str, str], sources: Mapping[str, bytes], names: Collection[str]) -> frozenset[str]:
     """Those of the tests (id and file) that do something with what they get from functions of these names."""
     found: set[str] = set()
-    for path in set(tests.values()):
-        parsed = parse_or_none(sources.get(path))
-        functions = outermost_functions(parsed.tree.body) if parsed is not None else ()
-        using = {name.rpartition(".")[2] for name, node in functions if _uses_a_result(node, names)}
+    for path, body in _bodies(tests, sources):
+        using = {name for name, node in _functions(body) if _uses_a_result(node, names)}
         found |= {test for test, file in tests.items() if file == path and _name(test) in using}
     return frozenset(found)
 
 
+def _bodies(tests: Mapping[str, str], sources: Mapping[str, bytes]) -> Iterator[tuple[str, Sequence[ast.stmt]]]:
+    """The files of tests that can be read, with their statements."""
+    for path in set(tests.values()):
+        parsed = parse_or_none(sources.get(path))
+        if parsed is not None:
+            yield path, parsed.tree.body
+
+
+def _functions(body: Sequence[ast.stmt]) -> list[tuple[str, Function]]:
+    return [(name.rpartition(".")[2], node) for name, node in outermost_functions(body)]
+
+
 def _uses_a_result(function: Function, names: Collection[str]) -> bool:
     dropped = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in names:
-                if id(node) not in dropped:
-                    return True
-            case _:
-                pass
-    return False
+    return any(called_name(node) in names and id(node) not in dropped for node in ast.walk(function))
 
 
 def hollow(tests: Mapping[str, str], sources: Mapping[str, bytes]) -> dict[str, tuple[str, int]]:
     """Those of the tests (id and file) with an assertion that holds whatever the product gives: where it stands."""
     found: dict[str, tuple[str, int]] = {}
-    for path in set(tests.values()):
-        parsed = parse_or_none(sources.get(path))
-        functions = outermost_functions(parsed.tree.body) if parsed is not None else ()
-        lines = {name.rpartition(".")[2]: _hollow_line(node) for name, node in functions}
+    for path, body in _bodies(tests, sources):
+        lines = {name: _hollow_line(node) for name, node in _functions(body)}
         for test, file in tests.items():
             line = lines.get(_name(test)) if file == path else None
             if line is not None:
@@ -100,18 +106,8 @@ def _same(left: ast.expr, right: ast.expr) -> bool:
 
 def computing(names: Collection[str], sources: Mapping[str, bytes]) -> frozenset[str]:
     """Those of the functions that are given something: one that is not, such as a clock, may be set by a test."""
-    given: set[str] = set()
-    for source in sources.values():
-        parsed = parse_or_none(source)
-        for node in ast.walk(parsed.tree) if parsed is not None else ():
-            if isinstance(node, FUNCTIONS) and _arguments(node):
-                given.add(node.name)
-    return frozenset(given.intersection(names))
-
-
-def _arguments(node: Function) -> bool:
-    listed = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
-    return any(arg is not None and arg.arg not in ("self", "cls") for arg in listed)
+    nodes = (node for source in sources.values() for node in nodes_of(source) if isinstance(node, FUNCTIONS))
+    return frozenset(node.name for node in nodes if node.name in names and parameters(node) - {"self", "cls"})
 
 
 def _name(test: str) -> str:
@@ -155,10 +151,4 @@ def _is_given(side: ast.expr, touched: Collection[str], named: Collection[str]) 
     """Whether one side is nothing but what a touched function gives; `named`: variables that hold such."""
     while isinstance(side, ast.Await | ast.Subscript | ast.Attribute):
         side = side.value
-    match side:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in touched
-        case ast.Name(id=name):
-            return name in named
-        case _:
-            return False
+    return called_name(side) in touched or (isinstance(side, ast.Name) and side.id in named)

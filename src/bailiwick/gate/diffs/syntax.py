@@ -49,6 +49,12 @@ def parse_or_none(source: bytes | None) -> Parsed | None:
         return None
 
 
+def nodes_of(source: bytes | None) -> Iterator[ast.AST]:
+    """Every node of a source; none where there is none or where it can't be read."""
+    parsed = parse_or_none(source)
+    return ast.walk(parsed.tree) if parsed is not None else iter(())
+
+
 def compiles(text: str) -> bool:
     """Whether a text is a whole module."""
     try:
@@ -79,6 +85,13 @@ def first_line(node: Function | ast.ClassDef) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
+def parameters(function: Function | ast.Lambda) -> frozenset[str]:
+    """The names of all that a function is given."""
+    args = function.args
+    rest = [one for one in (args.vararg, args.kwarg) if one is not None]
+    return frozenset(one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs, *rest))
+
+
 def outermost_functions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str, Function]]:
     """Functions and methods that stand in no other function, with their qualified names, in order."""
     for statement in body:
@@ -99,6 +112,43 @@ def blocks_of(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield block
     for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
         yield part.body
+
+
+def last_name(node: ast.AST | None) -> str:
+    """The last part of a dotted name; empty for what is none."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
+
+
+def called_name(node: ast.AST | None) -> str:
+    """The last part of the name that a call calls; empty for what is no such call."""
+    return last_name(node.func) if isinstance(node, ast.Call) else ""
+
+
+def assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """The names that an assignment gives a value, each with it."""
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            return [(target.id, value) for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            return [(name, value)]
+        case _:
+            return []
+
+
+def definitions(body: Sequence[ast.stmt]) -> dict[str, tuple[str, int]]:
+    """The functions and values of a module by name: all that says what they mean, and their last line."""
+    found: dict[str, tuple[str, int]] = {}
+    for node in body:
+        texts = {name: ast.dump(value) for name, value in assigned(node)}
+        if isinstance(node, FUNCTIONS):
+            texts[node.name] = "".join(map(ast.dump, (node.args, *without_docstring(node.body))))
+        for name, text in texts.items():
+            found[name] = (found.get(name, ("", 0))[0] + text, node.lineno)
+    return found
 
 
 def bound_by(alias: ast.alias, statement: ast.Import | ast.ImportFrom) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from bailiwick.gate.diffs import conduct_tables as tables
 from bailiwick.gate.diffs.facilities import Use
 from bailiwick.gate.diffs.folding import ConstantFolder, NotConstant
-from bailiwick.gate.diffs.syntax import FUNCTIONS, is_docstring, parse_or_none
+from bailiwick.gate.diffs.syntax import FUNCTIONS, is_docstring, nodes_of
 
 _TOOL = re.compile(
     r"(?<![a-z0-9])_?py\.?test(?![a-z])|(?<![a-z0-9])unittest(?![a-z])|testcase\b|conftest", re.IGNORECASE
@@ -54,8 +54,7 @@ class TestNames:
 
 
 def _tests_in(source: bytes) -> Iterator[str]:
-    parsed = parse_or_none(source)
-    for node in ast.walk(parsed.tree) if parsed is not None else ():
+    for node in nodes_of(source):
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name.lower().startswith("test"):
             yield node.name
 
