@@ -7,6 +7,7 @@ import re
 import tokenize
 from collections import Counter
 
+from bailiwick.gate.diffs.lines import added
 from bailiwick.gate.model import Finding
 
 _MARKS: dict[str, re.Pattern[str]] = {
@@ -103,15 +104,9 @@ Lines = list[tuple[int, str]]
 
 def _added(pattern: re.Pattern[str], before: Lines, after: Lines) -> Lines:
     """Lines with the pattern that are new, as many as there are more of them than before."""
-    was = Counter(line.strip() for _, line in before if pattern.search(line))
-    now = [(number, line) for number, line in after if pattern.search(line)]
-    more = len(now) - was.total()
-    fresh = []
-    for number, line in now:
-        if was[line.strip()] > 0:
-            was[line.strip()] -= 1
-        else:
-            fresh.append((number, line))
+    was, now = ([one for one in lines if pattern.search(one[1])] for lines in (before, after))
+    more = len(now) - len(was)
+    fresh = list(added((line.strip() for _, line in was), now, key=lambda one: one[1].strip()))
     return fresh[-more:] if more > 0 else []
 
 

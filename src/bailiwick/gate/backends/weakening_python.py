@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bailiwick.gate.diffs.lines import added
+from bailiwick.gate.diffs.syntax import FUNCTIONS, Function, assigned, called_name, last_name
 from bailiwick.gate.model import Finding
 
 _SKIPS = ("skip", "skipif", "skipIf", "skipUnless", "xfail", "expectedFailure")
@@ -19,7 +21,6 @@ _FILTERS = (
 )  # fmt: skip
 _WEAK_CALLS = ("isinstance", "hasattr", "callable", "bool", "any", "len")
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | ast.ClassDef
 
 
@@ -77,7 +78,7 @@ def _tests(module: ast.Module) -> dict[str, _Test]:
 
 def _walk(scope: Scope | ast.If | ast.Try, prefix: str, skips: tuple[str, ...]) -> Iterator[_Test]:
     for node in scope.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+        if isinstance(node, FUNCTIONS) and node.name.startswith("test"):
             yield _Test(prefix + node.name, node, (*skips, *_marks(node.decorator_list), *_skip_calls(node)))
         elif isinstance(node, ast.ClassDef):
             own = (*skips, *_marks(node.decorator_list), *_scope_skips(node))
@@ -96,30 +97,20 @@ def _scope_skips(scope: Scope) -> tuple[str, ...]:
                 found += _marks(marks)
             case ast.Assign(targets=[ast.Name(id="__test__")], value=ast.Constant(value=False)):
                 found.append("__test__")
-            case ast.Expr(value=ast.Call() as call) if _name(call.func) in _SKIP_CALLS:
-                found.append(_name(call.func))
+            case ast.Expr(value=ast.Call() as call) if called_name(call) in _SKIP_CALLS:
+                found.append(called_name(call))
             case _:
                 pass
     return tuple(found)
 
 
 def _marks(decorators: Sequence[ast.expr]) -> list[str]:
-    names = [_name(d.func if isinstance(d, ast.Call) else d) for d in decorators]
+    names = [called_name(decorator) or last_name(decorator) for decorator in decorators]
     return [name for name in names if name in _SKIPS]
 
 
 def _skip_calls(node: Function) -> list[str]:
-    calls = (_name(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call))
-    return [name for name in calls if name in _SKIP_CALLS]
-
-
-def _name(node: ast.expr) -> str:
-    """The last part of a dotted name."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
+    return [name for inner in ast.walk(node) if (name := called_name(inner)) in _SKIP_CALLS]
 
 
 def _filters(path: str, before: ast.Module | None, after: ast.Module) -> Iterator[Finding]:
@@ -135,16 +126,8 @@ def _filters(path: str, before: ast.Module | None, after: ast.Module) -> Iterato
 
 
 def _defined(module: ast.Module) -> dict[str, ast.stmt]:
-    found: dict[str, ast.stmt] = {}
-    for node in module.body:
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                found[name] = node
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                found[name] = node
-            case _:
-                pass
-    return found
+    functions = {node.name: node for node in module.body if isinstance(node, FUNCTIONS)}
+    return functions | {name: node for node in module.body for name, _ in assigned(node)}
 
 
 def _compare(path: str, old: _Test, new: _Test) -> Iterator[Finding]:
@@ -165,7 +148,7 @@ def _cases(node: Function) -> int:
     """How many cases `parametrize` lists, as far as they are written out."""
     total = 0
     for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call) and _name(decorator.func) == "parametrize" and len(decorator.args) > 1:
+        if isinstance(decorator, ast.Call) and called_name(decorator) == "parametrize" and len(decorator.args) > 1:
             values = decorator.args[1]
             total += len(values.elts) if isinstance(values, ast.List | ast.Tuple | ast.Set) else 0
     return total
@@ -176,17 +159,16 @@ def _broad_handlers(node: Function) -> int:
     for inner in ast.walk(node):
         if isinstance(inner, ast.ExceptHandler):
             kinds = inner.type.elts if isinstance(inner.type, ast.Tuple) else [inner.type]
-            count += any(kind is None or _name(kind) in (*_BROAD, "AssertionError") for kind in kinds)
-        elif isinstance(inner, ast.Call) and _name(inner.func) == "suppress":
-            count += any(_name(arg) in (*_BROAD, "AssertionError") for arg in inner.args)
+            count += any(kind is None or last_name(kind) in (*_BROAD, "AssertionError") for kind in kinds)
+        elif isinstance(inner, ast.Call) and called_name(inner) == "suppress":
+            count += any(last_name(arg) in (*_BROAD, "AssertionError") for arg in inner.args)
     return count
 
 
 def _asserts(path: str, old: _Test, new: _Test) -> Iterator[Finding]:
     """Assertions that are gone, and those that say less in the place of one that said more."""
     was, now = _assertions(old.node), _assertions(new.node)
-    kept = Counter(ast.dump(node) for node in was) & Counter(ast.dump(node) for node in now)
-    gone, come = _without(was, kept), _without(now, kept)
+    gone, come = added(map(ast.dump, now), was, key=ast.dump), added(map(ast.dump, was), now, key=ast.dump)
     if len(now) < len(was):
         what = f"the test {new.name} has {len(was) - len(now)} fewer assertions"
         yield Finding("assert-removed", what, path, new.node.lineno, blocks=False)
@@ -198,25 +180,13 @@ def _asserts(path: str, old: _Test, new: _Test) -> Iterator[Finding]:
         yield Finding(code, what, path, after.lineno, blocks=False)
 
 
-def _without(nodes: list[ast.expr], kept: Counter[str]) -> list[ast.expr]:
-    left = kept.copy()
-    rest = []
-    for node in nodes:
-        key = ast.dump(node)
-        if left[key] > 0:
-            left[key] -= 1
-        else:
-            rest.append(node)
-    return rest
-
-
 def _assertions(function: Function) -> list[ast.expr]:
     """What a test asserts, in the order of the text."""
     found: list[ast.expr] = []
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
             found.append(node.test)
-        elif isinstance(node, ast.Call) and (_name(node.func).startswith("assert") or _name(node.func) == "raises"):
+        elif isinstance(node, ast.Call) and (called_name(node).startswith("assert") or called_name(node) == "raises"):
             found.append(node)
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
@@ -249,9 +219,9 @@ def _is_true(node: ast.expr) -> bool:
 
 
 def _call_strength(node: ast.Call) -> int:
-    name = _name(node.func)
+    name = called_name(node)
     if name in ("raises", "assertRaises", "assertRaisesRegex"):
-        return 1 if node.args and _name(node.args[0]) in _BROAD else 3
+        return 1 if node.args and last_name(node.args[0]) in _BROAD else 3
     if name in ("assertTrue", "assertFalse"):
         return 0 if node.args and isinstance(node.args[0], ast.Constant) else 1
     if name in ("assertIsNotNone", "assertNotEqual", "assertIsInstance", "assert_called", *_WEAK_CALLS):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from bailiwick.gate.diffs.lines import added
 from bailiwick.gate.diffs.syntax import (
     FUNCTIONS,
     Function,
@@ -301,14 +301,8 @@ class _Sample:
 def changed_doctests(old: bytes, new: bytes, path: str) -> tuple[Finding, ...]:
     """Examples of the base that are changed or gone; one that only moved in its file, or is new, is none."""
     before, after = _samples(old, path), _samples(new, path)
-    left = Counter(sample.key for sample in after)
-    lost = []
-    for sample in before:
-        if left[sample.key] > 0:
-            left[sample.key] -= 1
-        else:
-            lost.append(sample)
-    fresh = [sample for sample in after if left[sample.key] > 0]
+    lost = added((sample.key for sample in after), before, key=lambda sample: sample.key)
+    fresh = list(added((sample.key for sample in before), after, key=lambda sample: sample.key))
     return tuple(Finding(DOCTEST, *_lost(sample, fresh, path), blocks=False, parks=True) for sample in lost)
 
 

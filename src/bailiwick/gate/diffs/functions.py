@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bailiwick.gate.diffs.layout import Edit, Layout
+from bailiwick.gate.diffs.lines import added
 from bailiwick.gate.diffs.syntax import (
     FUNCTIONS,
     Function,
@@ -139,7 +139,7 @@ def _compare(before: Parsed | None, after: Parsed, *, known: bool) -> ChangedCod
     module = not known or any(name not in now for name in was)
     for name, nodes in now.items():
         old = was.get(name, [])
-        fresh = _differing(old, nodes)
+        fresh = list(added(map(_behaviour, old), nodes, key=_behaviour))
         changed += [_as_changed(name, node, is_new=not old) for node in fresh]
         module = module or (bool(old) and (_shells(old) != _shells(nodes) or (not fresh and len(old) != len(nodes))))
         module = module or (not fresh and [_behaviour(n) for n in old] != [_behaviour(n) for n in nodes])
@@ -152,19 +152,6 @@ def _by_name(body: Sequence[ast.stmt]) -> dict[str, list[Function]]:
     for name, node in outermost_functions(body):
         found.setdefault(name, []).append(node)
     return found
-
-
-def _differing(old: Sequence[Function], new: Sequence[Function]) -> list[Function]:
-    """Those of the new functions of one name that none of the old ones equals."""
-    left = Counter(_behaviour(node) for node in old)
-    fresh = []
-    for node in new:
-        dump = _behaviour(node)
-        if left[dump] > 0:
-            left[dump] -= 1
-        else:
-            fresh.append(node)
-    return fresh
 
 
 def _behaviour(node: Function) -> str:
@@ -222,22 +209,15 @@ class _Bare(ast.NodeTransformer):
 def _module_differs(before: ast.Module, after: ast.Module) -> bool:
     """Whether anything that runs when a module is imported differs, functions themselves left out."""
     old, new = list(_skeleton(before.body)), list(_skeleton(after.body))
-    imported = Counter(dump for dump, node in old if _is_import(node))
-    added = [node for dump, node in new if _is_import(node) and not _takes(imported, dump)]
-    if imported.total() or any(_takes_a_name(node, before) for node in added):
+    was, now = ([(dump, node) for dump, node in side if _is_import(node)] for side in (old, new))
+    fresh = [node for _, node in added((dump for dump, _ in was), now, key=lambda pair: pair[0])]
+    if len(now) - len(fresh) < len(was) or any(_takes_a_name(node, before) for node in fresh):
         return True
     return [dump for dump, node in old if not _is_import(node)] != [d for d, node in new if not _is_import(node)]
 
 
 def _is_import(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import | ast.ImportFrom)
-
-
-def _takes(counted: Counter[str], dump: str) -> bool:
-    if counted[dump] > 0:
-        counted[dump] -= 1
-        return True
-    return False
 
 
 def _takes_a_name(node: ast.stmt, before: ast.Module) -> bool:
