@@ -132,13 +132,12 @@ def read_session(data: dict[str, Json]) -> PytestSession:
     )
 
 
-class Records:
-    """Takes the bytes of the pipe as they come; what is not sealed by the run's key is a fault, and the end of it."""
+class PipeRecords:
+    """Takes the bytes of a pipe as they come; the first that can't be ours are a fault, and the end of it."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self) -> None:
         self.all: list[dict[str, Json]] = []
         self.fault: Fault | None = None
-        self._key = key
         self._rest = bytearray()
         self._size = 0
 
@@ -156,6 +155,22 @@ class Records:
         """There is no more: a record that began and did not end was cut."""
         if self._rest and self.fault is None:
             self._fail("the last record is cut off")
+
+    def _take(self) -> bool:
+        """Take the first record of what is there; False where it is not whole, or can't be ours."""
+        raise NotImplementedError
+
+    def _fail(self, what: str) -> None:
+        self.fault = self.fault or Fault("forged-record", f"something else wrote into the pipe of test results: {what}")
+        self._rest.clear()
+
+
+class Records(PipeRecords):
+    """Records of pytest's process, each sealed by the run's key and numbered."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__()
+        self._key = key
 
     def _take(self) -> bool:
         if len(self._rest) < _HEAD:
@@ -184,10 +199,6 @@ class Records:
         self.all.append(record)
         return True
 
-    def _fail(self, what: str) -> None:
-        self.fault = self.fault or Fault("forged-record", f"something else wrote into the pipe of test results: {what}")
-        self._rest.clear()
-
 
 def read_records(records: Records, code: int | None, *, collect_only: bool = False) -> PytestSession:
     """What a run was, from its records and the exit code of its process (None: it was ended from outside)."""
@@ -206,13 +217,7 @@ def _read(records: Records, code: int | None, *, collect_only: bool) -> PytestSe
         by_type.setdefault(str(record.get("t")), []).append(record)
     reports = by_type.get("report", [])
     finish = (by_type.get("finish") or [{}])[-1]
-    items = tuple(
-        PytestItem(
-            i["id"], path=i["path"], code_path=i.get("code_path", ""), line=i.get("line", 0), name=i.get("name", "")
-        )
-        for record in by_type.get("items", [])
-        for i in record["items"]
-    )
+    items = tuple(PytestItem(**item) for record in by_type.get("items", []) for item in record["items"])
     outcomes = _outcomes(reports)
     uncollected = {record["id"]: record["text"] for record in by_type.get("uncollected", [])}
     failed = {r["id"]: r["text"] for r in reports if r["outcome"] == "failed" and r["text"]}

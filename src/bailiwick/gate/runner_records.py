@@ -7,8 +7,7 @@ import hmac
 import json
 import re
 
-from bailiwick.gate.outcomes import MOST_BYTES, Fault
-from bailiwick.ids import Json
+from bailiwick.gate.outcomes import PipeRecords
 
 LONGEST_LINE = 1 << 16
 MAIN = "m"
@@ -18,43 +17,22 @@ _LINE = re.compile(
 )
 
 
-class RecordLines:
-    """Takes the bytes of a pipe as they come, line by line; the first line that can't be ours is the end of it."""
+class RecordLines(PipeRecords):
+    """Records of which each is a line."""
 
-    def __init__(self) -> None:
-        self.all: list[dict[str, Json]] = []
-        self.fault: Fault | None = None
-        self._rest = bytearray()
-        self._size = 0
+    def _take(self) -> bool:
+        end = self._rest.find(b"\n")
+        if end < 0:
+            if len(self._rest) > LONGEST_LINE:
+                self._fail("the run sends more data than any real test run")
+            return False
+        line = self._rest[:end].decode("utf-8", "replace")
+        del self._rest[: end + 1]
+        self._take_line(line)
+        return self.fault is None
 
-    def feed(self, data: bytes) -> None:
-        """Take some bytes."""
-        self._size += len(data)
-        if self.fault is not None:
-            return
-        self._rest += data
-        *lines, rest = bytes(self._rest).split(b"\n")
-        self._rest = bytearray(rest)
-        for line in lines:
-            if not self._failed():
-                self._take(line.decode("utf-8", "replace"))
-        if self._size > MOST_BYTES or len(self._rest) > LONGEST_LINE:
-            self._fail("the run sends more data than any real test run")
-
-    def close(self) -> None:
-        """There is no more."""
-        if self._rest and self.fault is None:
-            self._fail("the last record is cut off")
-
-    def _take(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         raise NotImplementedError
-
-    def _failed(self) -> bool:
-        return self.fault is not None
-
-    def _fail(self, what: str) -> None:
-        self.fault = self.fault or Fault("forged-record", f"something else wrote into the pipe of test results: {what}")
-        self._rest.clear()
 
 
 class SealedLines(RecordLines):
@@ -66,7 +44,7 @@ class SealedLines(RecordLines):
         self._next: dict[str, int] = {}
         self._parts: dict[str, str] = {}
 
-    def _take(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         found = _LINE.fullmatch(line)
         key = self._keys.get(found["who"]) if found else None
         if found is None or key is None:
@@ -105,7 +83,7 @@ class TokenLines(RecordLines):
         super().__init__()
         self._token = token
 
-    def _take(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         token, _, rest = line.partition(" ")
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             self._fail("a line does not have the token of this run")

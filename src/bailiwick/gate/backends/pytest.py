@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from bailiwick.gate.backends.pytest_change import ChangeView, view_change
 from bailiwick.gate.backends.pytest_command import read_call
-from bailiwick.gate.backends.pytest_run import PytestRequest, PytestRun, Runner
-from bailiwick.gate.backends.pytest_study import AddedTests, Study, both, test_files_of
-from bailiwick.gate.backends.ran import result_of
+from bailiwick.gate.backends.pytest_run import PytestRequest, Runner
+from bailiwick.gate.backends.pytest_study import AddedTests, Study, test_files_of
+from bailiwick.gate.backends.ran import RanTests, both, outcome_of, result_of
 from bailiwick.gate.detection.missing import missing_at_collection
 from bailiwick.gate.ids import BROKEN, bounded, compare, run_faults, tampering
 from bailiwick.gate.judging import (
@@ -90,17 +90,17 @@ async def _checked(study: Study) -> CheckResult:
     return await _Judgement(study, view=view, base=base.session, ran=ran, absent=absent).result()
 
 
-def _not_there(study: Study, ran: PytestRun) -> CheckResult:
+def _not_there(study: Study, ran: RanTests) -> CheckResult:
     found = Finding("missing-tool", f"{ran.missing} is not in the sandbox or has no pytest", blocks=True)
     return result_of(study.spec, "failed", ran, findings=(found,), hint=install_hint("pytest"))
 
 
-async def _lacking(study: Study, base: PytestRun) -> CheckResult | None:
+async def _lacking(study: Study, base: RanTests) -> CheckResult | None:
     """What the base itself lacks to be collected: a fault of the environment, never a red test."""
     session = base.session
     output = "\n".join(session.texts.get(file, "") for file in session.uncollected)
     if session.exit not in (0, 1, 5):
-        output += "\n" + (base.end.stdout + base.end.stderr).decode("utf-8", "replace")
+        output += "\n" + base.text
     if not output.strip():
         return None
     read = {name: await study.context.read("base", name) for name in _MANIFESTS}
@@ -115,17 +115,17 @@ async def _lacking(study: Study, base: PytestRun) -> CheckResult | None:
     )
 
 
-def _unchanged(study: Study, base: PytestRun) -> CheckResult:
+def _unchanged(study: Study, base: RanTests) -> CheckResult:
     """The base itself: there is nothing to compare it with."""
     here = base.session
     if "no-records" in {fault.code for fault in here.faults}:
         hint = "pytest can't be started: look at its output"
         return result_of(study.spec, "environment", base, hint=hint)
     faults = [replace(finding, blocks=False) for finding in run_faults(here, here)]
-    return _told(study, base, _outcome(here, frozenset(here.red), faults), faults)
+    return _told(study, base, outcome_of(here, frozenset(here.red), faults), faults)
 
 
-def _told(study: Study, ran: PytestRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
+def _told(study: Study, ran: RanTests, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
     """The result; a check that was cancelled says nothing."""
     if study.context.cancel.is_set():
         return result_of(study.spec, "environment", ran, hint="the check was ended before it was done")
@@ -139,7 +139,7 @@ class _Judgement:
     study: Study
     view: ChangeView
     base: PytestSession
-    ran: PytestRun
+    ran: RanTests
     absent: PytestSession | None
 
     async def result(self) -> CheckResult:
@@ -161,7 +161,7 @@ class _Judgement:
         ]
         excused, unstable = await self.study.second_look(base, here)
         findings += compare(base, here, allowed=context.allowed, unstable=unstable)
-        outcome = _outcome(here, excused, findings)
+        outcome = outcome_of(here, excused, findings)
         if outcome == "failed" or context.brief or context.cancel.is_set():
             told = _told(self.study, self.ran, outcome, findings)
             return replace(told, unproven=NOT_YET) if context.brief else told
@@ -181,7 +181,7 @@ class _Judgement:
         findings += added.findings
         if added.red and added.ran is not None:
             return _told(study, added.ran, "failed", findings)
-        if _outcome(here, excused, findings) == "failed":
+        if outcome_of(here, excused, findings) == "failed":
             return _told(study, self.ran, "failed", findings)
         (calls, alone), (noticing, proof, anyway) = await both(
             study.replay(view, (watched, added.watched), chosen, base), self._proven(added)
@@ -190,7 +190,7 @@ class _Judgement:
         doubtful = _doubted(watched, chosen)
         if added.passed and not proof and view.noticeable and (added.proof or not noticing):
             findings.append(_missing_the_change(added.passed, anyway))
-        told = _told(study, self.ran, _outcome(here, excused, findings), findings)
+        told = _told(study, self.ran, outcome_of(here, excused, findings), findings)
         cured = tuple(sorted(healed - doubtful))
         counts = (
             *here.counts(),
@@ -330,14 +330,6 @@ def _unproven(added: AddedTests) -> str:
     if not added.passed:
         return "no test shows this fix: the change brings no new test that passes"
     return f"no test shows this fix: {len(added.passed)} new tests pass on the base too, or pass whatever happens"
-
-
-def _outcome(here: PytestSession, excused: Collection[str], findings: Iterable[Finding]) -> Outcome:
-    listed = tuple(findings)
-    if any(finding.blocks for finding in listed) or any(test not in excused for test in here.red):
-        return "failed"
-    same = any(finding.code in ("exit-code", *(fault.code for fault in here.faults)) for finding in listed)
-    return "red_on_base" if here.red or same else "passed"
 
 
 def _started_by_python(changed: Iterable[str]) -> tuple[Finding, ...]:

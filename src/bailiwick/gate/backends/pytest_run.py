@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import marshal
-import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bailiwick.environments.recipes import bin_folders, tool_variables
-from bailiwick.gate.backends.pytest_command import PytestCommand, find_interpreter
-from bailiwick.gate.backends.ran import ReadPipe
-from bailiwick.gate.outcomes import Fault, PytestSession, Records, read_records
+from bailiwick.gate.backends.command import READ, gate_variables
+from bailiwick.gate.backends.pytest_command import PytestCommand, PytestPython, find_interpreter
+from bailiwick.gate.backends.ran import RanTests, code_of, open_pipe, timed
+from bailiwick.gate.outcomes import PytestSession, Records, read_records
+from bailiwick.gate.run import NOT_FOUND
 from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.disk import disk_words
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 NO_PYTEST = 93
 """The exit code by which the text inside says that its interpreter has no pytest."""
-READ = 16 << 20
 REPLAY = 600.0
 """Seconds that all recorded calls together may take."""
 START = (
@@ -88,15 +87,6 @@ class Plainly:
 
 
 @dataclass(frozen=True, slots=True)
-class PytestRun:
-    """A run: what was told, and how the process ended. `missing` says what is not there to run it."""
-
-    session: PytestSession
-    end: Exit
-    missing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Runner:
     """Runs the pytest of one check."""
 
@@ -114,134 +104,97 @@ class Runner:
         """Those of them that have to be Python."""
         return [change.path for change in self.context.changes if change.status != "D" and change.path.endswith(".py")]
 
-    async def run(self, asked: PytestRequest) -> PytestRun:
+    async def run(self, asked: PytestRequest) -> RanTests:
         """Run once and hear it to its end. Raises `OSError` where nothing can be started."""
-        context = self.context
-        tree = await context.fresh(asked.which, asked.files or None)
-        tracked = await context.files(asked.which)
-        python = find_interpreter(self.call, context, tree, tracked)
+        tree, python = await self._place(asked.which, asked.files)
         if python is None:
-            return PytestRun(PytestSession(), Exit(127, b"", b"", 0.0), missing="python3")
-        key = secrets.token_bytes(32)
-        records = Records(key)
-        reading, writing = os.pipe()
-        try:
-            request = self._request(asked, key, writing, python.environment)
-            with ReadPipe(reading, records):
-                end = await self._start(tree, (python.path, request), writing, asked.timeout)
-        finally:
-            os.close(writing)
-            os.close(reading)
-        if end.code == NO_PYTEST and not records.all:
-            return PytestRun(PytestSession(), end, missing="pytest")
-        code = end.code if end.why == "exited" else None
-        session = read_records(records, code, collect_only=asked.collect_only)
-        return PytestRun(_timed(session, end), end, missing=python.path if end.code == 127 and not records.all else "")
-
-    def _request(self, asked: PytestRequest, key: bytes, handle: int, environment: tuple[str, ...]) -> bytes:
-        return json.dumps(
-            {
-                "texts": texts_inside(),
-                "code": {MAGIC_NUMBER.hex(): code_inside()},
-                "entry": "main",
-                "key": key.hex(),
-                "handle": handle,
-                "args": list(self.call.args),
-                "as_module": self.call.as_module,
-                "environment": list(environment),
-                "only": None if asked.only is None else sorted(asked.only),
-                "within": _within(asked),
-                "left_out": sorted(asked.left_out),
-                "collect_only": asked.collect_only,
-                "limit": asked.limit,
-                "mode": asked.mode,
-                "token": asked.token or "_",
-                "calls": asked.calls,
-                "replayed": asked.replayed,
-                "pairs": asked.pairs,
-                "alone": asked.alone,
-                "changed": self.changed if asked.which == "proposed" else [],
-                "suspected": self.changed,
-                "compiled": self._compiled if asked.which == "proposed" and asked.mode == "plain" else [],
-            }
-        ).encode()
-
-    async def _start(self, tree: Path, what: tuple[str, bytes], handle: int, timeout: float | None) -> Exit:
-        python, request = what
-        longest = [seconds for seconds in (self.timeout, timeout) if seconds is not None]
-        sandboxes = self.context.sandboxes
-        sandbox_spec = sandboxes.sandbox_spec("gate", tree, environment=self.context.environment)
-        return await sandboxes.run(
-            sandbox_spec,
-            (python, "-s", "-B", *self.call.flags, "-c", START),
+            return RanTests(PytestSession(), Exit(NOT_FOUND, b"", b"", 0.0), missing="python3")
+        longest = [seconds for seconds in (self.timeout, asked.timeout) if seconds is not None]
+        records, end = await self._heard(
+            tree,
+            (python.path, "-s", "-B", *self.call.flags),
+            self._request(asked, python.environment),
             env=self._variables(tree),
             timeout=min(longest, default=None),
-            cancel=self.context.cancel,
-            keep=READ,
-            stdin=request,
-            pass_fds=(handle,),
         )
+        if end.code == NO_PYTEST and not records.all:
+            return RanTests(PytestSession(), end, missing="pytest")
+        session = read_records(records, code_of(end), collect_only=asked.collect_only)
+        missing = python.path if end.code == NOT_FOUND and not records.all else ""
+        return RanTests(timed(session, end, disk_words(end)), end, missing=missing)
+
+    async def _place(self, which: Which, files: Mapping[str, bytes | None]) -> tuple[Path, PytestPython | None]:
+        """A fresh checkout, and the Python to use there."""
+        tree = await self.context.fresh(which, files or None)
+        return tree, find_interpreter(self.call, self.context, tree, await self.context.files(which))
+
+    def _request(self, asked: PytestRequest, environment: tuple[str, ...]) -> dict[str, Json]:
+        return {
+            "texts": texts_inside(),
+            "code": {MAGIC_NUMBER.hex(): code_inside()},
+            "entry": "main",
+            "args": list(self.call.args),
+            "as_module": self.call.as_module,
+            "environment": list(environment),
+            "only": None if asked.only is None else sorted(asked.only),
+            "within": _within(asked),
+            "left_out": sorted(asked.left_out),
+            "collect_only": asked.collect_only,
+            "limit": asked.limit,
+            "mode": asked.mode,
+            "token": asked.token or "_",
+            "calls": asked.calls,
+            "replayed": asked.replayed,
+            "pairs": asked.pairs,
+            "alone": asked.alone,
+            "changed": self.changed if asked.which == "proposed" else [],
+            "suspected": self.changed,
+            "compiled": self._compiled if asked.which == "proposed" and asked.mode == "plain" else [],
+        }
+
+    async def _heard(
+        self,
+        tree: Path,
+        interpreter: Sequence[str],
+        request: dict[str, Json],
+        *,
+        env: dict[str, str],
+        timeout: float | None,
+    ) -> tuple[Records, Exit]:
+        """Run what is sent in a new process, and hear it to its end."""
+        key = secrets.token_bytes(32)
+        records, sandboxes = Records(key), self.context.sandboxes
+        with open_pipe(records) as handle:
+            end = await sandboxes.run(
+                sandboxes.sandbox_spec("gate", tree, environment=self.context.environment),
+                (*interpreter, "-c", START),
+                env=env,
+                timeout=timeout,
+                cancel=self.context.cancel,
+                keep=READ,
+                stdin=json.dumps({**request, "key": key.hex(), "handle": handle}).encode(),
+                pass_fds=(handle,),
+            )
+        return records, end
 
     async def replay(
         self, which: Which, files: Mapping[str, bytes | None], asked: Plainly
     ) -> dict[str, list[dict[str, Json]]]:
         """Make calls and run tests in plain processes; what each of them did by its kind, empty where nobody knows."""
-        tree = await self.context.fresh(which, files or None)
-        python = find_interpreter(self.call, self.context, tree, await self.context.files(which))
+        tree, python = await self._place(which, files)
         if python is None:
             return {}
-        key = secrets.token_bytes(32)
-        records = Records(key)
-        reading, writing = os.pipe()
-        try:
-            request = {
-                "texts": texts_inside()[:-1],
-                "code": {MAGIC_NUMBER.hex(): code_inside()[:-1]},
-                "entry": "replay_main",
-                "key": key.hex(),
-                "handle": writing,
-                "calls": list(asked.calls),
-                "path": list(asked.path),
-                "tests": list(asked.tests),
-                "hidden": list(asked.hidden),
-                "blocked": list(asked.blocked),
-                "seconds": asked.seconds,
-            }
-            with ReadPipe(reading, records):
-                await self._plainly(tree, python.path, json.dumps(request).encode(), writing)
-        finally:
-            os.close(writing)
-            os.close(reading)
+        texts, code = texts_inside()[:-1], {MAGIC_NUMBER.hex(): code_inside()[:-1]}
+        request = {"texts": texts, "code": code, "entry": "replay_main", **asdict(asked)}
+        hidden = ("CI", "PYTHONDONTWRITEBYTECODE")
+        env = {name: value for name, value in self._variables(tree).items() if name not in hidden}
+        records, _ = await self._heard(tree, (python.path,), request, env=env, timeout=REPLAY)
         kinds = ("call", "alone", "without")
         return {kind: [record for record in records.all if record.get("t") == kind] for kind in kinds}
 
-    async def _plainly(self, tree: Path, python: str, request: bytes, handle: int) -> None:
-        sandboxes = self.context.sandboxes
-        hidden = ("CI", "PYTHONDONTWRITEBYTECODE")
-        await sandboxes.run(
-            sandboxes.sandbox_spec("gate", tree, environment=self.context.environment),
-            (python, "-c", START),
-            env={name: value for name, value in self._variables(tree).items() if name not in hidden},
-            timeout=REPLAY,
-            cancel=self.context.cancel,
-            keep=READ,
-            stdin=request,
-            pass_fds=(handle,),
-        )
-
     def _variables(self, tree: Path) -> dict[str, str]:
-        """The environment inside: the tools of the prepared environment first; a proposed tree holds no byte code."""
-        sandboxes = self.context.sandboxes
-        base = sandboxes.env(tool_variables(self.context.environment))
-        folders = bin_folders(self.context.environment, tree if sandboxes.sandbox.name == "none" else None)
-        return {
-            **base,
-            "PATH": ":".join([*map(str, folders), base.get("PATH", "")]),
-            "CI": "true",
-            "PYTHONHASHSEED": "0",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONNOUSERSITE": "1",
-        }
+        """The environment inside; a proposed tree holds no byte code."""
+        return {**gate_variables(self.context, tree), "PYTHONHASHSEED": "0", "PYTHONNOUSERSITE": "1"}
 
 
 def _within(asked: PytestRequest) -> list[str] | None:
@@ -276,15 +229,3 @@ def texts_inside() -> tuple[str, ...]:
 def code_inside() -> tuple[str, ...]:
     """The same, compiled: to compile it at each start takes as long as many a project's tests."""
     return tuple(marshal.dumps(compile(text, "<witness>", "exec", dont_inherit=True)).hex() for text in texts_inside())
-
-
-def _timed(session: PytestSession, end: Exit) -> PytestSession:
-    """Say first that a run was ended from outside."""
-    disk = disk_words(end)
-    if not end.timed_out and not disk:
-        return session
-    fault = Fault("timeout", f"the tests ran out of time after {end.seconds:.0f} s")
-    if disk:
-        fault = Fault("disk", f"the tests were ended: {disk}")
-    kept = tuple(f for f in session.faults if f.code not in ("cut-short", "no-records"))
-    return replace(session, faults=(fault, *kept))

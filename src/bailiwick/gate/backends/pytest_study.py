@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import Awaitable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from bailiwick.gate.backends.pytest_change import ChangeView, absent_files, other_files, watched_files
-from bailiwick.gate.backends.pytest_run import Plainly, PytestRequest, PytestRun, Runner
+from bailiwick.gate.backends.pytest_run import Plainly, PytestRequest, Runner
+from bailiwick.gate.backends.ran import RanTests, both, kept_results
 from bailiwick.gate.diffs.proofs import computing, empty_proofs, hollow, using_results
 from bailiwick.gate.evidence import ends_of
 from bailiwick.gate.ids import missing_ids, paths_of, proven_by
@@ -37,8 +37,6 @@ MOST_ALONE = 60
 MOST_SECONDS = 60.0
 """What all of these together may take."""
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "Pipfile", "environment.yml")
-_A = TypeVar("_A")
-_B = TypeVar("_B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class AddedTests:
     passed: frozenset[str] = frozenset()
     proof: tuple[str, ...] = ()
     red: tuple[str, ...] = ()
-    ran: PytestRun | None = None
+    ran: RanTests | None = None
     watched: WatchedRun | None = None
 
 
@@ -61,13 +59,14 @@ class Study:
         self.context = context
         self.runner = runner
         self._token = f"_t{secrets.token_hex(6)}"
-        self._known: dict[str, Json] = {} if context.base_results is None else context.base_results
+        self._kept = kept_results(context, spec.name, list(spec.run))
 
-    async def base(self) -> PytestRun:
+    async def base(self) -> RanTests:
         """How the base does; known from before, or run once. A test that never ends there counts as failed."""
-        kept = self._kept()
+        kept = self._kept
         if "session" in kept:
-            return PytestRun(read_session(kept["session"]), _ended(kept))
+            end = Exit(int(kept.get("code") or 0), b"", b"", float(kept.get("seconds", 0.0)))
+            return RanTests(read_session(kept["session"]), end)
         ran = await self.runner.run(PytestRequest("base"))
         if ran.missing or ran.end.cancelled:
             return ran
@@ -96,17 +95,9 @@ class Study:
         texts = {**found.texts, **dict.fromkeys(endless, "it never ends on the base")}
         return replace(found, outcomes=outcomes, items=session.items, texts=texts, exit=1)
 
-    def _kept(self) -> dict[str, Json]:
-        """What is known of the base from before, for exactly this command."""
-        known = self._known
-        entry = known.get(self.spec.name)
-        if not isinstance(entry, dict) or entry.get("run") != list(self.spec.run):
-            entry = known[self.spec.name] = {"run": list(self.spec.run)}
-        return entry
-
     def must_fail(self, asked: PytestRequest, base: PytestSession) -> PytestRequest:
         """A run of tests that must fail. One of them may wait for ever for what no longer comes: it is ended."""
-        seconds = float(self._kept().get("seconds", 0.0))
+        seconds = float(self._kept.get("seconds", 0.0))
         return replace(asked, token=self._token, limit=LIMIT + 3 * base.slowest, timeout=LIMIT * 30 + 6 * seconds)
 
     async def absent(self, view: ChangeView, base: PytestSession) -> PytestSession | None:
@@ -223,7 +214,7 @@ class Study:
         tests = could_be_alone(sessions[0].evidence.bare, passed)[:MOST_ALONE] if sessions else []
         if not calls and not tests:
             return [], []
-        seconds = min(LIMIT + 5 * float(self._kept().get("seconds", 0.0)), MOST_SECONDS)
+        seconds = min(LIMIT + 5 * float(self._kept.get("seconds", 0.0)), MOST_SECONDS)
         asked = Plainly(
             calls,
             tests=tests,
@@ -279,22 +270,7 @@ def _recorded(view: ChangeView) -> tuple[tuple[str, int, str], ...]:
     return tuple((t.path, t.function.line, t.function.qualname) for t in view.touched)
 
 
-def _ended(kept: dict[str, Json]) -> Exit:
-    """How the process of a kept run ended."""
-    return Exit(int(kept.get("code") or 0), b"", b"", float(kept.get("seconds", 0.0)))
-
-
 def _new_faults(session: PytestSession) -> Iterable[Finding]:
     """What went wrong with the run of new tests."""
     for fault in session.faults:
         yield Finding(f"new-tests-{fault.code}", f"in the run of the new tests: {fault.what}")
-
-
-async def both(first: Awaitable[_A], second: Awaitable[_B]) -> tuple[_A, _B]:
-    """Both at the same time, each to its end, so that nothing runs on in a tree that is being removed."""
-    one, two = await asyncio.gather(first, second, return_exceptions=True)
-    if isinstance(one, BaseException):
-        raise one
-    if isinstance(two, BaseException):
-        raise two
-    return one, two

@@ -10,16 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from bailiwick.gate.backends.runner_start import (
-    NOT_FOUND,
-    NotUnderstoodError,
-    RunnerPlace,
-    RunnerRequest,
-    RunnerRun,
-    code_of,
-    timed,
-)
+from bailiwick.gate.backends.ran import RanTests, code_of, timed
+from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace, RunnerRequest
 from bailiwick.gate.reading import read_all
+from bailiwick.gate.run import NOT_FOUND
 from bailiwick.gate.runner_records import TokenLines
 from bailiwick.gate.runner_sessions import GoTree, read_cargo, read_go
 from bailiwick.ids import Json
@@ -31,7 +25,7 @@ _NO_TESTS_OF_OURS = re.compile(r"(?:^|/)(?:vendor|testdata|[._][^/]*)/")
 _CARGO_TEST = ("test", "t")
 
 
-async def run_go(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
+async def run_go(place: RunnerPlace, asked: RunnerRequest) -> RanTests:
     """Run `go test` with a test of ours beside those of each folder: it has to be told as passed with the others."""
     words = list(place.spec.run)
     if words[:2] != ["go", "test"]:
@@ -50,7 +44,7 @@ async def run_go(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
         args += sorted({f"./{path.rpartition('/')[0]}" for path in asked.only})
     end = await place.start(tree, ("go", "test", "-json", *args), {})
     session = timed(read_go(end.stdout, code_of(end), known), end)
-    return RunnerRun(session, _readable(end), missing="go" if _is_missing(end, "go") else "")
+    return RanTests(session, _readable(end), missing="go" if _is_missing(end, "go") else "")
 
 
 async def _go_tree(place: RunnerPlace, asked: RunnerRequest, canary: str) -> GoTree:
@@ -91,7 +85,7 @@ def _readable(end: Exit) -> Exit:
     return replace(end, stdout="".join(texts).encode())
 
 
-async def run_cargo(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
+async def run_cargo(place: RunnerPlace, asked: RunnerRequest) -> RanTests:
     """Run `cargo test` with every test program started through a script of ours."""
     words = list(place.spec.run)
     at = next((index for index, word in enumerate(words) if word in _CARGO_TEST), 0)
@@ -114,7 +108,7 @@ async def run_cargo(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
     session = timed(read_cargo(lines.all, lines.fault, output, code_of(end)), end)
     if asked.only and not session.outcomes and "could not compile" in output[1]:
         session = replace(session, uncollected=asked.only, faults=())
-    return RunnerRun(session, end, missing="cargo" if _is_missing(end, "cargo") else "")
+    return RanTests(session, end, missing="cargo" if _is_missing(end, "cargo") else "")
 
 
 def without_harness(manifest: bytes) -> Iterable[str]:

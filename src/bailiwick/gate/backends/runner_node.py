@@ -9,17 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bailiwick.gate.backends.runner_start import (
-    NOT_FOUND,
-    NotUnderstoodError,
-    RunnerPlace,
-    RunnerRequest,
-    RunnerRun,
-    code_of,
-    timed,
-)
+from bailiwick.gate.backends.ran import RanTests, code_of, timed
+from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace, RunnerRequest
 from bailiwick.gate.outcomes import Fault, PytestSession
 from bailiwick.gate.reading import read_all
+from bailiwick.gate.run import NOT_FOUND
 from bailiwick.gate.runner_commands import CommandStep, node_line, read_package, read_scripts, read_steps
 from bailiwick.gate.runner_records import SealedLines
 from bailiwick.gate.runner_sessions import merged, read_node
@@ -32,7 +26,7 @@ if TYPE_CHECKING:
 _JEST_CONFIG = re.compile(r"jest\.config\.\w+")
 
 
-async def run_node(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
+async def run_node(place: RunnerPlace, asked: RunnerRequest) -> RanTests:
     """Run the command of a check through to its end, its runner with our reporter. What it means the base says."""
     kind, context = place.spec.kind, place.context
     package = await context.read("base", "package.json") or b"{}"
@@ -42,7 +36,7 @@ async def run_node(place: RunnerPlace, asked: RunnerRequest) -> RunnerRun:
     tree = await context.fresh(asked.which, asked.files or None)
     entry = "" if kind == "node-test" else find_entry(kind, tree, context)
     if kind != "node-test" and not entry:
-        return RunnerRun(PytestSession(), Exit(NOT_FOUND, b"", b"", 0.0), absent=kind)
+        return RanTests(PytestSession(), Exit(NOT_FOUND, b"", b"", 0.0), absent=kind)
     own_runner = kind == "jest" and await _has_own_runner(context, package)
     ends: list[Exit] = []
     sessions: list[PytestSession] = []
@@ -79,7 +73,7 @@ async def _run_step(place: RunnerPlace, step: CommandStep, line: str, tree: Path
     return end, timed(session, end)
 
 
-def _ran(steps: Sequence[CommandStep], ends: Sequence[Exit], sessions: Sequence[PytestSession]) -> RunnerRun:
+def _ran(steps: Sequence[CommandStep], ends: Sequence[Exit], sessions: Sequence[PytestSession]) -> RanTests:
     """All steps as one run: the first that ended badly decides how it ended."""
     last = next((end for end in ends if end.code != 0 or end.why != "exited"), ends[-1])
     whole = Exit(
@@ -98,7 +92,7 @@ def _ran(steps: Sequence[CommandStep], ends: Sequence[Exit], sessions: Sequence[
         session = merged([session, PytestSession(faults=(Fault("step-failed", what),), exit=last.code)])
     missing = "node" if sessions and not session.outcomes and last.code == NOT_FOUND else ""
     absent = failed.words[0] if failed is not None and last.code == NOT_FOUND and failed.words else ""
-    return RunnerRun(session, whole, missing=missing, absent=absent)
+    return RanTests(session, whole, missing=missing, absent=absent)
 
 
 def find_entry(name: str, tree: Path, context: CheckContext) -> str:

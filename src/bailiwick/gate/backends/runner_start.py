@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from bailiwick.gate.backends.command import READ, gate_variables
-from bailiwick.gate.backends.ran import ReadPipe
-from bailiwick.gate.outcomes import Fault, PytestSession
+from bailiwick.gate.backends.ran import open_pipe
+from bailiwick.gate.run import NOT_FOUND
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.spec import Bind
 
@@ -20,13 +19,10 @@ if TYPE_CHECKING:
     from bailiwick.gate.runner_records import RecordLines
     from bailiwick.gate.spec import CheckSpec
 
-NOT_FOUND = 127
 REPORTERS = Path(__file__).parent.parent / "reporters"
 """What takes part in the runners, on the host."""
 INSIDE = Path("/opt/bailiwick-reporters")
 """The same inside a sandbox."""
-_A = TypeVar("_A")
-_B = TypeVar("_B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +32,6 @@ class RunnerRequest:
     which: Which
     files: Mapping[str, bytes | None] = field(default_factory=dict)
     only: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerRun:
-    """A run. `missing` is a program that is not there, `absent` a package that the environment does not have."""
-
-    session: PytestSession
-    end: Exit
-    missing: str = ""
-    absent: str = ""
-
-    @property
-    def text(self) -> str:
-        """All that was printed."""
-        return (self.end.stdout + b"\n" + self.end.stderr).decode("utf-8", "replace")
 
 
 class NotUnderstoodError(Exception):
@@ -78,14 +59,9 @@ class RunnerPlace:
         stdin: bytes = b"",
     ) -> Exit:
         """Run a command whose outcomes come over a pipe; `mark` gives the variables that tell it the handle."""
-        reading, writing = os.pipe()
-        os.fchmod(writing, 0o622)  # a script inside opens it by its number, as another user
-        try:
-            with ReadPipe(reading, lines):
-                return await self.start(tree, argv, mark(writing), stdin=stdin, handles=(writing,))
-        finally:
-            os.close(writing)
-            os.close(reading)
+        with open_pipe(lines) as handle:
+            os.fchmod(handle, 0o622)  # a script inside opens it by its number, as another user
+            return await self.start(tree, argv, mark(handle), stdin=stdin, handles=(handle,))
 
     async def start(
         self,
@@ -113,27 +89,3 @@ class RunnerPlace:
             )
         except FileNotFoundError:
             return Exit(NOT_FOUND, b"", f"{argv[0]}: not found".encode(), 0.0)
-
-
-def code_of(end: Exit) -> int | None:
-    """The exit code of a process that ended by itself."""
-    return end.code if end.why == "exited" else None
-
-
-def timed(session: PytestSession, end: Exit) -> PytestSession:
-    """Say first that a run was ended from outside."""
-    if not end.timed_out:
-        return session
-    fault = Fault("timeout", f"the tests ran out of time after {end.seconds:.0f} s")
-    kept = tuple(f for f in session.faults if f.code not in ("cut-short", "no-records"))
-    return replace(session, faults=(fault, *kept))
-
-
-async def both(first: Awaitable[_A], second: Awaitable[_B]) -> tuple[_A, _B]:
-    """Both at the same time, each to its end, so that nothing runs on in a tree that is being removed."""
-    one, two = await asyncio.gather(first, second, return_exceptions=True)
-    if isinstance(one, BaseException):
-        raise one
-    if isinstance(two, BaseException):
-        raise two
-    return one, two

@@ -11,16 +11,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bailiwick.gate.backends.ran import result_of
+from bailiwick.gate.backends.ran import RanTests, both, kept_results, outcome_of, result_of
 from bailiwick.gate.backends.runner_native import run_cargo, run_go
 from bailiwick.gate.backends.runner_node import run_node
-from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace, RunnerRequest, RunnerRun, both
-from bailiwick.gate.ids import BROKEN, bounded, compare, missing_ids, paths_of, proven_by
+from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace, RunnerRequest
+from bailiwick.gate.ids import bounded, compare, missing_ids, paths_of, proven_by
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import PytestSession, read_session
 from bailiwick.gate.runner_conduct import conduct
 from bailiwick.gate.testfiles import is_test_file
-from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
 from bailiwick.sandbox.toolchains import install_hint
 from bailiwick.terminal.output import counted
@@ -93,20 +92,20 @@ class _Study:
         excused, unstable = await self._second_look(base.session, here)
         findings = [*found, *_faults(base.session, here, self.spec.kind), *_patched(base.session, here)]
         findings += compare(base.session, here, allowed=self.context.allowed, unstable=unstable)
-        outcome = _outcome(here, excused, findings)
+        outcome = outcome_of(here, excused, findings)
         if outcome == "failed" or self.context.cancel.is_set():
             return self._told(ran, outcome, findings)
         return await self._with_new(ran, base.session, excused, findings)
 
     async def _with_new(
-        self, ran: RunnerRun, base: PytestSession, excused: Collection[str], findings: list[Finding]
+        self, ran: RanTests, base: PytestSession, excused: Collection[str], findings: list[Finding]
     ) -> CheckResult:
         """The result with what the new tests show."""
         here = ran.session
         healed = tuple(test for test in base.red if test in here.passed)
         counts = (*here.counts(), ("expected", len(base.outcomes)))
         if not self.new:
-            told = self._told(ran, _outcome(here, excused, findings), findings)
+            told = self._told(ran, outcome_of(here, excused, findings), findings)
             unproven = (
                 "" if healed or not self.context.changes else "no test shows this fix: it brings no file of new tests"
             )
@@ -121,8 +120,8 @@ class _Study:
             for finding in (*_faults(base, full.session, self.spec.kind), *_patched(base, full.session))
             if finding.blocks
         ]
-        broken = _outcome(fresh, (), findings) == "failed"
-        outcome = "failed" if broken else _outcome(here, excused, findings)
+        broken = outcome_of(fresh, (), findings) == "failed"
+        outcome = "failed" if broken else outcome_of(here, excused, findings)
         proof = tuple(sorted(proven_by({test: files.get(test, "") for test in fresh.passed}, there.session)))
         unproven = (
             "" if proof or healed else f"no test shows this fix: {len(fresh.passed)} new tests pass on the base too"
@@ -135,7 +134,7 @@ class _Study:
     async def _new_files(self) -> dict[str, bytes | None]:
         return {path: await self.context.read("proposed", path) for path in self.new}
 
-    async def _run(self, asked: RunnerRequest) -> RunnerRun:
+    async def _run(self, asked: RunnerRequest) -> RanTests:
         place = RunnerPlace(self.spec, self.context)
         match self.spec.kind:
             case "go-test":
@@ -145,11 +144,11 @@ class _Study:
             case _:
                 return await run_node(place, asked)
 
-    async def _base(self) -> RunnerRun:
+    async def _base(self) -> RanTests:
         """How the base does; known from before, or run once."""
-        kept = self._kept()
+        kept = kept_results(self.context, self.spec.name, [self.spec.kind, *self.spec.run])
         if "session" in kept:
-            return RunnerRun(read_session(kept["session"]), Exit(0, b"", b"", 0.0))
+            return RanTests(read_session(kept["session"]), Exit(0, b"", b"", 0.0))
         ran = await self._run(RunnerRequest("base"))
         if (
             not ran.missing
@@ -160,14 +159,6 @@ class _Study:
         ):
             kept["session"] = ran.session.to_json()
         return ran
-
-    def _kept(self) -> dict[str, Json]:
-        """What is known of the base from before, for exactly this command."""
-        known: dict[str, Json] = {} if self.context.base_results is None else self.context.base_results
-        entry = known.get(self.spec.name)
-        if not isinstance(entry, dict) or entry.get("run") != [self.spec.kind, *self.spec.run]:
-            entry = known[self.spec.name] = {"run": [self.spec.kind, *self.spec.run]}
-        return entry
 
     async def _second_look(self, base: PytestSession, here: PytestSession) -> tuple[frozenset[str], frozenset[str]]:
         """Ids that are red on the base too, and ids that the base itself does not have each time."""
@@ -184,7 +175,7 @@ class _Study:
             return red, frozenset()
         return red | frozenset(again.red), frozenset(missing - again.outcomes.keys())
 
-    def _absent(self, ran: RunnerRun, base: RunnerRun) -> str:
+    def _absent(self, ran: RanTests, base: RanTests) -> str:
         """A package that the environment lacks, on the base too; empty where that is not what is wrong."""
         if ran.absent:
             return ran.absent
@@ -211,7 +202,7 @@ class _Study:
         named = f'"{package}"'.encode() in manifest
         return "prepare: [[npm, install]]" if named else f"prepare: [[npm, install, --no-save, {package}]]"
 
-    def _told(self, ran: RunnerRun, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
+    def _told(self, ran: RanTests, outcome: Outcome, findings: Iterable[Finding]) -> CheckResult:
         if self.context.cancel.is_set():
             return result_of(self.spec, "environment", ran, hint="the check was ended before it was done", level="ids")
         return result_of(self.spec, outcome, ran, findings=bounded(findings), level="ids")
@@ -222,7 +213,7 @@ def _belongs_to_tests(path: str) -> bool:
     return is_test_file(path) or _TEST_FOLDER.fullmatch(path) is not None
 
 
-def _words(ran: RunnerRun) -> str:
+def _words(ran: RanTests) -> str:
     return ran.text + "\n".join(ran.session.texts.values())
 
 
@@ -253,11 +244,3 @@ def _patched(base: PytestSession, here: PytestSession) -> list[Finding]:
         Finding("runner-patched", f"the code under test replaces {name} while the tests run")
         for name in sorted(here.changed - base.changed)
     ]
-
-
-def _outcome(here: PytestSession, excused: Collection[str], findings: Iterable[Finding]) -> Outcome:
-    listed = tuple(findings)
-    if any(finding.blocks for finding in listed) or any(test not in excused for test in here.red):
-        return "failed"
-    same = any(finding.code in ("exit-code", *BROKEN, *(fault.code for fault in here.faults)) for finding in listed)
-    return "red_on_base" if here.red or same else "passed"
