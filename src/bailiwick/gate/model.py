@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from bailiwick.ids import Json, canonical, digest
@@ -33,14 +33,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {
-            "code": self.code,
-            "what": self.what,
-            "path": self.path,
-            "line": self.line,
-            "blocks": self.blocks,
-            "parks": self.parks,
-        }
+        return _document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +47,7 @@ class Doubt:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {"path": self.path, "what": self.what, "line": self.line, "patch": self.patch}
+        return _document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,27 +83,7 @@ class CheckResult:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "level": self.level,
-            "outcome": self.outcome,
-            "command": list(self.command),
-            "code": self.code,
-            "seconds": round(self.seconds, 3),
-            "counts": dict(self.counts),
-            "findings": [f.to_json() for f in self.findings],
-            "output": self.output,
-            "output_digest": self.output_digest,
-            "failing": list(self.failing),
-            "reasons": list(self.reasons),
-            "hint": self.hint,
-            "proof": list(self.proof),
-            "healed": list(self.healed),
-            "unproven": self.unproven,
-            "exercised": list(self.exercised),
-            "unexercised": self.unexercised,
-        }
+        return {**_document(self), "seconds": round(self.seconds, 3), "counts": dict(self.counts)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +98,7 @@ class RevertedChange:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {
-            "path": self.path,
-            "change": self.change,
-            "patch": self.patch,
-            "allowed": self.allowed,
-            "rule": self.rule,
-        }
+        return _document(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,31 +140,8 @@ class GateReport:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        return {
-            "version": 1,
-            "verdict": self.verdict,
-            "tree": self.tree,
-            "base": self.base,
-            "asked": self.asked,
-            "policy": self.policy,
-            "environment": self.environment,
-            "fence": self.sandbox,
-            "checks": [c.to_json() for c in self.checks],
-            "taken": [t.to_json() for t in self.taken],
-            "weakening": [f.to_json() for f in self.weakening],
-            "proof": list(self.proof),
-            "healed": list(self.healed),
-            "unproven": self.unproven,
-            "exercised": list(self.exercised),
-            "unexercised": self.unexercised,
-            "doubts": [d.to_json() for d in self.doubts],
-            "wanted": list(self.wanted),
-            "unprotected": list(self.unprotected),
-            "seconds": round(self.seconds, 3),
-            "without": [c.to_json() for c in self.without],
-            "findings": [f.to_json() for f in self.findings],
-            "reason": self.reason,
-        }
+        told = {"version": 1, **_document(self), "seconds": round(self.seconds, 3)}
+        return {"fence" if name == "sandbox" else name: value for name, value in told.items()}
 
     @property
     def digest(self) -> str:
@@ -210,32 +154,35 @@ class GateReport:
         return tuple(check for check in self.checks if check.outcome == "failed")
 
 
+def _document(part: Finding | Doubt | CheckResult | RevertedChange | GateReport) -> dict[str, Json]:
+    """A report or a part of one as a document: its fields by their names, and what is listed as a list."""
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    return {name: _listed(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _listed(values: tuple[Json, ...]) -> list[Json]:
+    return [value.to_json() if hasattr(value, "to_json") else value for value in values]
+
+
 def read_report(data: dict[str, Json]) -> GateReport:
     """A report from its document."""
+    known = {field.name for field in fields(GateReport)}
     return GateReport(
-        verdict=data["verdict"],
-        tree=data["tree"],
-        base=data["base"],
-        asked=data["asked"],
-        policy=data["policy"],
-        environment=data["environment"],
-        sandbox=data["fence"],
-        checks=tuple(_read_check(item) for item in data["checks"]),
-        taken=tuple(RevertedChange(**t) for t in data["taken"]),
-        weakening=_findings(data["weakening"]),
-        proof=tuple(data["proof"]),
-        healed=tuple(data.get("healed", ())),
-        unproven=data["unproven"],
-        exercised=tuple(data.get("exercised", ())),
-        unexercised=data.get("unexercised", ""),
-        doubts=tuple(Doubt(**item) for item in data.get("doubts", ())),
-        wanted=tuple(data["wanted"]),
-        unprotected=tuple(data["unprotected"]),
-        seconds=data["seconds"],
-        without=tuple(_read_check(item) for item in data.get("without", ())),
-        findings=_findings(data.get("findings", ())),
-        reason=data.get("reason", ""),
+        **{
+            **{name: value for name, value in _read(data).items() if name in known},
+            "sandbox": data["fence"],
+            "checks": tuple(_read_check(item) for item in data["checks"]),
+            "taken": tuple(RevertedChange(**item) for item in data["taken"]),
+            "weakening": _findings(data["weakening"]),
+            "doubts": tuple(Doubt(**item) for item in data.get("doubts", ())),
+            "without": tuple(_read_check(item) for item in data.get("without", ())),
+            "findings": _findings(data.get("findings", ())),
+        }
     )
+
+
+def _read(data: dict[str, Json]) -> dict[str, Json]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 def _findings(items: Iterable[dict[str, Json]]) -> tuple[Finding, ...]:
@@ -243,16 +190,5 @@ def _findings(items: Iterable[dict[str, Json]]) -> tuple[Finding, ...]:
 
 
 def _read_check(data: dict[str, Json]) -> CheckResult:
-    return CheckResult(
-        **{
-            **data,
-            "command": tuple(data["command"]),
-            "counts": tuple(data["counts"].items()),
-            "findings": _findings(data["findings"]),
-            "failing": tuple(data["failing"]),
-            "reasons": tuple(data.get("reasons", ())),
-            "proof": tuple(data.get("proof", ())),
-            "healed": tuple(data.get("healed", ())),
-            "exercised": tuple(data.get("exercised", ())),
-        }
-    )
+    counts, findings = tuple(data["counts"].items()), _findings(data["findings"])
+    return CheckResult(**{**_read(data), "counts": counts, "findings": findings})
