@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from bailiwick.ids import Json
 
-RUNNERS = {"node-test": "node", "vitest": "vitest", "jest": "jest", "mocha": "mocha"}
-"""By kind of check, the program."""
 DEPTH = 8
 """How many scripts may call each other."""
 _MANAGERS = ("npm", "pnpm", "yarn")

@@ -9,6 +9,8 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from bailiwick.gate.diffs.syntax import called_name
+
 NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 
@@ -88,7 +90,7 @@ class SetupPy:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 self._names[node.targets[0].id] = node.value
         for call in ast.walk(module):
-            if isinstance(call, ast.Call) and _called(call) == "setup":
+            if isinstance(call, ast.Call) and called_name(call) == "setup":
                 self._read(call)
 
     def _read(self, call: ast.Call) -> None:
@@ -114,16 +116,9 @@ class SetupPy:
             return {key.value: value for key, value in pairs if isinstance(key, ast.Constant)}
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             return _joined(self._value(node.left, depth + 1), self._value(node.right, depth + 1))
-        if isinstance(node, ast.Call) and _called(node) == "dict":
+        if isinstance(node, ast.Call) and called_name(node) == "dict":
             return {k.arg: self._value(k.value, depth + 1) for k in node.keywords if k.arg is not None}
         return None
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    if isinstance(function, ast.Name):
-        return function.id
-    return function.attr if isinstance(function, ast.Attribute) else ""
 
 
 def _joined(left: object, right: object) -> object:

@@ -31,7 +31,6 @@ GIVING = frozenset({
 DEEP = 40
 MOST = 400
 OPENERS = 6
-NOT_DATA = (".py", ".pyc", ".so", ".pyd", ".pth")
 
 
 class Tree:
