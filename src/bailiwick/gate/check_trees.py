@@ -12,7 +12,6 @@ from bailiwick.environments.generated import set_times
 from bailiwick.environments.prepared import EnvironmentBuilder, PreparedEnvironment, furnish
 from bailiwick.environments.preparing import remove
 from bailiwick.gate.port import CheckContext, Which
-from bailiwick.git.objects import TreeChange
 from bailiwick.ids import Json
 
 DIFFERENCE = 256 << 10
@@ -28,7 +27,6 @@ class Trees:
     environment: PreparedEnvironment
     folder: Path
     base_results: dict[str, Json] = field(default_factory=dict)
-    _base_tree: Path | None = None
     _made: int = 0
 
     async def checkout(self, treeish: str, files: Mapping[str, bytes | None] | None = None) -> Path:
@@ -43,17 +41,7 @@ class Trees:
         await furnish(self.environment, path, self.builder)
         return path
 
-    async def base_tree(self) -> Path:
-        """A checkout of the base that is only read."""
-        if self._base_tree is None:
-            path = self.folder / f"base-{secrets.token_hex(4)}"
-            await self.builder.git_store.checkout(self.base, path)
-            self._base_tree = path
-        return self._base_tree
-
-    async def context(
-        self, proposed: str, known_red: tuple[str, ...] = (), allowed: tuple[str, ...] = (), *, brief: bool = False
-    ) -> CheckContext:
+    async def context(self, proposed: str, allowed: tuple[str, ...] = (), *, brief: bool = False) -> CheckContext:
         """What checks of one proposed tree may use."""
         git_store = self.builder.git_store
         names: dict[Which, str] = {"base": self.base, "proposed": proposed}
@@ -76,23 +64,18 @@ class Trees:
         return CheckContext(
             sandboxes=self.builder.sandboxes,
             environment=self.environment.binds,
-            base_tree=await self.base_tree(),
-            changes=await self._changes(proposed),
+            changes=await git_store.changes(self.base, proposed),
             fresh=fresh,
             read=read,
             files=listed,
             cancel=self.builder.cancel,
             show=self.builder.show,
-            known_red=known_red,
             allowed=allowed,
             base_results=self.base_results,
             read_many=read_many,
             brief=brief,
             diff=diff,
         )
-
-    async def _changes(self, proposed: str) -> tuple[TreeChange, ...]:
-        return await self.builder.git_store.changes(self.base, proposed)
 
     async def close(self) -> None:
         """Remove every checkout."""

@@ -86,8 +86,6 @@ class CheckContext:
     sandboxes: Sandboxes
     environment: tuple[Bind, ...]
     """The prepared environment: to be given to every cage."""
-    base_tree: Path
-    """A fresh checkout of the base on the host; only for reading, never for running."""
     changes: tuple[TreeChange, ...]
     """From the base to the proposed tree: what was taken out is not among them."""
     fresh: MakeCheckout
@@ -98,8 +96,6 @@ class CheckContext:
     cancel: asyncio.Event
     show: Callable[[str], None] = lambda _: None
     """Takes a line for whoever watches."""
-    known_red: tuple[str, ...] = ()
-    """Ids of tests that may stay red."""
     allowed: tuple[str, ...] = ()
     """Changed protected paths that a person allowed and that are therefore in the proposed tree."""
     base_results: dict[str, Json] | None = field(default=None)

@@ -367,7 +367,7 @@ class _Gate:
         self, tree: str, allowed: tuple[str, ...] = (), *, brief: bool = False
     ) -> tuple[CheckResult, ...]:
         """Every check on a tree, at once as far as the machine allows, all of them even if the first fails."""
-        made = await self.trees.context(tree, self.ask.known_red, allowed, brief=brief)
+        made = await self.trees.context(tree, allowed, brief=brief)
         known = tuple(line_of(finding) for finding in (*self.sifted.findings, *self.known))
         context = replace(made, judging=Judging(self.places.judge, self.ask.issue, self.ask.authors, known))
         ended = await asyncio.gather(*(self._check(spec, context) for spec in self.spec.checks), return_exceptions=True)

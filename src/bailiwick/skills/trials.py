@@ -178,7 +178,6 @@ class ProjectChecks:
         return CheckContext(
             sandboxes,
             environment=binds,
-            base_tree=work,
             changes=(),
             fresh=fresh,
             read=read,

@@ -115,7 +115,6 @@ class PytestCheckSetup:
         return CheckContext(
             sandboxes,
             (),
-            self.place,
             self.changes(),
             self.fresh,
             self.read,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -44,7 +43,6 @@ def _check(judging: Judging, *paths: str, spec: CheckSpec = SPEC) -> CheckResult
         context = CheckContext(
             cast("Any", None),
             (),
-            Path(),
             changes,
             nothing,
             nothing,
