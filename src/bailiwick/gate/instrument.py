@@ -2,7 +2,7 @@
 
 A comparison `a == b` becomes a call that compares the same two values in the same way, gives the same result, and then
 asks once more with something near the expected one. A test does what it did, on the same lines. Each place has
-a number; which places a test surely reaches when it runs to its end is said by `Instrumented.sure`.
+a number; which places a test surely reaches when it runs to its end is said by `Reach.sure`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bailiwick.gate.diffs.layout import Edit, Layout
 from bailiwick.gate.diffs.syntax import (
@@ -67,18 +67,25 @@ class AssertionSite:
 
 
 @dataclass(frozen=True, slots=True)
-class Instrumented:
-    """A rewritten file; its places by number; by test function the places that it surely reaches.
+class Reach:
+    """The numbers of places in a test: those that it surely reaches, and others that it need not.
 
-    `held` are by test function the assertions in loops and in conditions that have no other branch, `looped` those that
-    every turn of a loop reaches.
+    `held` are the assertions in loops and in conditions that have no other branch, `looped` those that every turn of a
+    loop reaches.
     """
+
+    sure: frozenset[int] = frozenset()
+    held: frozenset[int] = frozenset()
+    looped: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumented:
+    """A rewritten file; its places by number, and which of them its test functions reach."""
 
     source: bytes
     sites: dict[int, AssertionSite]
-    sure: dict[Target, frozenset[int]]
-    held: dict[Target, frozenset[int]] = field(default_factory=dict)
-    looped: dict[Target, frozenset[int]] = field(default_factory=dict)
+    reach: dict[Target, Reach]
 
 
 def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrumented | None:
@@ -94,7 +101,7 @@ def instrument(path: str, source: bytes, token: str, first: int = 0) -> Instrume
         if compiles(changed):
             sites = {number: AssertionSite(path, line) for number, line in editor.lines.items()}
             again = changed.encode(parsed.encoding)
-            return Instrumented(again, sites=sites, sure=editor.sure, held=editor.held, looped=editor.looped)
+            return Instrumented(again, sites, editor.reach)
     return None
 
 
@@ -111,18 +118,17 @@ class _Editor:
         self._edits: list[Edit] = []
         self._numbers: dict[int, int] = {}
         self.lines: dict[int, int] = {}
-        self.sure: dict[Target, frozenset[int]] = {}
-        self.held: dict[Target, frozenset[int]] = {}
-        self.looped: dict[Target, frozenset[int]] = {}
+        self.reach: dict[Target, Reach] = {}
 
     def function(self, node: Function) -> None:
         """Rewrite one function with all that is in it."""
         for statement in node.body:
             self._walk(statement, 0)
-        target = Target(first_line(node), node.name)
-        self.sure[target] = self._numbered(_surely_reached(node.body))
-        self.held[target] = self._numbered(_held_back(node.body, (*_LOOPS, ast.If)))
-        self.looped[target] = self._numbered(_held_back(node.body, _LOOPS))
+        self.reach[Target(first_line(node), node.name)] = Reach(
+            sure=self._numbered(_surely_reached(node.body)),
+            held=self._numbered(_held_back(node.body, (*_LOOPS, ast.If))),
+            looped=self._numbered(_held_back(node.body, _LOOPS)),
+        )
 
     def _numbered(self, parts: Iterable[ast.AST]) -> frozenset[int]:
         numbers = (self._numbers.get(id(part)) for part in parts)

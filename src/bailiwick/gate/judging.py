@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bailiwick.gate.evidence import Pair
-from bailiwick.gate.instrument import AssertionSite
+from bailiwick.gate.evidence import Lie, Pair
+from bailiwick.gate.instrument import AssertionSite, Reach
 from bailiwick.gate.model import Finding
 from bailiwick.gate.outcomes import RED, PytestSession
 from bailiwick.gate.testfiles import belongs_to_tests
@@ -42,17 +42,8 @@ def actions(
     found = []
     for (event, path), line in sorted(here.evidence.events.items()):
         if path in product and (event, path) not in known:
-            what = _EVENTS.get(event.partition(" ")[0], "uses")
-            found.append(
-                Finding(
-                    "conduct-events",
-                    what=f"while the tests ran it {what} ({event})",
-                    path=path,
-                    line=line,
-                    blocks=False,
-                    parks=True,
-                )
-            )
+            what = f"while the tests ran it {_EVENTS.get(event.partition(' ')[0], 'uses')} ({event})"
+            found.append(Finding("conduct-events", what, path, line, blocks=False, parks=True))
     for path, openers in sorted(here.evidence.opened.items()):
         own = [o for o in openers if o in product and o not in base.evidence.opened.get(path, ())]
         if path.endswith(".py") and belongs_to_tests(path) and own:
@@ -100,11 +91,10 @@ class WatchedRun:
 
     session: PytestSession
     sites: Mapping[int, AssertionSite]
-    sure: Mapping[str, frozenset[int]]
-    held: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """By test: places of assertions in loops and conditions, which need not be reached."""
-    looped: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """By test: places that every turn of a loop reaches."""
+    reach: Mapping[str, Reach] = field(default_factory=dict)
+
+    def _reach(self, test: str) -> Reach:
+        return self.reach.get(test, Reach())
 
     def would_pass(self, test: str) -> bool:
         """Whether a test ran to its end."""
@@ -112,17 +102,18 @@ class WatchedRun:
 
     def lies(self, tests: Collection[str]) -> dict[str, list[tuple[AssertionSite, str]]]:
         """By test: comparisons that hold for near values too."""
-        found: dict[str, list[tuple[AssertionSite, str]]] = {}
-        for test, lies in self.session.evidence.lies.items():
-            if test in tests:
-                found[test] = [(self.sites.get(lie.site, AssertionSite("", 0)), lie.what) for lie in lies]
-        return found
+        return self._placed(self.session.evidence.lies, tests)
 
     def loose(self, tests: Collection[str]) -> dict[str, list[tuple[AssertionSite, str]]]:
         """By test: comparisons by which the change allows a difference that the test does not mention."""
+        return self._placed(self.session.evidence.loose, tests)
+
+    def _placed(
+        self, lies: Mapping[str, Sequence[Lie]], tests: Collection[str]
+    ) -> dict[str, list[tuple[AssertionSite, str]]]:
         return {
             test: [(self.sites.get(lie.site, AssertionSite("", 0)), lie.what) for lie in found]
-            for test, found in self.session.evidence.loose.items()
+            for test, found in lies.items()
             if test in tests
         }
 
@@ -141,7 +132,7 @@ class WatchedRun:
         found = {}
         for test in tests:
             reached = self.session.evidence.reached.get(test)
-            left = self.held.get(test, frozenset()) - (reached or frozenset())
+            left = self._reach(test).held - (reached or frozenset())
             if reached is not None and left and self.would_pass(test):
                 found[test] = {self.sites[number] for number in left}
         return found
@@ -150,7 +141,7 @@ class WatchedRun:
         """By test that ran to its end: an assertion in a loop that none of the tests entered."""
         ended = [test for test in sorted(tests) if self.would_pass(test)]
         reached = {number for test in ended for number in self.session.evidence.reached.get(test, ())}
-        left = {test: self.looped.get(test, frozenset()) - reached for test in ended}
+        left = {test: self._reach(test).looped - reached for test in ended}
         return {test: self.sites[min(numbers)] for test, numbers in left.items() if numbers}
 
     def reached(self, test: str) -> set[AssertionSite]:
@@ -164,7 +155,7 @@ class WatchedRun:
             reached = self.session.evidence.reached.get(test)
             if reached is None or not self.would_pass(test):
                 continue
-            missing = sorted(self.sure.get(test, frozenset()) - reached)
+            missing = sorted(self._reach(test).sure - reached)
             if missing:
                 found[test] = [self.sites[number] for number in missing]
         return found

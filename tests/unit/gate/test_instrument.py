@@ -131,7 +131,7 @@ def test_each_place_says_its_line_and_what_surely_runs_is_known() -> None:
             assert a == 3
         """
     )
-    sure = made.sure[Target(2, "test_x")]
+    sure = made.reach[Target(2, "test_x")].sure
     assert sorted(made.sites[number].line for number in sure) == [3, 4, 5, 9]
 
 
@@ -139,7 +139,7 @@ def test_each_place_says_its_line_and_what_surely_runs_is_known() -> None:
 def test_behind_what_may_end_a_test_nothing_is_sure(ending: str) -> None:
     """An honest test may leave early."""
     made = _instrument(f"def test_x(self, a):\n    {ending}\n    assert a\n")
-    assert made.sure[Target(1, "test_x")] == frozenset()
+    assert made.reach[Target(1, "test_x")].sure == frozenset()
 
 
 @pytest.mark.parametrize("source", [b"def (", b"\xff\xfe\x00", b"x = 1\n", b"def f(): pass\n"])
@@ -206,10 +206,9 @@ def test_assertions_in_loops_and_conditions_are_known() -> None:
             assert rows == 1
         """
     )
-    (held,) = made.held.values()
-    assert sorted(made.sites[number].line for number in held) == [4, 6]
-    (looped,) = made.looped.values()
-    assert [made.sites[number].line for number in looped] == [4]
+    (reach,) = made.reach.values()
+    assert sorted(made.sites[number].line for number in reach.held) == [4, 6]
+    assert [made.sites[number].line for number in reach.looped] == [4]
 
 
 @pytest.mark.parametrize(

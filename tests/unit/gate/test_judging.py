@@ -7,7 +7,7 @@ from typing import Any
 
 from bailiwick.gate.doubts import approved, only_read_by_tests, weigh_values, without_measurements
 from bailiwick.gate.evidence import Evidence, Lie, Pair
-from bailiwick.gate.instrument import AssertionSite
+from bailiwick.gate.instrument import AssertionSite, Reach
 from bailiwick.gate.judging import (
     WatchedRun,
     actions,
@@ -66,7 +66,7 @@ def test_a_test_with_the_code_of_another_file_is_found() -> None:
 
 def _watched(**evidence: Any) -> WatchedRun:
     session = PytestSession({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=Evidence(**evidence))
-    return WatchedRun(session, SITES, {A: frozenset({1, 2}), B: frozenset({1})})
+    return WatchedRun(session, SITES, {A: Reach(frozenset({1, 2})), B: Reach(frozenset({1}))})
 
 
 def test_a_watched_run_names_lies_missing_assertions_and_hidden_failures() -> None:
@@ -280,11 +280,11 @@ def test_objects_that_the_base_tells_apart_ask_a_person() -> None:
 
 def test_a_loop_that_no_new_test_enters_asks_a_person() -> None:
     """Each instance of a parametrized test may pass over it, as long as one enters it."""
-    looped = {A: frozenset({2}), B: frozenset({2})}
+    looped = Reach(looped=frozenset({2}))
     for reached, blamed in (((), [A, B]), ((2,), [])):
         evidence = Evidence(reached={A: frozenset({1}), B: frozenset({1, *reached})})
         session = PytestSession({A: "failed", B: "failed"}, returned=frozenset({A, B}), evidence=evidence)
-        run = WatchedRun(session, SITES, {}, {}, looped)
+        run = WatchedRun(session, SITES, {A: looped, B: looped})
         found = vacuous_findings(run, {A, B}, {})
         assert [(f.code, f.what.partition(": ")[0], f.parks) for f in found] == [
             ("loop-not-entered", test, True) for test in blamed
@@ -294,7 +294,7 @@ def test_a_loop_that_no_new_test_enters_asks_a_person() -> None:
 def test_an_assertion_that_only_the_base_reaches_asks_a_person() -> None:
     """One in a loop or a condition; what neither reaches depends on something else."""
     session = PytestSession({A: "failed"}, returned=frozenset({A}), evidence=Evidence(reached={A: frozenset({1})}))
-    here = WatchedRun(session, SITES, {}, {A: frozenset({2})})
+    here = WatchedRun(session, SITES, {A: Reach(held=frozenset({2}))})
     (found,) = weakened_findings(here, _watched(reached={A: frozenset({2})}), {A})
     assert (found.code, found.line, found.parks) == ("assertion-passed-over", 9, True)
     assert weakened_findings(here, _watched(reached={A: frozenset({1})}), {A}) == []

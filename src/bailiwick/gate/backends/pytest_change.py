@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.functions import ChangedFunction, changed_code, functions_of, insert_at_start
 from bailiwick.gate.diffs.mutants import with_other_results
-from bailiwick.gate.instrument import AssertionSite, Target, instrument
+from bailiwick.gate.instrument import AssertionSite, Reach, Target, instrument
 from bailiwick.gate.port import read_many
 from bailiwick.gate.testfiles import belongs_to_tests
 
@@ -138,15 +138,11 @@ async def other_files(context: CheckContext, view: ChangeView) -> dict[str, byte
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Files in which every assertion is asked again; their places, and by test those that it surely reaches."""
+    """Files in which every assertion is asked again; their places, and by test those that it reaches."""
 
-    files: Mapping[str, bytes | None] = field(default_factory=dict)
-    sites: Mapping[int, AssertionSite] = field(default_factory=dict)
-    sure: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    held: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """By test: those in loops and conditions."""
-    looped: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """By test: those that every turn of a loop reaches."""
+    files: Mapping[str, bytes | None]
+    sites: Mapping[int, AssertionSite]
+    reach: Mapping[str, Reach]
 
 
 async def watched_files(
@@ -164,9 +160,7 @@ async def watched_files(
     helping = [path for path, data in names.items() if data is not None and _helps(path)]
     files: dict[str, bytes | None] = {}
     sites: dict[int, AssertionSite] = {}
-    sure: dict[tuple[str, Target], frozenset[int]] = {}
-    held: dict[tuple[str, Target], frozenset[int]] = {}
-    looped: dict[tuple[str, Target], frozenset[int]] = {}
+    reach: dict[tuple[str, Target], Reach] = {}
     paths = sorted({*holding.intersection(names), *helping})[:MOST_FILES]
     texts = await read_many(context, which, (path for path in paths if path not in given))
     for path in paths:
@@ -175,14 +169,9 @@ async def watched_files(
         if made is not None and made.sites:
             files[path] = made.source
             sites.update(made.sites)
-            sure.update({(path, target): numbers for target, numbers in made.sure.items()})
-            held.update({(path, target): numbers for target, numbers in made.held.items()})
-            looped.update({(path, target): numbers for target, numbers in made.looped.items()})
+            reach.update({(path, target): numbers for target, numbers in made.reach.items()})
     places = {test: (item.code_path, Target(item.line, item.name)) for test, item in listed.items()}
-    reached = {test: sure[place] for test, place in places.items() if place in sure}
-    within = {test: held[place] for test, place in places.items() if held.get(place)}
-    turns = {test: looped[place] for test, place in places.items() if looped.get(place)}
-    return Watched(files, sites=sites, sure=reached, held=within, looped=turns)
+    return Watched(files, sites, {test: reach[place] for test, place in places.items() if place in reach})
 
 
 def _helps(path: str) -> bool:

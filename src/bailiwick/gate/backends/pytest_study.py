@@ -131,23 +131,24 @@ class Study:
         self, view: ChangeView, base: PytestSession, tests: Collection[str], here: PytestSession
     ) -> WatchedRun:
         """Tests of the base on the change, with their comparisons asked again."""
-        given = dict(view.without)
-        made = await watched_files(
-            self.context, "proposed", tests=tests, items=here.items, token=self._token, given=given
-        )
-        files = {**given, **made.files}
-        asked = PytestRequest("proposed", files, only=tests, mode="watched", calls=_recorded(view))
-        ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure, made.held)
+        return await self._watch(tests, PytestRequest("proposed", view.without, calls=_recorded(view)), here, base)
 
     async def watch_base(
         self, base: PytestSession, tests: Collection[str], pairs: tuple[list[Json], ...] = ()
     ) -> WatchedRun:
         """The same on the base, which is also asked about pairs of objects."""
-        made = await watched_files(self.context, "base", tests=tests, items=base.items, token=self._token, given={})
-        asked = PytestRequest("base", made.files, only=tests, mode="watched", pairs=pairs)
-        ran = await self.runner.run(self.must_fail(asked, base))
-        return WatchedRun(ran.session, made.sites, made.sure, made.held)
+        return await self._watch(tests, PytestRequest("base", pairs=pairs), base, base)
+
+    async def _watch(
+        self, tests: Collection[str], asked: PytestRequest, known: PytestSession, base: PytestSession
+    ) -> WatchedRun:
+        """Tests with their comparisons asked again; `known` is a run from which they are known."""
+        made = await watched_files(
+            self.context, asked.which, tests=tests, items=known.items, token=self._token, given=asked.files
+        )
+        whole = replace(asked, files={**asked.files, **made.files}, only=tests, mode="watched")
+        ran = await self.runner.run(self.must_fail(whole, base))
+        return WatchedRun(ran.session, made.sites, made.reach)
 
     async def added(self, view: ChangeView, base: PytestSession) -> AddedTests:
         """The new tests: on the change, watched, and on the base."""
@@ -163,12 +164,7 @@ class Study:
         files = paths_of(here.session.items)
         if not new:
             return AddedTests(red=here.session.red, ran=here, findings=tuple(_new_faults(here.session)))
-        made = await watched_files(
-            self.context, "proposed", tests=new, items=here.session.items, token=self._token, given={}
-        )
-        asked = PytestRequest("proposed", made.files, only=new, mode="watched", calls=_recorded(view))
-        ran = await self.runner.run(self.must_fail(asked, base))
-        watched = WatchedRun(ran.session, sites=made.sites, sure=made.sure, held=made.held, looped=made.looped)
+        watched = await self._watch(new, PytestRequest("proposed", calls=_recorded(view)), here.session, base)
         fresh = {test: files[test] for test in new if test in files}
         always = hollow(fresh, view.tests)
         doubtful = watched.doubtful(new) | watched.never_entered(new).keys() | always.keys()
