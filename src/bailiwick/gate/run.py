@@ -179,9 +179,9 @@ def _programs(run: Sequence[str]) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Which tests show the change, over all checks; else why none does."""
+    """Which tests show the change, over all checks; else why none does. The fields are those of a report."""
 
-    new: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ()
     healed: tuple[str, ...] = ()
     unproven: str = ""
     exercised: tuple[str, ...] = ()
@@ -194,17 +194,10 @@ def proof_of(checks: Iterable[CheckResult], *, changed: bool) -> Proof:
     new = tuple(dict.fromkeys(test for check in listed for test in check.proof))
     healed = tuple(dict.fromkeys(test for check in listed for test in check.healed))
     exercised = tuple(dict.fromkeys(test for check in listed for test in check.exercised))
-    unexercised = next((check.unexercised for check in listed if check.unexercised), "")
-    if new or healed or not changed:
-        return Proof(new, healed=healed, unproven="", exercised=exercised, unexercised="" if exercised else unexercised)
-    said = next((check.unproven for check in listed if check.unproven), "")
-    return Proof(
-        (),
-        healed=(),
-        unproven=said or "no test shows this fix",
-        exercised=exercised,
-        unexercised="" if exercised else unexercised,
-    )
+    unexercised = next((check.unexercised for check in listed if check.unexercised and not exercised), "")
+    said = next((check.unproven for check in listed if check.unproven), "no test shows this fix")
+    unproven = "" if new or healed or not changed else said
+    return Proof(new, healed=healed, unproven=unproven, exercised=exercised, unexercised=unexercised)
 
 
 def taken_findings(findings: Iterable[Finding], taken: Sequence[RevertedChange]) -> tuple[Finding, ...]:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.model import Finding
-from bailiwick.gate.reading import read_all
+from bailiwick.gate.reading import read_versions
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
@@ -89,16 +89,11 @@ _BY_SUFFIX: tuple[tuple[re.Pattern[str], _Rules], ...] = (
 
 async def conduct(context: CheckContext) -> list[Finding]:
     """What changed product files newly do; where a person allowed a change it is that person's decision."""
-    paths = [
-        change.path
-        for change in context.changes
-        if change.status != "D" and not is_test_file(change.path) and _rules_of(change.path)
-    ]
-    old = await read_all(lambda path: context.read("base", path), paths)
-    new = await read_all(lambda path: context.read("proposed", path), paths)
+    looked = [c for c in context.changes if c.status != "D" and not is_test_file(c.path) and _rules_of(c.path)]
+    old, new = await read_versions(context.read, looked)
     found: list[Finding] = []
-    for path in paths:
-        before, after = ((texts[path] or b"").decode("utf-8", "replace") for texts in (old, new))
+    for path in new:
+        before, after = ((texts.get(path) or b"").decode("utf-8", "replace") for texts in (old, new))
         found += conduct_of(path, before, after, allowed=path in context.allowed)
     return found
 

@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NotRequired, TypedDict, Unpack
 
@@ -41,7 +41,7 @@ from bailiwick.gate.model import CheckResult, Finding, GateReport, Verdict
 from bailiwick.gate.optional import excuse
 from bailiwick.gate.outcomes import PytestSession
 from bailiwick.gate.port import CheckContext, Judge, Judging
-from bailiwick.gate.reading import read_all
+from bailiwick.gate.reading import read_versions
 from bailiwick.gate.report import line_of, store_report, without_tool
 from bailiwick.gate.run import (
     about_wanted_tests,
@@ -172,18 +172,16 @@ async def base_report(
         spec, base, environment_builder(git_store, sandboxes, places, **how)
     )
     how["prepared"] = prepared
-    if isinstance(prepared, EnvironmentFailed):
-        return await run_gate(
-            GateRequest(base, tree), spec, git_store=git_store, sandboxes=sandboxes, places=places, **how
-        )
-    key = kept.key_of(tree, spec.digest, prepared.digest, sandboxes.sandbox.name)
-    known = kept.read_base_report(places.cache, key)
+    key = ""
+    if isinstance(prepared, PreparedEnvironment):
+        key = kept.key_of(tree, spec.digest, prepared.digest, sandboxes.sandbox.name)
+    known = kept.read_base_report(places.cache, key) if key else None
     if known is not None:
         return known
     report = await run_gate(
         GateRequest(base, tree), spec, git_store=git_store, sandboxes=sandboxes, places=places, **how
     )
-    if report.verdict in ("green", "red") and not without_tool(report):
+    if key and report.verdict in ("green", "red") and not without_tool(report):
         kept.keep_base_report(places.cache, key, report)
     return report
 
@@ -323,11 +321,7 @@ class _Gate:
             wanted=wanted,
             doubts=doubts,
             findings=(*blank.findings, *approved(read, ask.allow)),
-            proof=shown.new,
-            healed=shown.healed,
-            unproven=shown.unproven,
-            exercised=shown.exercised,
-            unexercised=shown.unexercised,
+            **asdict(shown),
         )
 
     async def _read(self) -> tuple[Finding, ...]:
@@ -391,8 +385,8 @@ class _Gate:
         git_store, ask = self.builder.git_store, self.ask
         changes = await git_store.changes(ask.base, ask.tree)
         text = [change for change in changes if change.added is not None]
-        old = await read_all(lambda path: git_store.blob(ask.base, path), (c.path for c in text if c.status != "A"))
-        new = await read_all(lambda path: git_store.blob(ask.tree, path), (c.path for c in text if c.status != "D"))
+        trees = {"base": ask.base, "proposed": ask.tree}
+        old, new = await read_versions(lambda which, path: git_store.blob(trees[which], path), text)
         return await asyncio.to_thread(find_weakening, text, old.get, new.get)
 
     async def close(self) -> None:

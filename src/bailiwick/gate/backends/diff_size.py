@@ -10,12 +10,11 @@ from bailiwick.gate.diffs.lines import added_bytes
 from bailiwick.gate.diffs.syntax import parse_or_none
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding
-from bailiwick.gate.reading import read_all
+from bailiwick.gate.reading import read_versions
 
 if TYPE_CHECKING:
     from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
-    from bailiwick.git.objects import TreeChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,8 @@ class DiffSize:
     async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
         counted = [change for change in context.changes if not first_match(ignored, change.path)]
-        size = await _added(counted, context)
+        old, new = await read_versions(context.read, counted)
+        size = sum((added_size(path, old.get(path), data) for path, data in new.items()), ChangeSize())
         lines = sum((change.added or 0) + (change.deleted or 0) for change in counted)
         counts = (
             ("lines", lines, "lines change", MAX_LINES),
@@ -87,9 +87,3 @@ class DiffSize:
             findings=tuple(findings),
             hint="split the change, or raise the max_ options of the check in the gate file" if findings else "",
         )
-
-
-async def _added(changes: list[TreeChange], context: CheckContext) -> ChangeSize:
-    new = await read_all(lambda path: context.read("proposed", path), (c.path for c in changes if c.status != "D"))
-    old = await read_all(lambda path: context.read("base", path), (c.path for c in changes if c.status != "A"))
-    return sum((added_size(path, old.get(path), data) for path, data in new.items()), ChangeSize())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bailiwick.gate.diffs.lines import added_lines
 from bailiwick.gate.globs import first_match
 from bailiwick.gate.model import CheckResult, Finding
-from bailiwick.gate.reading import read_all
+from bailiwick.gate.reading import read_versions
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ class SecretScan:
     async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
         ignored = tuple(spec.options.get("ignore", ()))
         looked = [c for c in context.changes if c.status != "D" and not first_match(ignored, c.path)]
-        new = await read_all(lambda path: context.read("proposed", path), (c.path for c in looked))
-        old = await read_all(lambda path: context.read("base", path), (c.path for c in looked if c.status != "A"))
+        old, new = await read_versions(context.read, looked)
         findings: list[Finding] = []
         lines = 0
         for path, data in new.items():

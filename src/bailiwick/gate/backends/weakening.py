@@ -15,10 +15,11 @@ from bailiwick.gate.backends.weakening_marks import mark_findings
 from bailiwick.gate.backends.weakening_other import other_findings
 from bailiwick.gate.backends.weakening_python import python_findings
 from bailiwick.gate.model import CheckResult, Finding
+from bailiwick.gate.reading import read_versions
 from bailiwick.gate.testfiles import is_test_file
 
 if TYPE_CHECKING:
-    from bailiwick.gate.port import CheckContext, Which
+    from bailiwick.gate.port import CheckContext
     from bailiwick.gate.spec import CheckSpec
     from bailiwick.git.objects import TreeChange
 
@@ -78,12 +79,8 @@ class WeakeningCheck:
     """Reads the diff for what weakens the checks."""
 
     async def run(self, spec: CheckSpec, context: CheckContext) -> CheckResult:
-        old = await self._read(context, "base", [c.path for c in context.changes if c.status != "A"])
-        new = await self._read(context, "proposed", [c.path for c in context.changes if c.status != "D"])
+        old, new = await read_versions(context.read, context.changes)
         listed = find_weakening(context.changes, old.get, new.get)
         findings = tuple(replace(f, blocks=f.blocks and f.path not in context.allowed) for f in listed)
         red = any(finding.blocks for finding in findings)
         return CheckResult(spec.name, spec.kind, "exit-code", "failed" if red else "passed", findings=findings)
-
-    async def _read(self, context: CheckContext, which: Which, paths: Iterable[str]) -> dict[str, bytes | None]:
-        return {path: await context.read(which, path) for path in paths}
