@@ -193,27 +193,20 @@ class _Reading(ast.NodeVisitor):
                 self._add(spread(word.arg) if word.arg else frozenset(), self._constant(word.value), node)
         self.generic_visit(node)
 
-    def visit_List(self, node: ast.List) -> None:
-        self._sequence(node, node.elts)
-
-    def visit_Tuple(self, node: ast.Tuple) -> None:
-        self._sequence(node, node.elts)
-
-    def visit_Set(self, node: ast.Set) -> None:
-        self._sequence(node, node.elts)
-
-    def _sequence(self, node: ast.List | ast.Tuple | ast.Set, items: Sequence[ast.expr]) -> None:
+    def visit_List(self, node: ast.List | ast.Tuple | ast.Set) -> None:
         """Rows of a table, and lists that may belong together item by item."""
-        rows = [item for item in items if isinstance(item, ast.Tuple | ast.List) and len(item.elts) > 1]
+        rows = [item for item in node.elts if isinstance(item, ast.Tuple | ast.List) and len(item.elts) > 1]
         for item in rows:
             values = self._values(item)
             if values and len(values) <= LONGEST_ROW:
                 self.found.append(Association(frozenset(), frozenset(), item.lineno, values))
-        if not rows and len(items) > 1 and len(self.sequences) < MOST_SEQUENCES:
+        if not rows and len(node.elts) > 1 and len(self.sequences) < MOST_SEQUENCES:
             flat = self._values(node)
             if flat:
                 self.sequences.append((flat, node.lineno))
         self.generic_visit(node)
+
+    visit_Tuple = visit_Set = visit_List  # noqa: N815  as ast calls them
 
     def _values(self, node: ast.List | ast.Tuple | ast.Set) -> tuple[Hashable, ...]:
         try:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bailiwick.gate.diffs import conduct_tables as tables
-from bailiwick.gate.diffs.assertions import ValuePair, value_pairs
 from bailiwick.gate.diffs.changes import SourceChange
 from bailiwick.gate.diffs.facilities import Use, uses_in
 from bailiwick.gate.diffs.origins import Readings
@@ -19,8 +18,6 @@ from bailiwick.gate.diffs.syntax import Unreadable, parse
 from bailiwick.gate.diffs.texts import TestNames, text_uses
 from bailiwick.gate.diffs.values import read_values
 from bailiwick.gate.model import Finding
-
-__all__ = ["SourceChange", "ValuePair", "read_conduct", "value_pairs"]
 
 MOST = 200
 _Key = tuple[str, str, bool]

@@ -318,13 +318,7 @@ class _Reading(ast.NodeVisitor):
                 self.add(tables.COMPARES, name, inner, parks=name in tables.BORROWING)
         self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._function(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self._function(node)
-
-    def _function(self, node: Function) -> None:
+    def visit_FunctionDef(self, node: Function) -> None:
         for part in (*node.decorator_list, node.args, *([node.returns] if node.returns is not None else [])):
             self.visit(part)
         self._origins.enter(node)
@@ -333,6 +327,8 @@ class _Reading(ast.NodeVisitor):
             self.visit(statement)
         self._inside.pop()
         self._origins.leave()
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  as ast calls it
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.args)

@@ -176,18 +176,14 @@ def _shells(nodes: Sequence[Function]) -> list[str]:
 class _Bare(ast.NodeTransformer):
     """Takes away what does not change behaviour: docstrings, annotations of functions and of their variables."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
-
-    def _function(self, node: Function) -> ast.AST:
+    def visit_FunctionDef(self, node: Function) -> ast.AST:
         node.body = list(without_docstring(node.body)) or [ast.Pass()]
         node.returns = None
         for name in {"type_params"}.intersection(node._fields):
             setattr(node, name, [])
         return self.generic_visit(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  as ast calls it
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None
@@ -261,11 +257,10 @@ def _only_functions(bare: ast.ClassDef, whole: ast.stmt) -> bool:
 class _Hollow(ast.NodeTransformer):
     """Takes functions and docstrings out of statements."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: Function) -> None:
         return None
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        return None
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  as ast calls it
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         node.body = [inner for inner in without_docstring(node.body) if not isinstance(inner, ast.Pass)]

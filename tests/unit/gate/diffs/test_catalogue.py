@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from bailiwick.gate.diffs.conduct import SourceChange, read_conduct
+from bailiwick.gate.diffs.changes import SourceChange
+from bailiwick.gate.diffs.conduct import read_conduct
 from bailiwick.gate.model import Finding
 from bailiwick.gate.testfiles import is_test_file
 from tests.security.cheats import CHEATS

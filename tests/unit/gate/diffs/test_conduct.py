@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from bailiwick.gate.diffs.conduct import SourceChange, read_conduct
+from bailiwick.gate.diffs.changes import SourceChange
+from bailiwick.gate.diffs.conduct import read_conduct
 from bailiwick.gate.model import Finding
 from tests.security.shop import PRODUCT, TESTS
 from tests.unit.gate.diffs.sources import modules

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.gate.diffs.conduct import SourceChange, ValuePair, read_conduct, value_pairs
+from bailiwick.gate.diffs.assertions import ValuePair, value_pairs
+from bailiwick.gate.diffs.changes import SourceChange
+from bailiwick.gate.diffs.conduct import read_conduct
 from bailiwick.gate.model import Finding
 from tests.security.shop import PRODUCT, TESTS
 
