@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -36,7 +34,7 @@ def read_base_report(cache: Path, key: str) -> GateReport | None:
 def keep_base_report(cache: Path, key: str, report: GateReport) -> None:
     """Keep the report of a base; a cache that can't be written is no reason to fail."""
     with suppress(OSError):
-        write_document(_folder(cache) / f"{key}.report.json", report)
+        write_document(_folder(cache) / f"{key}.report.json", report.to_json())
 
 
 def read_base_results(cache: Path, key: str) -> dict[str, Json]:
@@ -50,13 +48,9 @@ def read_base_results(cache: Path, key: str) -> dict[str, Json]:
 
 def keep_base_results(cache: Path, key: str, results: dict[str, Json]) -> None:
     """Keep what checks have learnt about a base."""
-    if not results:
-        return
-    with suppress(OSError):
-        target = _folder(cache) / f"{key}.base.json"
-        made = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        made.write_text(canonical(results), "utf-8")
-        os.replace(made, target)  # noqa: PTH105  one call, over whatever is there
+    if results:
+        with suppress(OSError):
+            write_document(_folder(cache) / f"{key}.base.json", results)
 
 
 def _folder(cache: Path) -> Path:

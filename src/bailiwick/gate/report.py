@@ -16,7 +16,7 @@ from bailiwick.errors import NotFound
 from bailiwick.gate.failure_lines import reason_of
 from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, read_report
 from bailiwick.gate.run import is_blocked
-from bailiwick.ids import canonical, digest
+from bailiwick.ids import Json, canonical, digest
 
 FOLDER = "gates"
 MISSING_TOOL = "missing-tool"
@@ -32,16 +32,16 @@ def store_report(state: Path, report: GateReport) -> str:
     """Keep a report for good; its digest. What is there already is the same."""
     folder = make_private(make_private(state) / FOLDER)
     name = report.digest
-    write_document(folder / f"{name}.json", report)
+    write_document(folder / f"{name}.json", report.to_json())
     return name
 
 
-def write_document(path: Path, report: GateReport) -> None:
-    """Write a report so that it is there whole or not at all."""
+def write_document(path: Path, document: Json) -> None:
+    """Write a document so that it is there whole or not at all."""
     made = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with made.open("xb") as stream:
-            stream.write(canonical(report.to_json()).encode("utf-8", "surrogatepass"))
+            stream.write(canonical(document).encode("utf-8", "surrogatepass"))
             stream.flush()
             os.fsync(stream.fileno())
         made.rename(path)
