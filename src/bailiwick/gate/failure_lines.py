@@ -26,21 +26,21 @@ _ELSEWHERE = ("/", "<", "..")
 _INSTALLED = ("site-packages/", "dist-packages/")
 
 
-def failure_line(text: str, root: str = str(INNER)) -> str:
+def failure_line(text: str) -> str:
     """The text that pytest has for a failure (long, short or native) as `file:line: what was said`.
 
-    Of several places it is the last one in the tree itself, whose top is `root`; of a chain of errors the last error.
+    Of several places it is the last one in the tree itself; of a chain of errors the last error.
     """
     lines = _last_error(text).splitlines()
     said = list(_last_words(lines))
-    where = _place_said(lines) or _place(lines, root)
+    where = _place_said(lines) or _place(lines)
     what = _sentence(said) or _after_traceback(lines) or next((line.strip() for line in lines if line.strip()), "")
-    return f"{_below(where, root)}: {what}" if where and what else what
+    return f"{where}: {what}" if where and what else what
 
 
-def failure_lines(failures: Iterable[tuple[str, str]], root: str = str(INNER)) -> tuple[str, ...]:
+def failure_lines(failures: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """For tests that fail, each an id and pytest's text, one line each: the id, the place, what was said."""
-    listed = [(test, failure_line(text, root)) for test, text in failures]
+    listed = [(test, failure_line(text)) for test, text in failures]
     return tuple(f"{test}: {line}" if line else test for test, line in listed[:MOST])
 
 
@@ -85,17 +85,13 @@ def _sentence(said: list[str]) -> str:
 
 def _place_said(lines: Sequence[str]) -> str:
     """Where the parser of Python stopped: that file was never run."""
-    found = [match for line in lines if (match := _SAID_FILE.match(line))]
-    return f"{found[-1]['path']}:{found[-1]['line']}" if found else ""
+    return next((_below(match) for line in reversed(lines) if (match := _SAID_FILE.match(line))), "")
 
 
-def _place(lines: Sequence[str], root: str) -> str:
-    found = []
-    for line in lines:
-        match = _TRACEBACK_FILE.match(line) or _PLACE.fullmatch(line)
-        if match:
-            found.append(f"{match['path']}:{match['line']}")
-    own = [where for where in found if _is_own(_below(where, root))]
+def _place(lines: Sequence[str]) -> str:
+    matches = (_TRACEBACK_FILE.match(line) or _PLACE.fullmatch(line) for line in lines)
+    found = [_below(match) for match in matches if match]
+    own = [where for where in found if _is_own(where)]
     return (own or found or [""])[-1]
 
 
@@ -103,8 +99,9 @@ def _is_own(where: str) -> bool:
     return not where.startswith(_ELSEWHERE) and not any(part in where for part in _INSTALLED)
 
 
-def _below(where: str, root: str) -> str:
-    return where.removeprefix(f"{root}/") if root else where
+def _below(match: re.Match[str]) -> str:
+    """A place with its path from the top of the tree."""
+    return f"{match['path'].removeprefix(f'{INNER}/')}:{match['line']}"
 
 
 def _after_traceback(lines: Sequence[str]) -> str:

@@ -49,9 +49,8 @@ class TreePolicy:
 
 @dataclass(frozen=True, slots=True)
 class ProposedTree:
-    """A tree as asked for, and what is left of it. `without` lacks the allowed changes too, where there are any."""
+    """What is left of a tree. `without` lacks the allowed changes too, where there are any."""
 
-    asked: str
     tree: str
     without: str = ""
     taken: tuple[RevertedChange, ...] = ()
@@ -113,7 +112,6 @@ async def sift(git_store: GitStore, base: str, asked: str, policy: TreePolicy) -
         taken[index] = replace(part, patch=await git_store.diff(base, asked, (part.path,), min(PATCH_KEPT, sandbox)))
         sandbox -= len(taken[index].patch)
     return ProposedTree(
-        asked=asked,
         tree=tree,
         without=without if without != tree else "",
         taken=tuple(taken),

@@ -112,7 +112,7 @@ async def _missing(site: PlanTrial, spec: GateSpec, report: GateReport) -> Missi
     told = {path: data.decode("utf-8", "replace") for path, data in texts.items()}
     uses_uv = any(command[:2] == ("uv", "pip") for command in spec.prepare)
     installer = ("uv", "pip", "install") if uses_uv else (".venv/bin/python", "-m", "pip", "install")
-    return missing_at_collection(told, red[0].output, tree_files=files, declared=(), installer=installer)
+    return missing_at_collection(told, red[0].output, tree_files=files, installer=installer)
 
 
 def next_additions(additions: PlanAdditions, tried: Tried) -> tuple[PlanAdditions | None, str]:

@@ -37,7 +37,10 @@ def scene(tmp_path: Path) -> RepositorySetup:
 class Left:
     """What became of a change."""
 
-    def __init__(self, sifted: ProposedTree, files: tuple[str, ...], blobs: dict[str, bytes | None]) -> None:
+    def __init__(
+        self, asked: str, sifted: ProposedTree, files: tuple[str, ...], blobs: dict[str, bytes | None]
+    ) -> None:
+        self.asked = asked
         self.sifted = sifted
         self.files = files
         self.blobs = blobs
@@ -58,7 +61,7 @@ def _sift(
         asked = await git_store.snapshot(work, base=base)
         found = await sift(git_store, base, asked, TreePolicy(POLICY, allow, installed))
         files = await git_store.files(found.tree)
-        return Left(found, files, {path: await git_store.blob(found.tree, path) for path in files})
+        return Left(asked, found, files, {path: await git_store.blob(found.tree, path) for path in files})
 
     return scene.run(history)
 
@@ -76,7 +79,7 @@ def _write(**files: str) -> Callable[[Path], None]:
 def test_an_ordinary_change_stays_as_it_is(scene: RepositorySetup) -> None:
     """The gate is for what matters; product code is the agent's to change."""
     left = _sift(scene, _write(**{"src/app.py": "x = 2\n", "src/new.py": "y\n", "docs/guide.md": "better\n"}))
-    assert left.sifted.tree == left.sifted.asked
+    assert left.sifted.tree == left.asked
     assert left.sifted.taken == ()
     assert [change.path for change in left.sifted.changes] == ["docs/guide.md", "src/app.py", "src/new.py"]
 
@@ -148,7 +151,7 @@ def test_deleted_tests_come_back(scene: RepositorySetup) -> None:
         "tests/test_app.py": "deleted",
         "tests/conftest.py": "deleted",
     }
-    assert left.sifted.tree != left.sifted.asked
+    assert left.sifted.tree != left.asked
     assert "tests/test_app.py" in left.files
 
 

@@ -187,7 +187,7 @@ class _Judgement:
             study.replay(view, (watched, added.watched), chosen, base), self._proven(added)
         )
         findings += await self._replay_findings(calls, alone, watched, chosen)
-        doubtful = _doubted(watched, chosen)
+        doubtful = set() if watched is None else watched.doubtful(chosen)
         if added.passed and not proof and view.noticeable and (added.proof or not noticing):
             findings.append(_missing_the_change(added.passed, anyway))
         told = _told(study, self.ran, outcome_of(here, excused, findings), findings)
@@ -320,10 +320,6 @@ def _came_again(call: Replayed, again: dict[str, Json]) -> bool:
     """Whether a call that was made again under test gave what was recorded, each time."""
     results = again.get("results") or ()
     return len(results) == 2 and all(call.is_recorded(result) for result in results)
-
-
-def _doubted(watched: WatchedRun | None, chosen: Collection[str]) -> set[str]:
-    return set() if watched is None else watched.doubtful(chosen)
 
 
 def _unproven(added: AddedTests) -> str:

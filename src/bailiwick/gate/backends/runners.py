@@ -18,6 +18,7 @@ from bailiwick.gate.backends.runner_start import NotUnderstoodError, RunnerPlace
 from bailiwick.gate.ids import bounded, compare, missing_ids, paths_of, proven_by
 from bailiwick.gate.model import CheckResult, Finding, Outcome
 from bailiwick.gate.outcomes import PytestSession, read_session
+from bailiwick.gate.reading import read_all
 from bailiwick.gate.runner_conduct import conduct
 from bailiwick.gate.testfiles import is_test_file
 from bailiwick.processes.command import Exit
@@ -110,9 +111,10 @@ class _Study:
                 "" if healed or not self.context.changes else "no test shows this fix: it brings no file of new tests"
             )
             return replace(told, counts=counts, healed=healed, unproven=unproven)
+        brought = await read_all(lambda path: self.context.read("proposed", path), self.new)
         full, there = await both(
             self._run(RunnerRequest("proposed", only=self.new)),
-            self._run(RunnerRequest("base", await self._new_files(), self.new)),
+            self._run(RunnerRequest("base", brought, self.new)),
         )
         fresh, files = _only_new(full.session, base), paths_of(full.session.items)
         findings += [
@@ -130,9 +132,6 @@ class _Study:
         counts = (*counts, ("new", len(fresh.outcomes)))
         failing = tuple(dict.fromkeys((*(here.red), *fresh.red)))
         return replace(told, counts=counts, failing=failing, healed=healed, proof=proof, unproven=unproven)
-
-    async def _new_files(self) -> dict[str, bytes | None]:
-        return {path: await self.context.read("proposed", path) for path in self.new}
 
     async def _run(self, asked: RunnerRequest) -> RanTests:
         place = RunnerPlace(self.spec, self.context)

@@ -112,14 +112,13 @@ def missing_at_collection(
     texts: Mapping[str, str],
     output: str,
     tree_files: Collection[str],
-    declared: Collection[str] = (),
     installer: tuple[str, ...] = INSTALLER,
 ) -> MissingPart | None:
     """The first thing that pytest lacked when it collected; None where its output tells of nothing missing.
 
-    `texts` are manifests of the project by path, `declared` further requirements that it names.
+    `texts` are manifests of the project by path.
     """
-    names = {name_of(text): text for text in (*_declared(texts), *declared) if name_of(text)}
+    names = {name_of(text): text for text in _declared(texts) if name_of(text)}
     for name, kind, requirement in _found(output):
         if kind == "module":
             return _module(name, tree_files, names, installer)

@@ -57,7 +57,6 @@ class Project:
     requires_python: str = ""
     pythons: tuple[str, ...] = ()
     """The minor versions that classifiers list, such as `3.12`."""
-    depends: tuple[str, ...] = ()
     extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tests_require: tuple[str, ...] = ()
@@ -98,11 +97,6 @@ def read_project(texts: Mapping[str, bytes], files: frozenset[str]) -> Project:
         build_requires=requires,
         requires_python=_python_range(told, poetry, options, called),
         pythons=tuple(re.findall(r"Python :: (3\.\d+)", "\n".join(classifiers))),
-        depends=(
-            *strings(told.get("dependencies")),
-            *lines_of(options.get("install_requires", "")),
-            *strings(called.get("install_requires")),
-        ),
         extras=_extras(told, poetry, cfg, called),
         groups=_groups(document, poetry),
         tests_require=(*lines_of(options.get("tests_require", "")), *strings(called.get("tests_require"))),

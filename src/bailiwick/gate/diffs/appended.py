@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 
 from bailiwick.gate.diffs.syntax import (
     FUNCTIONS,
@@ -17,7 +18,6 @@ from bailiwick.gate.diffs.syntax import (
     blocks_of,
     bound_by,
     compiles,
-    is_docstring,
     parse_or_none,
     single_imports,
 )
@@ -138,8 +138,10 @@ class _Reading:
                 return self._is_plain(value)
             case ast.AnnAssign(target=ast.Name(), value=value):
                 return value is None or self._is_plain(value)
+            case ast.Pass() | ast.Expr(value=ast.Constant(value=str() | EllipsisType())):
+                return True
             case _:
-                return isinstance(statement, ast.Pass) or is_docstring(statement) or _is_ellipsis(statement)
+                return False
 
     def _is_free(self, name: str, owner: ast.ClassDef | None) -> bool:
         """Whether a name means nothing yet: in the file, to a runner, or in the class that gains it."""
@@ -287,9 +289,3 @@ def _origins(module: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _is_import(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import | ast.ImportFrom)
-
-
-def _is_ellipsis(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and statement.value.value is ...
-    )

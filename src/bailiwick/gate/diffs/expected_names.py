@@ -63,18 +63,12 @@ def changed_samples(
     read = {path: openers for path in changed if (openers := opened.get(path)) and not path.endswith(".py")}
     asked = {opener for openers in read.values() for opener in openers if not is_test.get(opener, False)}
     helpers = {path for path in asked if _only_expected(path, tests)} if asked else set()
-    return tuple(
-        Finding(
-            DATA,
-            f"tests compare with it, through {', '.join(openers)}, and it is changed",
-            path,
-            0,
-            blocks=False,
-            parks=True,
-        )
-        for path, openers in read.items()
-        if helpers.intersection(openers) and all(is_test.get(opener, False) or opener in helpers for opener in openers)
-    )
+    found = []
+    for path, openers in read.items():
+        if helpers.intersection(openers) and all(is_test.get(one, False) or one in helpers for one in openers):
+            what = f"tests compare with it, through {', '.join(openers)}, and it is changed"
+            found.append(Finding(DATA, what, path, blocks=False, parks=True))
+    return tuple(found)
 
 
 def _only_expected(path: str, tests: Mapping[str, bytes]) -> bool:
@@ -202,7 +196,8 @@ def _is_computed(actual: ast.expr | None, wanted: ast.expr, origins: Origins, lo
 def _is_of(dotted: str, path: str, name: str) -> bool:
     """Whether a dotted name is that of something in a file; a package may hand it on."""
     *module, last = dotted.strip(".").split(".")
-    return last == name and (_module_is(module, path) or bool(module and module[0] in _folders(path)))
+    handed_on = bool(module) and module[0] in path.removesuffix(".py").split("/")
+    return last == name and (handed_on or _module_is(module, path))
 
 
 def _module_is(module: Sequence[str], path: str) -> bool:
@@ -214,10 +209,6 @@ def _stem(path: str) -> str:
     """The last part of the name that a file is imported by."""
     parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
     return parts[-1]
-
-
-def _folders(path: str) -> list[str]:
-    return path.removesuffix(".py").split("/")
 
 
 def _is_used(name: str, change: SourceChange, products: Mapping[str, bytes]) -> bool:

@@ -36,9 +36,7 @@ class ChangedFunction:
 
     qualname: str
     line: int
-    end_line: int
     name: str
-    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ def functions_of(source: bytes) -> tuple[ChangedFunction, ...]:
     parsed = parse_or_none(source)
     if parsed is None:
         return ()
-    return tuple(_as_changed(name, node, is_new=False) for name, node in outermost_functions(parsed.tree.body))
+    return tuple(_as_changed(name, node) for name, node in outermost_functions(parsed.tree.body))
 
 
 def insert_at_start(
@@ -126,10 +124,8 @@ def _applied(parsed: Parsed, layout: Layout, edits: Sequence[Edit]) -> bytes | N
         return None
 
 
-def _as_changed(qualname: str, node: Function, *, is_new: bool) -> ChangedFunction:
-    return ChangedFunction(
-        qualname, line=first_line(node), end_line=node.end_lineno or node.lineno, name=node.name, is_new=is_new
-    )
+def _as_changed(qualname: str, node: Function) -> ChangedFunction:
+    return ChangedFunction(qualname, first_line(node), node.name)
 
 
 def _compare(before: Parsed | None, after: Parsed, *, known: bool) -> ChangedCode:
@@ -140,7 +136,7 @@ def _compare(before: Parsed | None, after: Parsed, *, known: bool) -> ChangedCod
     for name, nodes in now.items():
         old = was.get(name, [])
         fresh = list(added(map(_behaviour, old), nodes, key=_behaviour))
-        changed += [_as_changed(name, node, is_new=not old) for node in fresh]
+        changed += [_as_changed(name, node) for node in fresh]
         module = module or (bool(old) and (_shells(old) != _shells(nodes) or (not fresh and len(old) != len(nodes))))
         module = module or (not fresh and [_behaviour(n) for n in old] != [_behaviour(n) for n in nodes])
     module = module or _module_differs(before.tree if before is not None else ast.Module([], []), after.tree)

@@ -59,14 +59,13 @@ Index = Mapping[Hashable, Sequence[_Known]]
 
 
 def read_values(
-    changes: Sequence[SourceChange], test_sources: Mapping[str, bytes], readings: Readings | None = None
+    changes: Sequence[SourceChange], test_sources: Mapping[str, bytes], readings: Readings
 ) -> tuple[Finding, ...]:
     """Files that newly hold pairs of tests; two pairs in a change ask for a person, one is a note."""
-    once = readings or Readings()
     products = [change for change in changes if not change.is_test]
     code = b"\n".join(c.new for c in products if c.path.endswith(".py") and c.new is not None)
     data = [c for c in products if c.path.endswith(".py") or _may_be_read(c.path, code)]
-    read = [(c, _associations(c, c.old, once), _associations(c, c.new, once)) for c in data]
+    read = [(c, _associations(c, c.old, readings), _associations(c, c.new, readings)) for c in data]
     fresh = [(change, _added(old, new), old) for change, old, new in read]
     index = _index(value_pairs(_mentioning([item for _, added, _ in fresh for item in added], test_sources)))
     before = {known.key for _, _, old in fresh for known in _matching(old, index)}

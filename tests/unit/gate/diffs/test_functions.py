@@ -103,7 +103,7 @@ def test_what_changes_behaviour_is_named(case: tuple[tuple[str, str], list[str],
 def test_a_new_file_has_only_new_functions() -> None:
     """Nothing of it was there before."""
     found = changed_code(None, b"import os\n\n\n@cache\ndef a():\n    pass\n")
-    assert found.functions == (ChangedFunction("a", 4, 6, "a", is_new=True),)
+    assert found.functions == (ChangedFunction("a", 4, "a"),)
     assert not found.module_level
 
 
