@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from bailiwick.gate.diffs.layout import Edit, Layout
 from bailiwick.gate.diffs.syntax import (
     FUNCTIONS,
+    IMPORTS,
     Function,
     bound_by,
     called_name,
@@ -248,7 +249,7 @@ class _Editor:
 
 def _imported(module: ast.Module) -> frozenset[str]:
     """The names that imports bind, wherever they stand."""
-    imports = (node for node in ast.walk(module) if isinstance(node, ast.Import | ast.ImportFrom))
+    imports = (node for node in ast.walk(module) if isinstance(node, IMPORTS))
     return frozenset(bound_by(alias, node) for node in imports for alias in node.names)
 
 
@@ -332,10 +333,8 @@ def _reached_in(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def _may_leave(statement: ast.stmt) -> bool:
     """Whether what follows a statement may not be reached although nothing fails."""
-    for node in _own(statement):
-        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) or called_name(node) in _ENDING:
-            return True
-    return False
+    leaving = (ast.Return, ast.Yield, ast.YieldFrom)
+    return any(isinstance(node, leaving) or called_name(node) in _ENDING for node in _own(statement))
 
 
 def _own(node: ast.AST) -> Iterable[ast.AST]:

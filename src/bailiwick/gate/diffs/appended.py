@@ -14,6 +14,7 @@ from types import EllipsisType
 
 from bailiwick.gate.diffs.syntax import (
     FUNCTIONS,
+    IMPORTS,
     Function,
     blocks_of,
     bound_by,
@@ -76,7 +77,7 @@ class _Reading:
         self._after = after
         self._taken = _names_in(before)
         self._attributes = {node.attr for node in ast.walk(before) if isinstance(node, ast.Attribute)}
-        self._imports = {ast.dump(node) for node in single_imports(before.body) if _is_import(node)}
+        self._imports = {ast.dump(node) for node in single_imports(before.body) if isinstance(node, IMPORTS)}
         self._origins = dict(_origins(after))
         self._classes = {node.name: node for node in ast.walk(before) if isinstance(node, ast.ClassDef)}
 
@@ -103,18 +104,19 @@ class _Reading:
 
     def _may_add(self, statement: ast.stmt, owner: ast.ClassDef | None) -> bool:
         match statement:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 fine = self._may_define(statement, owner)
             case ast.Import() | ast.ImportFrom():
                 return owner is None and self._may_import(statement)
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                fine = self._is_free(name, owner) and self._is_plain(value)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
                 fine = self._is_free(name, owner) and self._is_plain(value)
             case _:
                 return False
         if fine:
-            self.names.append(f"{owner.name}.{_name_of(statement)}" if owner is not None else _name_of(statement))
+            self.names.append(f"{owner.name}.{name}" if owner is not None else name)
         return fine
 
     def _may_define(self, node: Function | ast.ClassDef, owner: ast.ClassDef | None) -> bool:
@@ -230,10 +232,6 @@ def _head(node: ast.ClassDef) -> tuple[str, ...]:
     return (node.name, *(ast.dump(part) for part in parts))
 
 
-def _name_of(statement: ast.stmt) -> str:
-    return next(iter(_bound_in(statement)), "")
-
-
 def _bound_in(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement binds where it stands."""
     match statement:
@@ -285,7 +283,3 @@ def _origins(module: ast.Module) -> Iterator[tuple[str, str]]:
                 yield from ((bound_by(alias, node), origin) for alias in names)
             case _:
                 pass
-
-
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)

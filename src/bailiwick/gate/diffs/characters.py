@@ -37,23 +37,17 @@ _WIDE_BLANK = "\u3000"
 """The blank of Chinese and Japanese text."""
 _JOINERS = frozenset("\u200c\u200d")
 _PLAIN_CONTROLS = frozenset("\t\n\r\f")
-_LOOK_ALIKE = dict(
-    zip(
-        "аеорсухіјѕһԁԛԝѵАВЕКМНОРСТХІЈЅοικνραυτΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-        "aeopcyxijshdqwvABEKMHOPCTXIJSoikvpautABEZHIKMNOPTYX",
-        strict=True,
-    )
+_LOOK_ALIKE = str.maketrans(
+    "аеорсухіјѕһԁԛԝѵАВЕКМНОРСТХІЈЅοικνραυτΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "aeopcyxijshdqwvABEKMHOPCTXIJSoikvpautABEZHIKMNOPTYX",
 )
 """Letters of Cyrillic and Greek that look like Latin ones."""
-_PHONETIC = dict(
-    zip(
-        "ɡɑɩʋꞵᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱʙɢʜɪɴʏʟǀꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓨꓪꓫꓬꓮꓰꓲꓳꓴ",
-        "gaivbacdejkmoptuvwzfsbghinyllBPdDTGKJCZFMNLSRVHGWXYAEIOU",
-        strict=True,
-    )
+_PHONETIC = str.maketrans(
+    "ɡɑɩʋꞵᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜰꜱʙɢʜɪɴʏʟǀꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓨꓪꓫꓬꓮꓰꓲꓳꓴ",
+    "gaivbacdejkmoptuvwzfsbghinyllBPdDTGKJCZFMNLSRVHGWXYAEIOU",
 )
 """Letters of sound writing and of scripts made from Latin that look like its own; hardly a word has them."""
-_NATIONAL = {"ı": "i", "ȷ": "j", "ƒ": "f", "ɛ": "e", "ə": "e", "đ": "d", "ł": "l", "ø": "o"}
+_NATIONAL = str.maketrans("ıȷƒɛəđłø", "ijfeedlo")
 """Letters of languages that are told from others at a second look: they count beside a name that they look like."""
 
 
@@ -131,8 +125,8 @@ def _oddity(name: str, known: Collection[str]) -> str:
     scripts = {script for sign in name if (script := _script(sign))}
     if len(scripts & {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"}) > 1:
         return f"it mixes letters of {' and '.join(sorted(scripts))}"
-    looks = "".join(_LOOK_ALIKE.get(sign) or _PHONETIC.get(sign, sign) for sign in name)
-    near = "".join(_NATIONAL.get(sign, sign) for sign in looks)
+    looks = name.translate(_LOOK_ALIKE | _PHONETIC)
+    near = looks.translate(_NATIONAL)
     return f"it looks like {near!r}" if looks.isascii() or (near.isascii() and near in known) else ""
 
 

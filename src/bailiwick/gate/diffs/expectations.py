@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from bailiwick.gate.diffs.lines import added
@@ -291,18 +291,13 @@ class _Sample:
     source: str
     want: str
     directives: frozenset[str]
-    line: int
-
-    @property
-    def key(self) -> tuple[str, str, frozenset[str]]:
-        return self.source, self.want, self.directives
+    line: int = field(compare=False)
 
 
 def changed_doctests(old: bytes, new: bytes, path: str) -> tuple[Finding, ...]:
     """Examples of the base that are changed or gone; one that only moved in its file, or is new, is none."""
     before, after = _samples(old, path), _samples(new, path)
-    lost = added((sample.key for sample in after), before, key=lambda sample: sample.key)
-    fresh = list(added((sample.key for sample in before), after, key=lambda sample: sample.key))
+    lost, fresh = added(after, before), list(added(before, after))
     return tuple(Finding(DOCTEST, *_lost(sample, fresh, path), blocks=False, parks=True) for sample in lost)
 
 

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from bailiwick.gate.diffs.syntax import assigned
 from bailiwick.gate.diffs.words import words
 
 LONGEST = 20_000
@@ -88,10 +89,7 @@ class ConstantFolder:
             raise NotConstant
         try:
             value = self._fold(node, {})
-        except NotConstant:
-            self._not[key] = node
-            raise
-        except _WRONG as error:
+        except (NotConstant, *_WRONG) as error:
             self._not[key] = node
             raise NotConstant from error
         self._known[key] = node, value
@@ -240,13 +238,7 @@ def constant_names(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
     bound: Counter[str] = Counter()
     values: dict[str, ast.expr] = {}
     for node in nodes:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                values[name] = value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                values[name] = value
-            case _:
-                pass
+        values.update(assigned(node))
         bound.update(_binds(node))
     return {name: value for name, value in values.items() if bound[name] == 1}
 

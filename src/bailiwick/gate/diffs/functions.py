@@ -12,6 +12,7 @@ from bailiwick.gate.diffs.layout import Edit, Layout
 from bailiwick.gate.diffs.lines import added
 from bailiwick.gate.diffs.syntax import (
     FUNCTIONS,
+    IMPORTS,
     Function,
     Parsed,
     Unreadable,
@@ -201,21 +202,16 @@ class _Bare(ast.NodeTransformer):
 def _module_differs(before: ast.Module, after: ast.Module) -> bool:
     """Whether anything that runs when a module is imported differs, functions themselves left out."""
     old, new = list(_skeleton(before.body)), list(_skeleton(after.body))
-    was, now = ([(dump, node) for dump, node in side if _is_import(node)] for side in (old, new))
+    was, now = ([(dump, node) for dump, node in side if isinstance(node, IMPORTS)] for side in (old, new))
     fresh = [node for _, node in added((dump for dump, _ in was), now, key=lambda pair: pair[0])]
     if len(now) - len(fresh) < len(was) or any(_takes_a_name(node, before) for node in fresh):
         return True
-    return [dump for dump, node in old if not _is_import(node)] != [d for d, node in new if not _is_import(node)]
+    before_rest, rest = ([dump for dump, node in side if not isinstance(node, IMPORTS)] for side in (old, new))
+    return before_rest != rest
 
 
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)
-
-
-def _takes_a_name(node: ast.stmt, before: ast.Module) -> bool:
+def _takes_a_name(node: ast.Import | ast.ImportFrom, before: ast.Module) -> bool:
     """Whether an added import brings everything, or a name that meant something else before."""
-    if not isinstance(node, ast.Import | ast.ImportFrom):
-        return False
     names = {bound_by(alias, node) for alias in node.names}
     return "*" in names or any(hasattr(builtins, name) for name in names) or bool(names & _bound(before))
 

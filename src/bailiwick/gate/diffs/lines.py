@@ -9,9 +9,9 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 
-def added(old: Iterable[Hashable], new: Iterable[_T], key: Callable[[_T], Hashable]) -> Iterator[_T]:
+def added(old: Iterable[Hashable], new: Iterable[_T], key: Callable[[_T], object] = lambda one: one) -> Iterator[_T]:
     """Those of the new things whose keys are not among the old ones, each as often as there are more of it."""
-    left = Counter(old)
+    left: Counter[object] = Counter(old)
     for thing in new:
         known = key(thing)
         if left[known] > 0:

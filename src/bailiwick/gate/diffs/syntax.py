@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
 _UNREADABLE = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
 
 
@@ -128,7 +129,7 @@ def called_name(node: ast.AST | None) -> str:
     return last_name(node.func) if isinstance(node, ast.Call) else ""
 
 
-def assigned(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
+def assigned(statement: ast.AST) -> list[tuple[str, ast.expr]]:
     """The names that an assignment gives a value, each with it."""
     match statement:
         case ast.Assign(targets=targets, value=value):
