@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,32 +49,20 @@ class Trees:
         async def fresh(which: Which, files: Mapping[str, bytes | None] | None = None, /) -> Path:
             return await self.checkout(names[which], files)
 
-        async def read(which: Which, path: str) -> bytes | None:
-            return await git_store.blob(names[which], path)
-
-        async def read_many(which: Which, paths: Iterable[str]) -> dict[str, bytes]:
-            return await git_store.blobs(names[which], paths, limit=8 << 20)
-
-        async def listed(which: Which) -> tuple[str, ...]:
-            return await git_store.files(names[which])
-
-        async def diff() -> str:
-            return await git_store.diff(self.base, proposed, limit=DIFFERENCE)
-
         return CheckContext(
             sandboxes=self.builder.sandboxes,
             environment=self.environment.binds,
             changes=await git_store.changes(self.base, proposed),
             fresh=fresh,
-            read=read,
-            files=listed,
+            read=lambda which, path: git_store.blob(names[which], path),
+            files=lambda which: git_store.files(names[which]),
             cancel=self.builder.cancel,
             show=self.builder.show,
             allowed=allowed,
             base_results=self.base_results,
-            read_many=read_many,
+            read_many=lambda which, paths: git_store.blobs(names[which], paths, limit=8 << 20),
             brief=brief,
-            diff=diff,
+            diff=lambda: git_store.diff(self.base, proposed, limit=DIFFERENCE),
         )
 
     async def close(self) -> None:

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bailiwick.gate.diffs.lines import added_lines
@@ -22,41 +21,29 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 20_000
 MOST_FINDINGS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """What a provider's secret looks like; the group `s` is the secret, the whole match where there is none."""
-
-    name: str
-    expression: re.Pattern[str]
-
-
-def _pattern(name: str, expression: str) -> _Pattern:
-    return _Pattern(name, re.compile(expression))
-
-
 _EDGE = r"(?<![A-Za-z0-9_])"
-_PROVIDERS = (
-    _pattern("a private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
-    _pattern("an AWS access key", _EDGE + r"(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
-    _pattern("an AWS secret key", r"(?i:aws.{0,20}secret.{0,20}?)[\"'\s:=]+(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
-    _pattern("a GitHub token", _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})"),
-    _pattern("a GitLab token", _EDGE + r"gl(?:pat|ptt|dt|rt|soat|cbt|ft)-[A-Za-z0-9_-]{20,}"),
-    _pattern("a Slack token", _EDGE + r"(?:xox[abeprs]|xapp)-[A-Za-z0-9-]{16,}"),
-    _pattern("a Slack webhook", r"hooks\.slack\.com/(?:services|workflows)/(?P<s>[A-Za-z0-9/]{24,})"),
-    _pattern("a Stripe key", _EDGE + r"[sr]k_live_[A-Za-z0-9]{16,}"),
-    _pattern("a Google API key", _EDGE + r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    _pattern("a Google OAuth secret", _EDGE + r"GOCSPX-[A-Za-z0-9_-]{20,}"),
-    _pattern("an Anthropic key", _EDGE + r"sk-ant-[A-Za-z0-9_-]{20,}"),
-    _pattern("an OpenAI key", _EDGE + r"sk-(?!ant-)(?:[a-z]{2,10}-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}"),
-    _pattern("a Hugging Face token", _EDGE + r"hf_[A-Za-z0-9]{30,}"),
-    _pattern("an npm token", _EDGE + r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
-    _pattern("a PyPI token", _EDGE + r"pypi-[A-Za-z0-9_-]{50,}"),
-    _pattern("a SendGrid key", _EDGE + r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{30,}"),
-    _pattern("a DigitalOcean token", _EDGE + r"do[opr]_v1_[a-f0-9]{64}"),
-    _pattern("a signed web token", _EDGE + r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}"),
-)
+_PATTERNS = {
+    "a private key": r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
+    "an AWS access key": _EDGE + r"(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Za-z0-9])",
+    "an AWS secret key": r"(?i:aws.{0,20}secret.{0,20}?)[\"'\s:=]+(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    "a GitHub token": _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})",
+    "a GitLab token": _EDGE + r"gl(?:pat|ptt|dt|rt|soat|cbt|ft)-[A-Za-z0-9_-]{20,}",
+    "a Slack token": _EDGE + r"(?:xox[abeprs]|xapp)-[A-Za-z0-9-]{16,}",
+    "a Slack webhook": r"hooks\.slack\.com/(?:services|workflows)/(?P<s>[A-Za-z0-9/]{24,})",
+    "a Stripe key": _EDGE + r"[sr]k_live_[A-Za-z0-9]{16,}",
+    "a Google API key": _EDGE + r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
+    "a Google OAuth secret": _EDGE + r"GOCSPX-[A-Za-z0-9_-]{20,}",
+    "an Anthropic key": _EDGE + r"sk-ant-[A-Za-z0-9_-]{20,}",
+    "an OpenAI key": _EDGE + r"sk-(?!ant-)(?:[a-z]{2,10}-)?(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{32,}",
+    "a Hugging Face token": _EDGE + r"hf_[A-Za-z0-9]{30,}",
+    "an npm token": _EDGE + r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])",
+    "a PyPI token": _EDGE + r"pypi-[A-Za-z0-9_-]{50,}",
+    "a SendGrid key": _EDGE + r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{30,}",
+    "a DigitalOcean token": _EDGE + r"do[opr]_v1_[a-f0-9]{64}",
+    "a signed web token": _EDGE + r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}",
+}
+"""What the secrets of providers look like; the group `s` is the secret, the whole match where there is none."""
+_PROVIDERS = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _LOGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s:/@'\"]{1,64}:(?P<s>[^\s:/@'\"]{8,200})@(?P<host>[^\s:/'\"?#]+)")
 _ASSIGNED = re.compile(
     r"(?i:secret|token|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|auth[_-]?key|credential|private[_-]?key)"
@@ -97,11 +84,11 @@ def entropy(text: str) -> float:
 
 
 def _provider(text: str) -> tuple[str, str] | None:
-    for pattern in _PROVIDERS:
-        for found in pattern.expression.finditer(text):
+    for name, pattern in _PROVIDERS.items():
+        for found in pattern.finditer(text):
             secret = found["s"] if "s" in found.re.groupindex else found[0]
             if "PRIVATE KEY" in secret or (not _MADE_UP.search(secret) and len(set(secret)) > 8):
-                return pattern.name, secret
+                return name, secret
     return None
 
 

@@ -71,11 +71,10 @@ def _commands(tool: str, project: Project) -> Locked:
     return Locked((words[tool],), has_pytest=known)
 
 
-def _chosen(names: object) -> tuple[str, ...]:
+def _chosen(names: Collection[str]) -> tuple[str, ...]:
     """Of extras or groups those for tests; those for development where there are none."""
-    listed = [str(name) for name in names] if isinstance(names, dict) else []
-    tests = tuple(name for name in listed if normal(name) in TEST_NAMES)
-    return tests or tuple(name for name in listed if normal(name) in DEV_NAMES)
+    tests = tuple(name for name in names if normal(name) in TEST_NAMES)
+    return tests or tuple(name for name in names if normal(name) in DEV_NAMES)
 
 
 def _pairs(option: str, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -86,11 +85,6 @@ VERSIONS = tuple(f"3.{minor}" for minor in range(15, 8, -1))
 """The versions that can be chosen, the newest first."""
 CAUTIOUS = "3.12"
 """The newest that is taken where a project does not say which ones it knows."""
-
-
-def installed_versions(has_tool: Callable[[str], bool]) -> tuple[str, ...]:
-    """The versions that are there, the newest first."""
-    return tuple(version for version in VERSIONS if has_tool(f"python{version}"))
 
 
 def choose_version(asked: str, requires: str, listed: Collection[str], there: Iterable[str]) -> str:
@@ -150,11 +144,6 @@ def _allows(part: str, version: str) -> bool:
     if sign == "!=":
         return not (wild and here[: len(bound)] == bound)
     return here[: len(short)] == short
-
-
-def is_newer(version: str, other: str) -> bool:
-    """Whether a version comes after another."""
-    return _key(version) > _key(other)
 
 
 def _key(version: str) -> tuple[int, ...]:
@@ -276,10 +265,10 @@ class _Plan:
 
     def _environment(self) -> tuple[str, ...]:
         draft = self.draft
-        there = installed_versions(draft.has_tool)
+        there = tuple(version for version in VERSIONS if draft.has_tool(f"python{version}"))
         asked = text_of(draft.texts, ".python-version")
         newest = newest_version_for(self._requirements())
-        fitting = [version for version in there if not newest or not is_newer(version, newest)]
+        fitting = [version for version in there if not newest or _key(version) <= _key(newest)]
         version = choose_version(asked, self.project.requires_python, self.project.pythons, fitting or there)
         if not version and there:
             what = f"requires-python is {self.project.requires_python}, and installed are {', '.join(there)}"
@@ -307,7 +296,7 @@ class _Plan:
         plain = [path for path in sources.files if path not in hashed and path not in circular]
         listed = [*sources.requirements, *self.plugins, *draft.additions.add]
         wanted = unique((*(["pytest"] if "pytest" not in map(name_of, listed) else []), *listed))
-        own, how = self._own(), self._isolation()
+        own, how = self._own(), ("--no-build-isolation",) if self.project.compiled else ()
         if how:
             yield self._install(*self._build_tools())
         if hashed:
@@ -330,9 +319,6 @@ class _Plan:
             return ()
         extras = ",".join(self.sources.extras)
         return ("-e", f".[{extras}]" if extras else ".")
-
-    def _isolation(self) -> tuple[str, ...]:
-        return ("--no-build-isolation",) if self.project.compiled else ()
 
     def _build_tools(self) -> tuple[str, ...]:
         """What a build at import time needs in the environment."""
@@ -366,16 +352,14 @@ class _Plan:
     def check(self) -> None:
         """The tests."""
         draft = self.draft
-        program = ("python", "-m") if draft.prepare else ()
         if draft.additions.unittest:
             draft.add("tests", "python", "-m", "unittest", *unittest_words(draft.files))
-            return
-        names = {name_of(text) for text in (*self.sources.requirements, *self.plugins, *self._extra_names())}
-        if not draft.prepare:
+        elif not draft.prepare:
             draft.add("tests", "pytest", "-q", kind="pytest")
-            return
-        words = pytest_words(self.project.pytest, sorted(draft.files), names)
-        draft.add("tests", *program, "pytest", *words, kind="pytest")
+        else:
+            names = {name_of(text) for text in (*self.sources.requirements, *self.plugins, *self._extra_names())}
+            words = pytest_words(self.project.pytest, sorted(draft.files), names)
+            draft.add("tests", "python", "-m", "pytest", *words, kind="pytest")
 
     def _extra_names(self) -> Iterator[str]:
         for extra in self.sources.extras:
@@ -413,6 +397,3 @@ def _without(sources: Sources, dropped: tuple[str, ...]) -> Sources:
         tuple(text for text in sources.requirements if text not in dropped),
         tuple(path for path in sources.files if path not in dropped),
     )
-
-
-__all__ = ["python", "test_places"]
