@@ -22,6 +22,7 @@ MOST_BYTES = 256 << 20
 """What a run may send at most; more is a fault."""
 TEXTS_KEPT, TEXT_KEPT = 40, 3000
 """Of how many red tests of a base it is kept what they said, and how many characters."""
+_KEPT_SETS = ("deselected", "witnessed", "contradicted", "changed")
 _HEAD = 20
 _SEAL = 16
 _NO_FAILURES = (0, 5)
@@ -89,6 +90,11 @@ class PytestSession:
         failing = (test for test, outcome in self.outcomes.items() if outcome in RED)
         return tuple(dict.fromkeys((*failing, *self.uncollected)))
 
+    @property
+    def test_files(self) -> frozenset[str]:
+        """The files that hold test functions, wherever they are."""
+        return frozenset(item.path for item in self.items if item.code_path == item.path)
+
     def counts(self) -> tuple[tuple[str, int], ...]:
         """How many tests ended how."""
         counted = Counter(self.outcomes.values())
@@ -100,10 +106,7 @@ class PytestSession:
             "outcomes": dict(self.outcomes),
             "items": [[i.id, i.path, i.code_path, i.line, i.name] for i in self.items],
             "uncollected": list(self.uncollected),
-            "deselected": sorted(self.deselected),
-            "witnessed": sorted(self.witnessed),
-            "contradicted": sorted(self.contradicted),
-            "changed": sorted(self.changed),
+            **{name: sorted(getattr(self, name)) for name in _KEPT_SETS},
             "hooks": dict(self.hooks),
             "faults": [[fault.code, fault.what] for fault in self.faults],
             "exit": self.exit,
@@ -116,19 +119,14 @@ class PytestSession:
 def read_session(data: dict[str, Json]) -> PytestSession:
     """A run from its document."""
     return PytestSession(
-        outcomes=data["outcomes"],
-        items=tuple(PytestItem(*item) for item in data["items"]),
-        uncollected=tuple(data["uncollected"]),
-        deselected=frozenset(data["deselected"]),
-        witnessed=frozenset(data["witnessed"]),
-        contradicted=frozenset(data["contradicted"]),
-        changed=frozenset(data["changed"]),
-        hooks=data["hooks"],
-        faults=tuple(Fault(*fault) for fault in data["faults"]),
-        exit=data["exit"],
-        slowest=data["slowest"],
-        evidence=kept_evidence(data.get("evidence", {})),
-        texts=data.get("texts", {}),
+        **{
+            **data,
+            **{name: frozenset(data[name]) for name in _KEPT_SETS},
+            "items": tuple(PytestItem(*item) for item in data["items"]),
+            "uncollected": tuple(data["uncollected"]),
+            "faults": tuple(Fault(*fault) for fault in data["faults"]),
+            "evidence": kept_evidence(data.get("evidence", {})),
+        }
     )
 
 

@@ -243,11 +243,10 @@ class BaseFacts:
 
     def joined(self, session: PytestSession) -> BaseFacts:
         """The same with what one more run of tests shows."""
-        files = frozenset(item.path for item in session.items if item.code_path == item.path)
-        expected = only_read_by_tests(session.evidence.opened.items(), files)
+        expected = only_read_by_tests(session.evidence.opened.items(), session.test_files)
         examples = frozenset(item.path for item in session.items if not item.code_path)
         return BaseFacts(
-            test_files=self.test_files | files,
+            test_files=self.test_files | session.test_files,
             expectations=self.expectations | expected | session.evidence.settings,
             doctest_files=self.doctest_files | examples,
             opened={**self.opened, **session.evidence.opened},

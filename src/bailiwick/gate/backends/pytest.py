@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bailiwick.gate.backends.pytest_change import ChangeView, view_change
 from bailiwick.gate.backends.pytest_command import read_call
 from bailiwick.gate.backends.pytest_run import PytestRequest, Runner
-from bailiwick.gate.backends.pytest_study import AddedTests, Study, test_files_of
+from bailiwick.gate.backends.pytest_study import AddedTests, Study
 from bailiwick.gate.backends.ran import RanTests, both, outcome_of, result_of
 from bailiwick.gate.detection.missing import missing_at_collection
 from bailiwick.gate.ids import BROKEN, bounded, compare, run_faults, tampering
@@ -82,7 +82,7 @@ async def _checked(study: Study) -> CheckResult:
         return lacking
     if not changed:
         return _unchanged(study, base)
-    view = await view_change(context, test_files_of(base.session))
+    view = await view_change(context, base.session.test_files)
     judged = study.runner.run(PytestRequest("proposed", view.without))
     ran, absent = (await judged, None) if context.brief else await both(judged, study.absent(view, base.session))
     if ran.missing:

@@ -35,10 +35,6 @@ class Touched:
 class ChangeView:
     """A change as the check sees it. Paths that a person allowed count as part of the base's tests."""
 
-    new: frozenset[str] = frozenset()
-    """New files that belong to tests."""
-    extended: frozenset[str] = frozenset()
-    """Changed test files of the base."""
     without: Mapping[str, bytes | None] = field(default_factory=dict)
     """What makes the proposed tree one without the new tests."""
     tests: Mapping[str, bytes] = field(default_factory=dict)
@@ -57,13 +53,11 @@ class ChangeView:
     @property
     def with_tests(self) -> tuple[str, ...]:
         """The Python files in which new tests are looked for."""
-        return tuple(sorted(path for path in (*self.new, *self.extended) if path.endswith(".py")))
+        return tuple(sorted(path for path in self.tests if path.endswith(".py")))
 
 
 async def view_change(context: CheckContext, test_files: Collection[str]) -> ChangeView:
     """Read a change once. `test_files` hold tests of the base: these count in the base's form, changed or not."""
-    new: set[str] = set()
-    extended: set[str] = set()
     without: dict[str, bytes | None] = {}
     tests: dict[str, bytes] = {}
     touched: list[Touched] = []
@@ -77,7 +71,6 @@ async def view_change(context: CheckContext, test_files: Collection[str]) -> Cha
             without[path] = old
             if now is not None:
                 tests[path] = now
-                (new if old is None else extended).add(path)
         elif path.endswith(".py") and now is not None:
             product.add(path)
             found, outside = _touched(path, old, now)
@@ -85,8 +78,6 @@ async def view_change(context: CheckContext, test_files: Collection[str]) -> Cha
             if outside:
                 loose.add(path)
     return ChangeView(
-        new=frozenset(new),
-        extended=frozenset(extended),
         without=without,
         tests=tests,
         touched=tuple(touched),

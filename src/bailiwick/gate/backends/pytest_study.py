@@ -224,7 +224,11 @@ class Study:
         here, there = await both(
             self.runner.replay("proposed", view.without, asked), self.runner.replay("base", {}, on_base)
         )
-        told = [_numbered(one.get(kind, ())) for one in (here, there) for kind in ("call", "without")]
+        told = [
+            {int(record["number"]): record for record in one.get(kind, ())}
+            for one in (here, there)
+            for kind in ("call", "without")
+        ]
         made = [
             Replayed(
                 call,
@@ -250,15 +254,6 @@ class Study:
         """Packages that are only there because test tools need them."""
         texts = [await self.context.read("proposed", name) for name in _MANIFESTS]
         return undeclared(text.decode("utf-8", "replace") for text in texts if text is not None)
-
-
-def _numbered(records: Iterable[dict[str, Json]]) -> dict[int, dict[str, Json]]:
-    return {int(record["number"]): record for record in records}
-
-
-def test_files_of(base: PytestSession) -> frozenset[str]:
-    """The files that hold test functions of the base, wherever they are."""
-    return frozenset(item.path for item in base.items if item.code_path == item.path)
 
 
 def _recorded(view: ChangeView) -> tuple[tuple[str, int, str], ...]:
