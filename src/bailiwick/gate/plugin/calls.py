@@ -286,20 +286,13 @@ def _timed(function: Any, args: Any, named: Any) -> list[Any]:
 
 def _result_of(function: Any, args: Any, named: Any) -> list[Any]:
     try:
-        before = [[_kind(one)] for one in args]
+        before = [_frozen(one) or [""] for one in args]
         made = function(*args, **named)
         return _driven(made) or state_after(freeze(made), before, args)
     except Unwritable:
         return ["unwritable"]
     except BaseException as error:  # noqa: BLE001 - what it raises is its result
         return ["raises", type(error).__name__]
-
-
-def _kind(value: Any) -> str:
-    try:
-        return str(freeze(value)[0])
-    except Unwritable:
-        return ""
 
 
 def _called(call: dict[str, Any]) -> Any:
