@@ -44,7 +44,6 @@ _KEYS = {
     "mocked-sessions": "alchemy-mock",
     "doctest_plus": "pytest-doctestplus",
     "anyio_mode": "anyio",
-    "xfail_tb": "",
 }
 FIXTURES = {
     "mocker": "pytest-mock",
