@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.clock import ManualClock
+from bailiwick.git.publish import PushRemote
 from bailiwick.git.runner import GitFailed
 from bailiwick.git.store import GitStore
 from bailiwick.git.worktrees import Worktrees
@@ -284,9 +285,9 @@ async def _use(git_store: GitStore, scene: RepositorySetup, tree: Path, server: 
     text = await git_store.diff(base, taken.tree)
     commit = await git_store.commit(taken.tree, (base,), "Agent: x", AUTHOR, when=WHEN)
     await git_store.branch("agent/x", commit, expect=None)
-    await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+    await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), commit, "agent/x", expect=None)
     with pytest.raises(GitFailed):
-        await git_store.push(server.url_of("o/r"), commit, "agent/y", expect=None, token="wrong")
+        await git_store.push(PushRemote(server.url_of("o/r"), "wrong"), commit, "agent/y", expect=None)
     await git_store.checkout(commit, scene.top / "gate")
     await git_store.snapshot(scene.top / "gate")
     await Worktrees(scene.state, ManualClock()).make(git_store, "next", commit, "agent/z")
@@ -389,7 +390,7 @@ def test_alternates_of_the_agent_are_not_read(tmp_path: Path, scene: RepositoryS
 
     async def history(git_store: GitStore) -> bool:
         await git_store.snapshot(trap.tree)
-        done = await git_store.git.run("cat-file", "-e", hidden, call=git_store.objects.call())
+        done = await git_store.git.run("cat-file", "-e", hidden, call=git_store.call())
         return done.code == 0
 
     assert len(blob) == 40
@@ -402,7 +403,7 @@ def test_the_vault_has_no_way_to_run_anything(scene: RepositorySetup) -> None:
     async def history(git_store: GitStore) -> tuple[Path, str]:
         await git_store.resolve("HEAD")
         return git_store.git_dir, await git_store.git.line(
-            "config", "--local", "--list", "--name-only", call=git_store.objects.call()
+            "config", "--local", "--list", "--name-only", call=git_store.call()
         )
 
     git_dir, keys = scene.run(history)

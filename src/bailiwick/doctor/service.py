@@ -78,7 +78,7 @@ async def _leftovers(config: Config, *, fix: bool) -> DoctorFinding:
     orphans = await worktrees.orphans(lambda run: run in alive)
     if fix:
         for orphan in orphans:
-            await worktrees.discard(orphan)
+            await worktrees.remove(orphan)
     if not orphans:
         return DoctorFinding("worktrees", ok=True, found=f"none left over, {len(await worktrees.list())} in use")
     if fix:

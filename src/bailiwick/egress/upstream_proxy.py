@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import base64
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bailiwick.egress.carry import Connection
 from bailiwick.egress.hosts import HostPort, bypasses
 from bailiwick.egress.http1 import PeerBroken, RequestRefused, head_of, parse_response, read_head
+
+if TYPE_CHECKING:
+    from bailiwick.config.service import Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +67,10 @@ class UpstreamProxy:
 
     def _parts(self) -> SplitResult:
         return urlsplit(self.url if "://" in self.url else f"http://{self.url}")
+
+
+def network_of(config: Config, host: str) -> tuple[str | None, Path | None]:
+    """The proxy by which the configuration has a host reached, if any, and the certificates besides the system's."""
+    ca_file, proxy = config.get("network.ca_file"), config.get("network.proxy")
+    through = bool(proxy) and not bypasses(host, str(config.get("network.no_proxy") or ""))
+    return str(proxy) if through else None, Path(ca_file) if ca_file else None

@@ -11,10 +11,9 @@ import tempfile
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
-from bailiwick.git.objects import Objects
+from bailiwick.git.objects import Objects, batch
 from bailiwick.git.runner import GitOptions
 
 _CHUNK = 1 << 20
@@ -56,16 +55,9 @@ async def missing(objects: Objects, ids: frozenset[str]) -> frozenset[str]:
 async def adopt(objects: Objects, source: GitOptions, ids: frozenset[str]) -> None:
     """Copy the blobs that the vault lacks from another git dir, which `source` calls."""
     wanted = sorted(await missing(objects, ids))
-    stdin = "".join(f"{name}\n" for name in wanted).encode()
-    raw = await objects.git.out("cat-file", "--batch", call=replace(source, stdin=stdin)) if wanted else b""
-    at = 0
-    while at < len(raw):
-        end = raw.index(b"\n", at)
-        name, kind, size = raw[at:end].decode().split(" ")
-        data = raw[end + 1 : end + 1 + int(size)]
+    for name, (kind, data) in zip(wanted, await batch(objects.git, wanted, source), strict=True):
         if kind == "blob":
             await asyncio.to_thread(_write, object_file(objects.git_dir, name), data)
-        at = end + 1 + int(size) + 1
 
 
 class LooseObjects:

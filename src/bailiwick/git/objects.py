@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -19,6 +19,7 @@ PROGRAM = "100755"
 LINK = "120000"
 SUBMODULE = "160000"
 NOTHING = "000000"
+BLOB_LIMIT = 64 << 20
 
 _ARGUMENTS = 200
 _KEPT = 16
@@ -80,6 +81,10 @@ class Objects:
             found = await self._list(treeish, chosen)
         return found if not wanted else tuple(_within(found, frozenset(wanted)))
 
+    async def files(self, treeish: str) -> tuple[str, ...]:
+        """The paths of all files of a tree."""
+        return tuple(entry.path for entry in await self.entries(treeish))
+
     async def _whole(self, treeish: str) -> tuple[TreeEntry, ...]:
         """All of a tree that is named by its id, and so is always the same."""
         found = self._listed.pop(treeish, None)
@@ -105,7 +110,7 @@ class Objects:
         raw = await self.git.out("ls-tree", "-r", "-z", "--full-tree", _revision(treeish), *chosen, call=self.call())
         return tuple(_entry(record) for record in raw.split(b"\0") if record)
 
-    async def blob(self, treeish: str, path: str, limit: int) -> bytes | None:
+    async def blob(self, treeish: str, path: str, limit: int = BLOB_LIMIT) -> bytes | None:
         """The bytes of a file in a tree, of a link its target; None where the tree has no file of that path."""
         found = [entry for entry in await self.entries(treeish, (path,)) if entry.path == path]
         if not found or found[0].mode == SUBMODULE:
@@ -125,7 +130,7 @@ class Objects:
         while self._bytes > _HELD:
             self._bytes -= len(self._blobs.pop(next(iter(self._blobs))))
 
-    async def blobs(self, treeish: str, paths: Iterable[str], limit: int) -> dict[str, bytes]:
+    async def blobs(self, treeish: str, paths: Iterable[str], limit: int = 1 << 20) -> dict[str, bytes]:
         """The bytes of some files of a tree, all of them by one process; what is larger than `limit` is left out."""
         wanted = set(paths)
         listed = [entry for entry in await self.entries(treeish) if entry.path in wanted]
@@ -135,16 +140,11 @@ class Objects:
         found = [entry for entry in files if entry.path not in held]
         if not found:
             return out
-        asked = "".join(f"{entry.id}\n" for entry in found).encode()
-        raw = await self.git.out("cat-file", "--batch", call=self.call(stdin=asked, keep=1 << 28))
-        at = 0
-        for entry in found:
-            end = raw.index(b"\n", at)
-            size = int(raw[at:end].rpartition(b" ")[2])
-            if size <= limit:
-                out[entry.path] = raw[end + 1 : end + 1 + size]
-                self._hold(entry.id, out[entry.path])
-            at = end + size + 2
+        read = await batch(self.git, [entry.id for entry in found], self.call(keep=1 << 28))
+        for entry, (_, data) in zip(found, read, strict=True):
+            if len(data) <= limit:
+                out[entry.path] = data
+                self._hold(entry.id, data)
         return out
 
     async def changes(self, old: str, new: str) -> tuple[TreeChange, ...]:
@@ -153,7 +153,7 @@ class Objects:
         raw = await self.git.out("diff-tree", *options, _revision(old), _revision(new), call=self.call())
         return tuple(_changes(iter(raw.split(b"\0"))))
 
-    async def diff(self, old: str, new: str, paths: tuple[str, ...], limit: int) -> str:
+    async def diff(self, old: str, new: str, paths: tuple[str, ...] = (), limit: int = 1 << 20) -> str:
         """The difference of two trees as unified text, cut where it is longer than `limit` bytes."""
         options = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-commit-id")
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
@@ -215,6 +215,19 @@ class Objects:
         """The path of an index that nobody else uses and that is gone afterwards."""
         with tempfile.TemporaryDirectory(prefix="index-", dir=self.git_dir) as folder:
             yield Path(folder) / "index"
+
+
+async def batch(git: Git, ids: list[str], call: GitOptions) -> list[tuple[str, bytes]]:
+    """The kind and the bytes of some objects, in their order, all of them by one process."""
+    asked = "".join(f"{name}\n" for name in ids).encode()
+    raw = await git.out("cat-file", "--batch", call=replace(call, stdin=asked)) if ids else b""
+    read, at = [], 0
+    while at < len(raw):
+        end = raw.index(b"\n", at)
+        _name, kind, size = raw[at:end].decode().split(" ")
+        read.append((kind, raw[end + 1 : end + 1 + int(size)]))
+        at = end + 1 + int(size) + 1
+    return read
 
 
 def _revision(text: str) -> str:

@@ -148,18 +148,11 @@ async def push(objects: Objects, peer: PushRemote, commit: str, branch: str, exp
     options = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--no-recurse-submodules", "--no-thin")
     call = peer.call(objects)
     done = await objects.git.run("push", *options, lease, peer.url, f"{commit}:{ref}", call=call)
-    if done.code != 0 and not await _outrun(
-        objects, peer, branch=branch, commit=commit, error=failure("push", done, call)
-    ):
-        raise failure("push", done, call)
+    if done.code != 0:
+        error = failure("push", done, call)
+        if error.kind != "rejected" or await remote_value(objects, peer, branch) != commit:
+            raise error  # else a push of the same commit came first: a git may outlive a killed process
     await objects.git.out("update-ref", record, commit, call=objects.call())
-
-
-async def _outrun(objects: Objects, peer: PushRemote, branch: str, commit: str, error: GitFailed) -> bool:
-    """Whether a push was refused because one of the same commit came first: a git may outlive a killed process."""
-    if error.kind != "rejected":
-        return False
-    return await remote_value(objects, peer, branch) == commit
 
 
 async def _ours(objects: Objects, record: str, expect: str, commit: str) -> bool:

@@ -11,10 +11,8 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NotRequired, TypedDict, Unpack
 
 from bailiwick.config.paths import make_private
 from bailiwick.config.variables import Environment
@@ -22,8 +20,9 @@ from bailiwick.errors import NotFound, NotReady, Place, UsageError
 from bailiwick.git import publish
 from bailiwick.git.loose import adopt
 from bailiwick.git.names import is_text, shown
-from bailiwick.git.objects import FILE, PROGRAM, SUBMODULE, Objects, TreeChange, TreeEntry
+from bailiwick.git.objects import FILE, PROGRAM, SUBMODULE, Objects
 from bailiwick.git.person import known_of
+from bailiwick.git.publish import PushRemote
 from bailiwick.git.repository import (
     LFS,
     SUBMODULES,
@@ -41,39 +40,20 @@ from bailiwick.ids import digest
 from bailiwick.locks import held
 
 FOLDER = "git"
-BLOB_LIMIT = 64 << 20
 ATTRIBUTES = "* -text -crlf -eol -ident -filter -working-tree-encoding !diff !merge !conflict-marker-size !whitespace\n"
 """What holds above every attributes file of a tree: bytes stay as they are, and no file can hide from a difference."""
 
 _PERSON = re.compile(r" *([^<>\n\r\0]*?) *<([^<>\s\0]+)> *")
 
 
-class CommitOptions(TypedDict):
-    """When a commit is made, and whether it is signed with the operator's key."""
-
-    when: float
-    sign: NotRequired[bool]
-
-
-class RemoteLogin(TypedDict, total=False):
-    """How we log in at a remote repository, and how it is reached."""
-
-    token: str | None
-    user: str
-    ca_file: Path | None
-    proxy: str | None
-
-
-class GitStore:
+class GitStore(Objects):
     """The git dir that is ours, with the repository it belongs to."""
 
     def __init__(self, git: Git, source: Source, git_dir: Path, environment: Environment) -> None:
+        super().__init__(git, git_dir)
         self.environment = environment
-        self.git = git
         self.source = source
         self.repository = source.root
-        self.git_dir = git_dir
-        self.objects = Objects(git, git_dir)
 
     @classmethod
     async def open(
@@ -112,30 +92,26 @@ class GitStore:
         return commit
 
     async def _has(self, commit: str) -> bool:
-        return (await self.git.run("cat-file", "-e", f"{commit}^{{commit}}", call=self.objects.call())).code == 0
+        return (await self.git.run("cat-file", "-e", f"{commit}^{{commit}}", call=self.call())).code == 0
 
     async def _bring(self, commit: str) -> None:
         """Fetch a commit with its history from the operator's repository; all of it, or nothing."""
         options = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--update-shallow", "--quiet")
         config = {"fetch.unpackLimit": "1"}
-        call = self.objects.call(transports=("file",), timeout=3600.0, config=config)
+        call = self.call(transports=("file",), timeout=3600.0, config=config)
         from_to = (file_url(self.source.common_dir), f"{commit}:refs/bailiwick/seen/{commit}")
         async with held(self.git_dir / "fetch.lock"):
             done = await self.git.run("fetch", *options, self.git.serving, *from_to, call=call)
         if done.code != 0:
             raise await unreadable(self.git, self.source, said(done))
 
-    async def tree_of(self, commit: str) -> str:
-        """The id of a commit's tree."""
-        return await self.objects.tree_of(commit)
-
     async def checkout(self, treeish: str, into: Path) -> None:
         """Write the files of a tree into an empty directory, which is made if need be: exact bytes, no `.git`."""
         into.mkdir(parents=True, exist_ok=True)
         if into.is_symlink() or any(into.iterdir()):
             raise GitFailed("refused", "files are checked out into an empty directory only", place=Place(str(into)))
-        with self.objects.scratch_index() as index:
-            call = self.objects.call(work_tree=into, index=index)
+        with self.scratch_index() as index:
+            call = self.call(work_tree=into, index=index)
             await self.git.out("read-tree", "--end-of-options", treeish, call=call)
             await self.git.out("checkout-index", "--all", "--quiet", call=call)
         await self.remember(into, treeish)
@@ -159,7 +135,7 @@ class GitStore:
         """
         work = work.resolve()
         known = await self._known(work, base)
-        return await take(self.objects, work, exclude=exclude, known=known, bounds=bounds or TreeBounds())
+        return await take(self, work, exclude=exclude, known=known, bounds=bounds or TreeBounds())
 
     async def _known(self, work: Path, base: str | None) -> KnownEntries:
         if base is None and work == self.source.root:
@@ -167,14 +143,12 @@ class GitStore:
                 await self.resolve("HEAD")
             known = await known_of(self.git, self.source, self.environment)
             files = (entry.id for entry in known.given.values() if entry.mode != SUBMODULE)
-            await adopt(self.objects, self.source.call(), frozenset(files))
+            await adopt(self, self.source.call(), frozenset(files))
             return known
         if base is None:
             with suppress(FileNotFoundError):
                 base = os.fsdecode(self._note_of(work).read_bytes()).partition("\n")[0]
-        return (
-            KnownEntries({entry.path: entry for entry in await self.objects.entries(base)}) if base else KnownEntries()
-        )
+        return KnownEntries({entry.path: entry for entry in await self.entries(base)}) if base else KnownEntries()
 
     def _note_of(self, work: Path) -> Path:
         return self.git_dir / "checkouts" / digest(os.fsencode(work.resolve()))[:24]
@@ -190,18 +164,6 @@ class GitStore:
     def forget(self, work: Path) -> None:
         """Drop the note of a directory that is gone."""
         self._note_of(work).unlink(missing_ok=True)
-
-    async def changes(self, old: str, new: str) -> tuple[TreeChange, ...]:
-        """What differs between two trees or commits, by path."""
-        return await self.objects.changes(old, new)
-
-    async def blob(self, treeish: str, path: str, limit: int = BLOB_LIMIT) -> bytes | None:
-        """The bytes of a file, of a link its target; None where the tree has no such file."""
-        return await self.objects.blob(treeish, path, limit)
-
-    async def blobs(self, treeish: str, paths: Iterable[str], limit: int = 1 << 20) -> dict[str, bytes]:
-        """The bytes of some files by their paths; those that are not there or too large are left out."""
-        return await self.objects.blobs(treeish, paths, limit)
 
     async def tags_of(self, commit: str) -> tuple[str, ...]:
         """The tags of the operator's repository that lead to a commit, the nearest first."""
@@ -219,50 +181,24 @@ class GitStore:
             return False
         return False
 
-    async def entries(self, treeish: str) -> tuple[TreeEntry, ...]:
-        """All files of a tree with their modes."""
-        return await self.objects.entries(treeish)
-
-    async def files(self, treeish: str) -> tuple[str, ...]:
-        """The paths of all files of a tree."""
-        return tuple(entry.path for entry in await self.objects.entries(treeish))
-
-    async def replace(self, tree: str, paths: Mapping[str, str | None]) -> str:
-        """A new tree in which each path is as in the given tree; None: without it."""
-        return await self.objects.replace(tree, paths)
-
-    async def write(self, tree: str, files: Mapping[str, bytes | None]) -> str:
-        """A new tree in which each path has these bytes; None: without it."""
-        return await self.objects.write(tree, files)
-
-    async def diff(self, old: str, new: str, paths: tuple[str, ...] = (), limit: int = 1 << 20) -> str:
-        """The difference of two trees as unified text of at most `limit` bytes."""
-        return await self.objects.diff(old, new, paths, limit)
-
     async def commit(
-        self,
-        tree: str,
-        parents: tuple[str, ...],
-        message: str,
-        author: str,
-        committer: str | None = None,
-        **dated: Unpack[CommitOptions],
+        self, tree: str, parents: tuple[str, ...], message: str, author: str, *, when: float, sign: bool = False
     ) -> str:
-        """Make a commit, with commit signing where asked; people are `Name <address>`, `when` is in seconds."""
-        env = _person("AUTHOR", author, dated["when"]) | _person("COMMITTER", committer or author, dated["when"])
+        """Make a commit, with commit signing where asked; the author is `Name <address>`, `when` is in seconds."""
+        env = _person("AUTHOR", author, when) | _person("COMMITTER", author, when)
         given = [word for parent in parents for word in ("-p", parent)]
         config: dict[str, str] = {}
-        if dated.get("sign"):
+        if sign:
             config, variables = await signing(self.git, self.environment, self.source.common_dir)
             given.append("-S")
             env |= variables
-        call = self.objects.call(stdin=message.encode("utf-8", "replace") or b"\n", env=env, config=config)
+        call = self.call(stdin=message.encode("utf-8", "replace") or b"\n", env=env, config=config)
         return await self.git.line("commit-tree", tree, *given, call=call)
 
     async def check(self, commit: str, *, lfs: bool = False, submodules: bool = False) -> None:
         """Raise `NotReady` for a commit whose files we can't hand out as people know them; the flags allow it."""
         place = Place(str(self.repository))
-        entries = await self.objects.entries(commit)
+        entries = await self.entries(commit)
         links = [entry.path for entry in entries if entry.mode == SUBMODULE]
         if links and not submodules:
             raise NotReady(
@@ -284,33 +220,33 @@ class GitStore:
 
     async def is_lfs(self, treeish: str) -> bool:
         """Whether attributes of a tree hand files over to Git LFS."""
-        found = [entry for entry in await self.objects.entries(treeish) if entry.mode in (FILE, PROGRAM)]
+        found = [entry for entry in await self.entries(treeish) if entry.mode in (FILE, PROGRAM)]
         named = [entry.path for entry in found if entry.path.rpartition("/")[2] == ".gitattributes"]
-        texts = [await self.objects.blob(treeish, path, BLOB_LIMIT) or b"" for path in named]
+        texts = [await self.blob(treeish, path) or b"" for path in named]
         return any(b"filter=lfs" in text for text in texts)
 
     async def keep(self, run: str, commit: str) -> None:
         """Keep a commit of a run from being cleaned away."""
-        await self.git.out("update-ref", f"{_run_refs(run)}/{commit}", commit, call=self.objects.call())
+        await self.git.out("update-ref", f"{_run_refs(run)}/{commit}", commit, call=self.call())
 
     async def kept(self, run: str) -> tuple[str, ...]:
         """The commits that are kept for a run."""
-        raw = await self.git.out("for-each-ref", "--format=%(objectname)", _run_refs(run), call=self.objects.call())
+        raw = await self.git.out("for-each-ref", "--format=%(objectname)", _run_refs(run), call=self.call())
         return tuple(os.fsdecode(raw).split())
 
     async def release(self, run: str) -> None:
         """Let go of all commits of a run."""
-        call = self.objects.call()
+        call = self.call()
         raw = await self.git.out("for-each-ref", "--format=delete %(refname)", _run_refs(run), call=call)
-        await self.git.out("update-ref", "--stdin", call=self.objects.call(stdin=raw))
+        await self.git.out("update-ref", "--stdin", call=self.call(stdin=raw))
 
     async def branch(self, name: str, commit: str, *, expect: str | None) -> None:
         """Make (`expect` None) or move a branch `agent/…` of the operator's repository, if it is where we expect it."""
-        await publish.set_branch(self.objects, self.source, name=name, commit=commit, expect=expect)
+        await publish.set_branch(self, self.source, name=name, commit=commit, expect=expect)
 
     async def branch_value(self, name: str) -> str | None:
         """Where a branch of the operator's repository stands."""
-        return await publish.ref_value(self.objects, self.source, f"refs/heads/{name}")
+        return await publish.ref_value(self, self.source, f"refs/heads/{name}")
 
     async def branches_at(self, commit: str) -> tuple[str, ...]:
         """The branches `agent/…` of the operator's repository that stand on a commit."""
@@ -320,24 +256,20 @@ class GitStore:
 
     async def delete_branch(self, name: str, *, expect: str) -> None:
         """Delete a branch `agent/…` of the operator's repository, if it is where we expect it."""
-        await publish.drop_branch(self.objects, self.source, name, expect)
+        await publish.drop_branch(self, self.source, name, expect)
 
-    async def push(
-        self, url: str, refspec_src: str, branch: str, *, expect: str | None, **login: Unpack[RemoteLogin]
-    ) -> None:
+    async def push(self, remote: PushRemote, commit: str, branch: str, *, expect: str | None) -> None:
         """Put the branch `agent/…` of a remote repository on a commit, if it is where we expect it."""
-        await publish.push(
-            self.objects, publish.PushRemote(url, **login), commit=refspec_src, branch=branch, expect=expect
-        )
+        await publish.push(self, remote, commit=commit, branch=branch, expect=expect)
 
-    async def fetch_remote(self, url: str, ref: str, **login: Unpack[RemoteLogin]) -> str:
+    async def fetch_remote(self, remote: PushRemote, ref: str) -> str:
         """Bring a branch, or `HEAD`, of a remote repository into the vault; the id of its commit."""
         async with held(self.git_dir / "fetch.lock"):
-            return await publish.fetch(self.objects, publish.PushRemote(url, **login), ref)
+            return await publish.fetch(self, remote, ref)
 
-    async def remote_branch(self, url: str, branch: str, **login: Unpack[RemoteLogin]) -> str | None:
+    async def remote_branch(self, remote: PushRemote, branch: str) -> str | None:
         """Where a branch of a remote repository stands now."""
-        return await publish.remote_value(self.objects, publish.PushRemote(url, **login), branch)
+        return await publish.remote_value(self, remote, branch)
 
 
 def _run_refs(run: str) -> str:

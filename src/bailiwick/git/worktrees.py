@@ -25,7 +25,7 @@ from bailiwick.git.store import ATTRIBUTES, GitStore
 from bailiwick.ids import digest
 from bailiwick.journal.rows import Owner
 from bailiwick.locks import held
-from bailiwick.processes.children import read_stat
+from bailiwick.processes.children import ChildProcess, is_alive
 from bailiwick.processes.owner import current_owner
 from bailiwick.removal import sweep
 
@@ -177,9 +177,9 @@ class Worktrees:
         found = [worktree for path in self._paths() if (worktree := _read(path)) is not None]
         return tuple(sorted(found, key=lambda worktree: (worktree.created, worktree.id)))
 
-    async def remove(self, worktree: Worktree) -> None:
+    async def remove(self, left: Worktree | Orphan) -> None:
         """Delete a worktree; that its work is safe elsewhere is for the caller to know. None is no error."""
-        await asyncio.to_thread(self._put_away, worktree.path)
+        await asyncio.to_thread(self._put_away, left.path)
 
     async def clear(self, run: str) -> None:
         """Delete the worktree of a run and whatever a crash left of making or removing it. None is no error."""
@@ -204,10 +204,6 @@ class Worktrees:
             elif not is_alive(worktree.run):
                 found.append(Orphan(path, worktree.run, "its run needs it no more"))
         return tuple(found)
-
-    async def discard(self, orphan: Orphan) -> None:
-        """Delete an orphan."""
-        await asyncio.to_thread(self._put_away, orphan.path)
 
     def _paths(self, *, everything: bool = False) -> tuple[Path, ...]:
         if not self.folder.is_dir():
@@ -246,8 +242,7 @@ def _id(run: str) -> str:
 def _is_being_made(name: str) -> bool:
     """Whether the process that a temporary name tells of is alive."""
     match = _NEW.fullmatch(name)
-    stat = read_stat(int(match[1])) if match else None
-    return match is not None and stat is not None and not stat.dead and stat.start == int(match[2])
+    return match is not None and is_alive(ChildProcess(int(match[1]), int(match[2])))
 
 
 def _write_record(file: Path, worktree: Worktree) -> None:

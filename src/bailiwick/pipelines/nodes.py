@@ -237,7 +237,7 @@ def make_kind(shared: PipelineServices) -> WorktreeKind:
 async def _kept_before(git_store: GitStore, run: str) -> dict[str, str]:
     """What an attempt that a crash cut off has kept of a run: the branch that holds its unfinished work."""
     for commit in await git_store.kept(run):
-        said = await git_store.git.line("show", "-s", "--format=%P%x00%s", commit, call=git_store.objects.call())
+        said = await git_store.git.line("show", "-s", "--format=%P%x00%s", commit, call=git_store.call())
         parents, _, subject = said.partition("\0")
         branches = await git_store.branches_at(commit) if subject == UNFINISHED else ()
         if branches:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, RevertedChange
+from bailiwick.git.objects import TreeChange
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.neutral import block, cell, code
 from bailiwick.terminal.output import counted
@@ -33,22 +34,12 @@ _OUTCOMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
-    """A changed file, for the diffstat; None: not counted, it is no text."""
-
-    path: str
-    status: str
-    added: int | None = None
-    deleted: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ProposalFacts:
     """All that a document is made of. `can_merge`: whether the identity that pushes could merge, None: not known."""
 
     proposal: Proposal
     report: GateReport
-    changes: tuple[FileChange, ...]
+    changes: tuple[TreeChange, ...]
     can_merge: bool | None = None
     identity: str = ""
     notes: tuple[str, ...] = ()
@@ -154,14 +145,14 @@ def _asked(proposal: Proposal) -> str:
     return _section("What was asked", lines) if lines else ""
 
 
-def _diffstat(changes: Sequence[FileChange]) -> str:
+def _diffstat(changes: Sequence[TreeChange]) -> str:
     added = sum(change.added or 0 for change in changes)
     deleted = sum(change.deleted or 0 for change in changes)
     lines = [f"{counted(len(changes), 'file')}, {counted(added, 'line')} added, {deleted} deleted.\n"]
     lines += ["| file | | + | − |", "|---|---|--:|--:|"]
     for change in changes[:ROWS]:
         counts = f"{_number(change.added)} | {_number(change.deleted)}"
-        lines.append(f"| {cell(change.path)} | {change.status[:1]} | {counts} |")
+        lines.append(f"| {cell(change.path)} | {change.status} | {counts} |")
     return _section("Changes", [*lines, *_more(len(changes) - ROWS, "file")])
 
 

@@ -56,11 +56,10 @@ def _over(proposal: Proposal, pull: Pull | None, repo: RepositoryProposals) -> L
 
 async def _head(proposal: Proposal, repo: RepositoryProposals, forge: Forge) -> tuple[Proposal, str | None]:
     """Where the pushed branch stands, its commits brought here; what people pushed is noted."""
-    target = await forge.push_target()
-    login = repo.login(target)
-    if await repo.git_store.remote_branch(target.url, proposal.branch, **login) is None:
+    remote = repo.remote(await forge.push_target())
+    if await repo.git_store.remote_branch(remote, proposal.branch) is None:
         return proposal, None
-    head = await repo.git_store.fetch_remote(target.url, proposal.branch, **login)
+    head = await repo.git_store.fetch_remote(remote, proposal.branch)
     if head in (*proposal.pushed, *proposal.people):
         return proposal, head
     noted = replace(proposal, people=(*proposal.people, head), updated=repo.clock.now())

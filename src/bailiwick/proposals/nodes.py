@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -20,7 +20,7 @@ from bailiwick.gate.model import read_report
 from bailiwick.git.runner import GitFailed
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.proposals.forges.local import announcement
+from bailiwick.proposals.forges.local import PASSED, next_commands
 from bailiwick.proposals.forges.port import ForgeFailed
 from bailiwick.proposals.model import ChangeCost, Proposal
 from bailiwick.proposals.repository import RepositoryProposals, open_repository
@@ -92,7 +92,7 @@ class ProposeKind:
         asked: dict[str, Json] = request.prepared
         issue = asked["issue"] if isinstance(asked["issue"], dict) else {"ref": asked["issue"]}
         row = await self.store.run(request.run)
-        found = await account(self.store, request.run, request.root, self.subscribed)
+        models, cost = await account(self.store, request.run, request.root, self.subscribed)
         return ProposeAsk(
             run=request.run,
             branch=asked["branch"],
@@ -104,8 +104,8 @@ class ProposeKind:
             asked=str(issue.get("text") or ""),
             issue=str(issue.get("ref") or ""),
             said=asked["summary"],
-            models=found.models,
-            cost=found.cost,
+            models=models,
+            cost=cost,
             degraded=await defaulted(self.store, request.run, request.scope),
             proposal=asked["proposal"],
             onto=asked["onto"],
@@ -141,8 +141,8 @@ def spoken(outcome: ProposalOutcome) -> str:
     """What a person is told: where it is, or how to look at what stayed here."""
     proposal = outcome.proposal
     if outcome.published:
-        return f"gate passed, proposing, NOT merging\n{proposal.url}"
-    lines = [announcement(proposal)]
+        return f"{PASSED}\n{proposal.url}"
+    lines = [PASSED, *next_commands(proposal)]
     if outcome.decision == "ask":
         lines.append(f"not published: {outcome.why}; to allow it: {outcome.commands[-1]}")
     return "\n".join(lines)
@@ -200,25 +200,21 @@ def _outputs(node: Node, made: dict[str, Json]) -> dict[str, Json]:
     return {out.key: made if out.key == "proposal" else made.get(out.key, out.default) for out in node.outputs}
 
 
-@dataclass(frozen=True, slots=True)
-class RunCost:
-    """The models that answered, each once, as `backend/model`; the cost of the whole run tree."""
+async def account(
+    store: Store, run: str, root: str, subscribed: Callable[[str], bool]
+) -> tuple[tuple[str, ...], ChangeCost]:
+    """The models that answered, each once, as `backend/model`, and the cost of the whole run tree.
 
-    models: tuple[str, ...] = ()
-    cost: ChangeCost = field(default_factory=ChangeCost)
-
-
-async def account(store: Store, run: str, root: str, subscribed: Callable[[str], bool]) -> RunCost:
-    """What the journal of a run and the ledger of its tree say; unknown is not zero."""
+    It is what the journal of the run and the ledger of its tree say; unknown is not zero.
+    """
     authors = await authors_of(store, run)
     spent = [one for one in await store.spend(f"run:{root}") if one.unit == "usd"]
     known = [one.settled or 0.0 for one in spent if one.known and one.settled is not None]
     unknown = [one for one in spent if not one.known]
     usd = sum(known) if known or not unknown else None
     subscription = any(subscribed(backend) for backend in dict.fromkeys(author.backend for author in authors))
-    return RunCost(
-        tuple(author.name for author in authors), ChangeCost(usd, bool(unknown) and usd is not None, subscription)
-    )
+    cost = ChangeCost(usd, bool(unknown) and usd is not None, subscription)
+    return tuple(author.name for author in authors), cost
 
 
 async def defaulted(store: Store, run: str, scope: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bailiwick.clock import Clock
@@ -13,10 +13,11 @@ from bailiwick.errors import NotFound, NotReady
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import load_report
 from bailiwick.git.names import shown
-from bailiwick.git.store import GitStore, RemoteLogin
+from bailiwick.git.publish import PushRemote
+from bailiwick.git.store import GitStore
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Consent, Consents, scope_of
-from bailiwick.proposals.document import FileChange, ProposalFacts, render
+from bailiwick.proposals.document import ProposalFacts, render
 from bailiwick.proposals.forges.port import ForgeAccess, PushTarget
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.settings import ProposalSettings, read_settings
@@ -29,11 +30,6 @@ NO_REPORT = "BW467"
 DIGEST = 64
 
 
-def unredacted(text: str) -> str:
-    """The text as it is, where no secrets are known."""
-    return text
-
-
 @dataclass(slots=True)
 class RepositoryProposals:
     """The place where proposals of one repository are made and kept. `by`: who acts, for the audit."""
@@ -43,7 +39,7 @@ class RepositoryProposals:
     settings: ProposalSettings
     git_store: GitStore
     by: str = "bailiwick"
-    redact: Callable[[str], str] = unredacted
+    redact: Callable[[str], str] = str
     store: ProposalStore = field(init=False)
     consents: Consents = field(init=False)
 
@@ -64,10 +60,10 @@ class RepositoryProposals:
             return None
         return self.consents.find(site.full_name, site.forge, scope_of(draft=self.settings.draft))
 
-    def login(self, target: PushTarget) -> RemoteLogin:
-        """How git logs in at a push target."""
+    def remote(self, target: PushTarget) -> PushRemote:
+        """A push target as git reaches it."""
         network = self.settings.network
-        return RemoteLogin(token=target.token, user=target.user, ca_file=network.ca_file, proxy=network.proxy)
+        return PushRemote(target.url, target.token, target.user, ca_file=network.ca_file, proxy=network.proxy)
 
     def report(self, digest: str) -> GateReport:
         """A gate report as the gate stored it; raises `NotReady` where it is not there or is another."""
@@ -78,21 +74,16 @@ class RepositoryProposals:
         except NotFound as error:
             raise _no_report(digest) from error
 
-    async def document(
-        self, proposal: Proposal, access: ForgeAccess | None = None, *, report: GateReport | None = None
-    ) -> str:
+    async def document(self, proposal: Proposal, access: ForgeAccess | None = None) -> str:
         """The document of a proposal, with known secrets covered."""
         changes = await self.git_store.changes(proposal.base, proposal.commit)
-        files = tuple(FileChange(shown(one.path), one.status, one.added, one.deleted) for one in changes)
-        found = report or self.report(proposal.report)
+        files = tuple(replace(one, path=shown(one.path)) for one in changes)
+        found = self.report(proposal.report)
         merge, who = (access.can_merge, access.user) if access else (None, "")
-        return self.redact(
-            render(
-                ProposalFacts(
-                    proposal, report=found, changes=files, can_merge=merge, identity=who, notes=proposal.notes
-                )
-            )
+        facts = ProposalFacts(
+            proposal, report=found, changes=files, can_merge=merge, identity=who, notes=proposal.notes
         )
+        return self.redact(render(facts))
 
 
 def _no_report(digest: str) -> NotReady:

@@ -250,7 +250,7 @@ async def _is_unfinished(commit: str, parents: tuple[str, ...], repo: Repository
     """Whether a commit is what an earlier round of ours left when it gave up."""
     git_store = repo.git_store
     await git_store.resolve(commit)
-    raw = await git_store.git.out("cat-file", "commit", commit, call=git_store.objects.call())
+    raw = await git_store.git.out("cat-file", "commit", commit, call=git_store.call())
     head, _, message = raw.decode("utf-8", "replace").partition("\n\n")
     below = [line.partition(" ")[2] for line in head.split("\n") if line.startswith("parent ")]
     by_us = f"\ncommitter {repo.settings.author} " in head
@@ -309,8 +309,8 @@ async def _published(proposal: Proposal, repo: RepositoryProposals, forge: Forge
 
 async def _pushed(proposal: Proposal, repo: RepositoryProposals, target: PushTarget, where: str) -> Proposal:
     """Push the commit, unless it is there; what is noted first is what may have happened."""
-    login = repo.login(target)
-    there = await repo.git_store.remote_branch(target.url, proposal.branch, **login)
+    remote = repo.remote(target)
+    there = await repo.git_store.remote_branch(remote, proposal.branch)
     if there is not None and there not in (proposal.commit, *proposal.pushed, *proposal.people):
         raise ForgeFailed(
             "conflict",
@@ -319,7 +319,7 @@ async def _pushed(proposal: Proposal, repo: RepositoryProposals, target: PushTar
         )
     noted = repo.store.save(replace(proposal, pushed=tuple(dict.fromkeys((*proposal.pushed, proposal.commit)))))
     if there != proposal.commit:
-        await repo.git_store.push(target.url, proposal.commit, proposal.branch, expect=there, **login)
+        await repo.git_store.push(remote, proposal.commit, proposal.branch, expect=there)
         crashpoints.reach("proposal.pushed")
     return noted
 

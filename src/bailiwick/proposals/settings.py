@@ -18,7 +18,7 @@ from bailiwick.config.repository import Remote, find_remote
 from bailiwick.config.secrets import Secrets, checked_token
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
-from bailiwick.egress.hosts import bypasses
+from bailiwick.egress.upstream_proxy import network_of
 from bailiwick.errors import NotReady
 from bailiwick.ids import Json
 from bailiwick.proposals.consent import Mode
@@ -74,15 +74,14 @@ def read_settings(
     env = environment or Environment()
     remote = find_remote(repository)
     found = _find(config.get("forges"), remote)
-    site, token, why = None, None, _why_local(remote)
+    site, token = None, None
+    why = f"no forge is configured for {remote.host}" if remote else "it has no remote on a forge"
     if remote is not None and found is not None:
         name, kind, url, reference = found
         fork = config.get("publish.push_to") == "fork"
-        site, why = (
-            ForgeRepository(
-                name, type=kind, url=url, owner=remote.owner, repository=remote.name, clock=clock, fork=fork
-            ),
-            "",
+        why = ""
+        site = ForgeRepository(
+            name, type=kind, url=url, owner=remote.owner, repository=remote.name, clock=clock, fork=fork
         )
         token = partial(_token, site, reference, Secrets.of(config, env))
     return ProposalSettings(
@@ -95,7 +94,7 @@ def read_settings(
         base=config.get("base") or "",
         site=site,
         token=token,
-        network=_network(config, site),
+        network=Network(*network_of(config, (urlsplit(site.url).hostname or "") if site else "")),
         why_local=why,
     )
 
@@ -129,17 +128,3 @@ def _find(forges: dict[str, Json], remote: Remote | None) -> tuple[str, ForgeTyp
 
 def _address(url: str) -> str:
     return (url if "://" in url or not url else f"https://{url}").rstrip("/")
-
-
-def _why_local(remote: Remote | None) -> str:
-    if remote is None:
-        return "it has no remote on a forge"
-    return f"no forge is configured for {remote.host}"
-
-
-def _network(config: Config, site: ForgeRepository | None) -> Network:
-    ca_file, proxy = config.get("network.ca_file"), config.get("network.proxy")
-    host = (urlsplit(site.url).hostname or "") if site else ""
-    if proxy and bypasses(host, str(config.get("network.no_proxy") or "")):
-        proxy = None
-    return Network(str(proxy) if proxy else None, Path(ca_file) if ca_file else None)

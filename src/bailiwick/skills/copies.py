@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bailiwick.config.variables import Environment
-from bailiwick.environments.preparing import remove
 from bailiwick.errors import NotReady
 from bailiwick.git.objects import Objects, TreeChange, TreeEntry
 from bailiwick.git.repository import NO_REPOSITORY
 from bailiwick.git.runner import Git, GitFailed
 from bailiwick.git.snapshot import KnownEntries, TreeBounds, take
 from bailiwick.git.store import ATTRIBUTES, GitStore
+from bailiwick.removal import sweep
 
 BOUNDS = TreeBounds(files=100_000, total=2048 << 20)
 """What a project may hold at most, ignored files left out."""
@@ -64,7 +64,7 @@ class Copies:
             copies = cls(root, folder, objects, base)
             copies._known = {entry.path: entry for entry in await objects.entries(base)}
         except BaseException:
-            await asyncio.to_thread(remove, folder)
+            await asyncio.to_thread(sweep, folder)
             raise
         return copies
 
@@ -97,7 +97,7 @@ class Copies:
 
     async def files(self, tree: str) -> tuple[str, ...]:
         """Every path of a tree."""
-        return tuple(entry.path for entry in await self.objects.entries(tree))
+        return await self.objects.files(tree)
 
     def tracks(self, names: Iterable[str]) -> bool:
         """Whether some of these names are of the project itself, as files or as folders of files."""
@@ -106,11 +106,11 @@ class Copies:
 
     async def discard(self, work: Path) -> None:
         """Remove one copy."""
-        await asyncio.to_thread(remove, work)
+        await asyncio.to_thread(sweep, work)
 
     async def close(self) -> None:
         """Remove everything; safe to call twice."""
-        await asyncio.to_thread(remove, self.folder)
+        await asyncio.to_thread(sweep, self.folder)
 
 
 async def _from_repository(root: Path, state: Path, cancel: asyncio.Event | None) -> tuple[Objects, str] | None:
@@ -124,12 +124,12 @@ async def _from_repository(root: Path, state: Path, cancel: asyncio.Event | None
     tree = (await git_store.survey(git_store.repository, bounds=BOUNDS)).tree
     inner = root.relative_to(git_store.repository).as_posix()
     if inner == ".":
-        return git_store.objects, tree
-    entries = await git_store.objects.entries(tree, (inner,))
+        return git_store, tree
+    entries = await git_store.entries(tree, (inner,))
     if not entries or entries[0].path == inner:
         return None
     below = [TreeEntry(entry.path[len(inner) + 1 :], entry.mode, entry.id) for entry in entries]
-    return git_store.objects, await git_store.objects.edit("", (), below)
+    return git_store, await git_store.edit("", (), below)
 
 
 async def _from_folder(root: Path, folder: Path, cancel: asyncio.Event | None) -> tuple[Objects, str]:

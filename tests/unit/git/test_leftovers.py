@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bailiwick.clock import ManualClock
+from bailiwick.git.publish import PushRemote
 from bailiwick.git.runner import GitFailed
 from bailiwick.git.store import GitStore
 from bailiwick.git.worktrees import Worktrees
@@ -120,7 +121,7 @@ def test_a_push_that_another_git_was_faster_with_is_done(
         base = await git_store.resolve("HEAD")
         made = await git_store.commit(await git_store.tree_of(base), (base,), "ours", AUTHOR, when=WHEN)
         try:
-            await git_store.push(server.url_of("o/r"), made, "agent/x", expect=None, token=TOKEN)
+            await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), made, "agent/x", expect=None)
         except GitFailed as error:
             return error.kind
         return "done"

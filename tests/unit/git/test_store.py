@@ -267,15 +267,15 @@ def test_a_commit_says_who_and_when(scene: RepositorySetup) -> None:
     async def history(git_store: GitStore) -> tuple[str, str]:
         base = await git_store.resolve("HEAD")
         tree = await git_store.tree_of(base)
-        one = await git_store.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, "Bot <bot@example.org>", when=WHEN)
-        two = await git_store.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, "Bot <bot@example.org>", when=WHEN)
+        one = await git_store.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, when=WHEN)
+        two = await git_store.commit(tree, (base,), "Say ü\n\nbody\n", AUTHOR, when=WHEN)
         await git_store.branch("agent/x", one, expect=None)
         return one, two
 
     one, two = scene.run(history)
     assert one == two
     shown = scene.git("log", "-1", "--format=%an|%ae|%cn|%at|%s|%b", "agent/x")
-    assert shown == "Ann Other|ann@example.org|Bot|1700000000|Say ü|body"
+    assert shown == "Ann Other|ann@example.org|Ann Other|1700000000|Say ü|body"
 
 
 @pytest.mark.parametrize("author", ["", "Ann", "<a@b>", "Ann <a@b", "Ann <a@b>\nx", "Ann\n <a@b>", "A <a b@c>"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.git.publish import branch_ref
+from bailiwick.git.publish import PushRemote, branch_ref
 from bailiwick.git.runner import GitFailed
 from bailiwick.git.store import GitStore
 from bailiwick.testing.git_server import GitServer
@@ -150,8 +150,8 @@ def test_a_push_makes_the_branch_and_a_second_one_changes_nothing(scene: Reposit
     async def history(git_store: GitStore) -> tuple[str, str | None]:
         commit = await _commit(git_store, await git_store.resolve("HEAD"), "one")
         for _ in range(2):
-            await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
-        return commit, await git_store.remote_branch(server.url_of("o/r"), "agent/x", token=READER)
+            await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), commit, "agent/x", expect=None)
+        return commit, await git_store.remote_branch(PushRemote(server.url_of("o/r"), READER), "agent/x")
 
     pushed, found = scene.run(history)
     assert pushed == found
@@ -165,23 +165,23 @@ def test_a_push_never_goes_over_commits_of_others(scene: RepositorySetup, server
     async def history(git_store: GitStore) -> list[str]:
         base = await git_store.resolve("HEAD")
         ours = await _commit(git_store, base, "ours")
-        await git_store.push(url, ours, "agent/x", expect=None, token=TOKEN)
+        await git_store.push(PushRemote(url, TOKEN), ours, "agent/x", expect=None)
         theirs = await _commit(git_store, ours, "theirs")
         await git_store.git.out(
             "push",
             "-q",
             str(server.path_of("o/r")),
             f"{theirs}:refs/heads/agent/x",
-            call=git_store.objects.call(transports=("file",)),
+            call=git_store.call(transports=("file",)),
         )
         again = await _commit(git_store, base, "again")
         kinds: list[str] = []
         for expect in (None, ours, theirs):
             with pytest.raises(GitFailed) as caught:
-                await git_store.push(url, again, "agent/x", expect=expect, token=TOKEN)
+                await git_store.push(PushRemote(url, TOKEN), again, "agent/x", expect=expect)
             kinds.append(caught.value.kind)
         upon = await _commit(git_store, theirs, "upon")
-        await git_store.push(url, upon, "agent/x", expect=theirs, token=TOKEN)
+        await git_store.push(PushRemote(url, TOKEN), upon, "agent/x", expect=theirs)
         return kinds
 
     assert scene.run(history) == ["rejected", "rejected", "rejected"]
@@ -195,8 +195,8 @@ def test_what_we_pushed_ourselves_can_be_replaced(scene: RepositorySetup, server
     async def history(git_store: GitStore) -> None:
         base = await git_store.resolve("HEAD")
         first, second = await _commit(git_store, base, "first"), await _commit(git_store, base, "second")
-        await git_store.push(server.url_of("o/r"), first, "agent/x", expect=None, token=TOKEN)
-        await git_store.push(server.url_of("o/r"), second, "agent/x", expect=first, token=TOKEN)
+        await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), first, "agent/x", expect=None)
+        await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), second, "agent/x", expect=first)
 
     scene.run(history)
     assert scene.git("log", "-1", "--format=%s", "agent/x", cwd=server.path_of("o/r")) == "second"
@@ -208,7 +208,7 @@ def test_no_other_branch_can_be_pushed(scene: RepositorySetup, server: GitServer
 
     async def history(git_store: GitStore) -> None:
         commit = await git_store.resolve("HEAD")
-        await git_store.push(server.url_of("o/r"), commit, branch, expect=None, token=TOKEN)
+        await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), commit, branch, expect=None)
 
     with pytest.raises(GitFailed):
         scene.run(history)
@@ -238,7 +238,7 @@ def test_refusals_of_a_server_have_their_kind(
 
     async def history(git_store: GitStore) -> None:
         commit = await git_store.resolve("HEAD")
-        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=token)
+        await git_store.push(PushRemote(server.url_of("o/r"), token), commit, "agent/x", expect=None)
 
     with pytest.raises(GitFailed) as caught:
         scene.run(history)
@@ -258,7 +258,7 @@ def test_a_redirect_does_not_carry_the_token_elsewhere(
 
         async def history(git_store: GitStore) -> None:
             commit = await git_store.resolve("HEAD")
-            await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+            await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), commit, "agent/x", expect=None)
 
         with pytest.raises(GitFailed):
             scene.run(history)
@@ -274,7 +274,7 @@ def test_a_hook_of_the_other_side_may_decline(scene: RepositorySetup, server: Gi
 
     async def history(git_store: GitStore) -> None:
         commit = await git_store.resolve("HEAD")
-        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+        await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), commit, "agent/x", expect=None)
 
     with pytest.raises(GitFailed, match="sign your commits") as caught:
         scene.run(history)
@@ -286,7 +286,7 @@ def test_a_server_that_is_not_there_is_the_line(scene: RepositorySetup, server: 
 
     async def history(git_store: GitStore) -> None:
         commit = await git_store.resolve("HEAD")
-        await git_store.push("http://127.0.0.1:1/o/r.git", commit, "agent/x", expect=None, token=TOKEN)
+        await git_store.push(PushRemote("http://127.0.0.1:1/o/r.git", TOKEN), commit, "agent/x", expect=None)
 
     with pytest.raises(GitFailed) as caught:
         scene.run(history)
@@ -302,7 +302,7 @@ def test_a_server_that_never_answers_is_given_up(
 
     async def history(git_store: GitStore) -> None:
         commit = await git_store.resolve("HEAD")
-        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+        await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), commit, "agent/x", expect=None)
 
     with pytest.raises(GitFailed) as caught:
         scene.run(history)
@@ -316,7 +316,7 @@ def test_other_ways_to_a_remote_repository_are_refused(scene: RepositorySetup, u
     """Some of them run a program, some have a password in an argument."""
 
     async def history(git_store: GitStore) -> None:
-        await git_store.push(url, await git_store.resolve("HEAD"), "agent/x", expect=None, token=TOKEN)
+        await git_store.push(PushRemote(url, TOKEN), await git_store.resolve("HEAD"), "agent/x", expect=None)
 
     with pytest.raises(GitFailed) as caught:
         scene.run(history)
@@ -330,7 +330,8 @@ def test_a_branch_of_a_remote_repository_can_be_fetched(scene: RepositorySetup, 
 
     async def history(git_store: GitStore) -> list[str]:
         url = server.url_of("o/r")
-        return [await git_store.fetch_remote(url, ref, token=READER) for ref in ("HEAD", "main", "refs/heads/main")]
+        remote = PushRemote(url, READER)
+        return [await git_store.fetch_remote(remote, ref) for ref in ("HEAD", "main", "refs/heads/main")]
 
     assert scene.run(history) == [head, head, head]
 
@@ -339,7 +340,7 @@ def test_a_branch_of_a_remote_repository_can_be_fetched(scene: RepositorySetup, 
 def test_what_is_no_branch_there_is_an_error(scene: RepositorySetup, server: GitServer, ref: str) -> None:
     """A name is never an option or a rule of two refs."""
     with pytest.raises(GitFailed) as caught:
-        scene.run(lambda git_store: git_store.fetch_remote(server.url_of("o/r"), ref, token=READER))
+        scene.run(lambda git_store: git_store.fetch_remote(PushRemote(server.url_of("o/r"), READER), ref))
     assert caught.value.kind in ("missing", "refused")
 
 
@@ -353,7 +354,7 @@ def test_a_large_push_arrives(scene: RepositorySetup, server: GitServer) -> None
         base = await git_store.resolve("HEAD")
         tree = await git_store.write(base, {"noise.bin": noise})
         commit = await git_store.commit(tree, (base,), "big", AUTHOR, when=WHEN)
-        await git_store.push(server.url_of("o/r"), commit, "agent/x", expect=None, token=TOKEN)
+        await git_store.push(PushRemote(server.url_of("o/r"), TOKEN), commit, "agent/x", expect=None)
 
     scene.run(history)
     assert scene.git("cat-file", "-s", "agent/x:noise.bin", cwd=server.path_of("o/r")) == str(3 << 20)

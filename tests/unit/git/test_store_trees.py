@@ -74,8 +74,8 @@ def test_very_many_paths_at_once_work(scene: RepositorySetup) -> None:
 
     async def history(git_store: GitStore) -> tuple[int, int]:
         base = await git_store.resolve("HEAD")
-        blank = await git_store.objects.store(b"")
-        big = await git_store.objects.edit(base, (), [TreeEntry(path, "100644", blank) for path in many])
+        blank = await git_store.store(b"")
+        big = await git_store.edit(base, (), [TreeEntry(path, "100644", blank) for path in many])
         small = await git_store.replace(big, dict.fromkeys(many, base))
         return len(await git_store.changes(base, big)), len(await git_store.changes(base, small))
 
@@ -103,9 +103,9 @@ def test_git_s_own_name_is_refused_in_a_tree(scene: RepositorySetup) -> None:
         base = await git_store.resolve("HEAD")
         with pytest.raises(GitFailed, match="not a path within a tree"):
             await git_store.write(base, {".git/hooks/pre-commit": b"evil"})
-        entry = TreeEntry("a/.GIT/x", "100644", await git_store.objects.store(b"evil"))
+        entry = TreeEntry("a/.GIT/x", "100644", await git_store.store(b"evil"))
         with pytest.raises(GitFailed, match="does not take every path"):
-            await git_store.objects.edit(base, (), [entry])
+            await git_store.edit(base, (), [entry])
 
     scene.run(history)
 
@@ -229,7 +229,7 @@ def test_packing_keeps_every_object_and_what_a_run_keeps_goes_when_released(scen
         kept, blob = await other.resolve(commit) == commit, await other.blob(unnamed, "README.md")
         loose = len(list((git_store.git_dir / "objects").glob("??/*")))
         await git_store.release("a run")
-        left = await git_store.git.line("for-each-ref", "refs/bailiwick/runs", call=git_store.objects.call())
+        left = await git_store.git.line("for-each-ref", "refs/bailiwick/runs", call=git_store.call())
         return kept, blob, loose, left
 
     assert scene.run(history) == (True, b"only known by its id\n", 0, "")

@@ -142,7 +142,7 @@ def test_a_crash_in_the_middle_leaves_nothing_that_counts(scene: RepositorySetup
     assert asyncio.run(_trees(scene).list()) == ()
     orphans = asyncio.run(_trees(scene).orphans(lambda _run: True))
     assert [orphan.path for orphan in orphans] == [half.parent]
-    asyncio.run(_trees(scene).discard(orphans[0]))
+    asyncio.run(_trees(scene).remove(orphans[0]))
     assert not half.parent.exists()
     assert _make(scene).tree.is_dir()
 

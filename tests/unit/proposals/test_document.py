@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bailiwick.gate.model import CheckResult, Doubt, Finding, GateReport, RevertedChange
-from bailiwick.proposals.document import LONGEST, FileChange, ProposalFacts, is_ours, marker, render
+from bailiwick.git.objects import TreeChange
+from bailiwick.proposals.document import LONGEST, ProposalFacts, is_ours, marker, render
 from bailiwick.proposals.message import ChangeOrigin, commit_message, subject
 from bailiwick.proposals.model import ChangeCost, Proposal, proposal_id, read_proposal
 from bailiwick.proposals.neutral import block, cell, code, inert, one_line, plain, printable
@@ -33,6 +34,9 @@ PIECES = [
     "[x](y)", "![i](j)", "\u202e", "$", "*", "_", "&#64;x", "www.e.org",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=30).map("".join)
+
+
+CHANGE = TreeChange("shop.py", status="M", old_mode="100644", new_mode="100644", added=3, deleted=1)
 
 
 def make_proposal(**more: Any) -> Proposal:
@@ -62,7 +66,7 @@ def make_report(**more: Any) -> GateReport:
 
 
 def make_exhibit(report: GateReport | None = None, **more: Any) -> ProposalFacts:
-    return ProposalFacts(make_proposal(**more), report or make_report(), (FileChange("shop.py", "M", 3, 1),))
+    return ProposalFacts(make_proposal(**more), report or make_report(), (CHANGE,))
 
 
 def _headings(text: str) -> list[str]:
@@ -192,7 +196,7 @@ def test_hostile_text_acts_nowhere() -> None:
         sandbox=HOSTILE,
     )
     exhibit = make_exhibit(report, asked=HOSTILE, said=HOSTILE, run=HOSTILE, models=(HOSTILE,))
-    text = render(replace(exhibit, changes=(FileChange(HOSTILE, "A", 1, 0),), identity=HOSTILE, notes=(HOSTILE,)))
+    text = render(replace(exhibit, changes=(replace(CHANGE, path=HOSTILE),), identity=HOSTILE, notes=(HOSTILE,)))
     rest = text.removeprefix(marker("abc1234567"))
     for bad in ("@everyone", "#1", "GH-3", "acme/shop#2", "://", "<!--", "<script", "<img", "\u202e", "\x1b", "\u200b"):
         assert bad not in rest

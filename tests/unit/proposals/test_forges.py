@@ -115,7 +115,7 @@ def test_a_renamed_repository_is_followed_on_the_same_host_when_reading(server: 
     assert run(client.default_branch()) == "main"
     server.faults.append(Trip("POST", 307, times=1, headers={"location": f"{api}/repos/{NAME}"}))
     with pytest.raises(ForgeFailed) as failed:
-        run(client.comment(1, "hello"))
+        run(client.open_or_update(PullDraft("agent/x", base="main", title="t", body="b")))
     assert failed.value.kind == "moved"
     run(client.close())
 

@@ -192,8 +192,8 @@ def test_a_run_without_agents_cost_nothing_and_names_no_model(repo: ProposalNode
         store = await SqliteStore.open(tmp_path / "bailiwick.db", now=lambda: 0.0)
         try:
             row = (await store.runs())[0]
-            found = await account(store, row.id, row.root_id, lambda _backend: True)
-            return str(found.cost), found.models
+            models, cost = await account(store, row.id, row.root_id, lambda _backend: True)
+            return str(cost), models
         finally:
             await store.close()
 

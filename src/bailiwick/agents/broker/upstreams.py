@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from bailiwick.agents.broker.grants import Upstream
 from bailiwick.agents.credentials import Credential
 from bailiwick.agents.profiles import Provider
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
-from bailiwick.egress.hosts import bypasses
+from bailiwick.egress.upstream_proxy import network_of
 
 VENDORS: Mapping[str, tuple[str, str]] = {
     "claude": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
@@ -44,6 +43,5 @@ def upstream_of(provider: Provider, config: Config) -> Upstream:
 
 def _on_this_network(upstream: Upstream, config: Config) -> Upstream:
     """With the certificates and the proxy of the configuration."""
-    ca_file, proxy = config.get("network.ca_file"), config.get("network.proxy")
-    through = bool(proxy) and not bypasses(upstream.host, str(config.get("network.no_proxy") or ""))
-    return replace(upstream, proxy=str(proxy) if through else None, ca_file=Path(ca_file) if ca_file else None)
+    proxy, ca_file = network_of(config, upstream.host)
+    return replace(upstream, proxy=proxy, ca_file=ca_file)

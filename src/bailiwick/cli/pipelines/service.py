@@ -216,7 +216,7 @@ class PipelineRunner:
             target = await forge.push_target()
         finally:
             await forge.close()
-        commit = await git_store.fetch_remote(target.url, name, **self.repo.login(target))
+        commit = await git_store.fetch_remote(self.repo.remote(target), name)
         return BaseCommit(commit, await git_store.tree_of(commit), name, f"fetched from {settings.site.full_name} now")
 
     async def begin(

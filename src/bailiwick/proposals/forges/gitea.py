@@ -37,9 +37,6 @@ class Gitea(RestForge):
                 lines += await self.rest.pages(f"{pull}/reviews/{review}/comments")
         return reviews + lines + await self.rest.pages(f"{self._repo()}/issues/{number}/comments", {"since": since})
 
-    async def _git_user(self) -> str:
-        return (await self._who()).login
-
     async def _can_merge(self, branch: str, push: bool | None, *, admin: bool) -> bool | None:
         """The branch itself says whether we may merge into it and how many have to approve."""
         data = await self._branch(branch)

@@ -97,9 +97,6 @@ class GitHub(RestForge):
         answer, notes = await super()._open(replace(pull, draft=False, title=f"{WIP}{pull.title}"))
         return answer, (f"this repository takes no drafts, so the title begins with {WIP.strip()}", *notes)
 
-    async def _label_values(self, labels: tuple[str, ...]) -> list[Json]:
-        return list(labels)
-
 
 def _needed(data: Json) -> int:
     """The approvals that rules or a protection ask for."""

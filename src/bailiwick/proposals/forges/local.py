@@ -9,6 +9,7 @@ from bailiwick.config.repository import remote_name
 from bailiwick.proposals.model import Proposal
 
 PASSED = "gate passed, proposing, NOT merging"
+"""What is printed first of every proposal."""
 
 
 def next_commands(proposal: Proposal) -> tuple[str, ...]:
@@ -17,8 +18,3 @@ def next_commands(proposal: Proposal) -> tuple[str, ...]:
     remote = remote_name(Path(proposal.repository))
     push = (f"git push -u {shlex.quote(remote)} {branch}",) if remote else ()
     return (f"git show {branch}", f"git diff {proposal.base[:12]}..{branch}", *push)
-
-
-def announcement(proposal: Proposal) -> str:
-    """What is printed when a proposal stays here."""
-    return "\n".join((PASSED, *next_commands(proposal)))

@@ -184,9 +184,6 @@ class Forge(Protocol):
     async def label(self, number: int, labels: tuple[str, ...]) -> tuple[str, ...]:
         """Put labels on; gives back what could not be done, in words."""
 
-    async def comment(self, number: int, text: str) -> None:
-        """Write under a pull request."""
-
     async def failed_checks(self, commit: str) -> tuple[FailedCheck, ...]:
         """The red checks of a commit; those that are not done yet are not red."""
 

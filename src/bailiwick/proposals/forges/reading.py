@@ -6,34 +6,28 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from bailiwick.agents.streams import at
 from bailiwick.ids import Json
 from bailiwick.proposals.forges.port import FailedCheck, Remark
 
 MAX_TEXT = 1 << 20
 
 
-def part(data: Json, *names: str) -> Json:
-    """What is at a path of fields; None where there is nothing."""
-    for name in names:
-        data = data.get(name) if isinstance(data, dict) else None
-    return data
-
-
 def text(data: Json, *names: str) -> str:
     """A text at a path, cut to what is ever used; empty where there is none."""
-    value = part(data, *names)
+    value = at(data, *names)
     return value[:MAX_TEXT] if isinstance(value, str) else ""
 
 
 def number(data: Json, *names: str) -> int | None:
     """A whole number at a path."""
-    value = part(data, *names)
+    value = at(data, *names)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def flag(data: Json, *names: str) -> bool | None:
     """A truth value at a path; None where nothing is said."""
-    value = part(data, *names)
+    value = at(data, *names)
     return value if isinstance(value, bool) else None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 from urllib.parse import quote
 
+from bailiwick.agents.streams import at
 from bailiwick.ids import Json
 from bailiwick.proposals.document import is_ours
 from bailiwick.proposals.forges import reading as read
@@ -59,10 +60,6 @@ class RestForge(ABC):
     """The state of a review that asks for changes."""
 
     @abstractmethod
-    async def _git_user(self) -> str:
-        """The name that git logs in with."""
-
-    @abstractmethod
     async def _can_merge(self, branch: str, push: bool | None, *, admin: bool) -> bool | None:
         """Whether we could merge into a branch without another person; None where that is not told."""
 
@@ -73,10 +70,6 @@ class RestForge(ABC):
     @abstractmethod
     async def _head(self, branch: str) -> str:
         """A branch of ours as the head of a pull request."""
-
-    @abstractmethod
-    async def _label_values(self, labels: tuple[str, ...]) -> list[Json]:
-        """Labels as the forge wants them."""
 
     @abstractmethod
     async def _written(self, number: int, since: str) -> list[Json]:
@@ -147,12 +140,9 @@ class RestForge(ABC):
             return (f"labels could not be set: {error.what}",)
         return ()
 
-    async def comment(self, number: int, text: str) -> None:
-        await self.rest.send("POST", f"{self._repo()}/issues/{number}/comments", {"body": text})
-
     async def failed_checks(self, commit: str) -> tuple[FailedCheck, ...]:
         combined = (await self.rest.get(f"{self._repo()}/commits/{commit}/status")).data
-        return tuple(read.red_statuses(read.part(combined, "statuses") or [], self.status_field))
+        return tuple(read.red_statuses(at(combined, "statuses") or [], self.status_field))
 
     async def remarks(self, number: int, since: float) -> tuple[Remark, ...]:
         mine = (await self._who()).id
@@ -176,6 +166,14 @@ class RestForge(ABC):
             expires = read.moment(answer.headers.get("github-authentication-token-expiration", ""))
             self._user = ForgeUser(login, read.number(answer.data, "id"), expires)
         return self._user
+
+    async def _git_user(self) -> str:
+        """The name that git logs in with."""
+        return (await self._who()).login
+
+    async def _label_values(self, labels: tuple[str, ...]) -> list[Json]:
+        """Labels as the forge wants them."""
+        return list(labels)
 
     async def _branch(self, name: str) -> Json:
         """What is told of a branch; nothing where a repository is empty."""
