@@ -25,7 +25,6 @@ from bailiwick.environments.preparing import (
     identify,
     make,
     read_made,
-    remove,
     run_all,
 )
 from bailiwick.environments.recipes import (
@@ -37,6 +36,7 @@ from bailiwick.environments.recipes import (
     tool_variables,
 )
 from bailiwick.locks import held
+from bailiwick.removal import sweep
 from bailiwick.sandbox.failures import EnvironmentFailed
 from bailiwick.sandbox.spec import INNER, Bind
 
@@ -69,11 +69,11 @@ async def prepare_environment(recipe: Recipe, base: str, builder: EnvironmentBui
     brought = bring(recipe, builder.person)
     key = await identify(recipe, base, brought, builder)
     in_place = builder.sandboxes.sandbox.name == NONE
-    ready = _folder(builder.cache) / key
+    ready = make_private(make_private(builder.cache) / FOLDER) / key
     async with held(_lock_of(ready)):
         if read_made(ready) is None:
             for left in (ready, *ready.parent.glob(f".new-{key}-*")):
-                remove(left)
+                sweep(left)
             await make(
                 Recipe() if in_place else recipe,
                 base,
@@ -144,13 +144,9 @@ def sweep_environments(cache: Path, older_than: float, now: float) -> list[str]:
             continue
         with _unlocked(path.with_name(left[1]) if left else path) as free:
             if free:
-                remove(path)
+                sweep(path)
                 gone.append(path.name)
     return gone
-
-
-def _folder(cache: Path) -> Path:
-    return make_private(make_private(cache) / FOLDER)
 
 
 def _lock_of(ready: Path) -> Path:

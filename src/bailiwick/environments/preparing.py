@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import secrets
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from bailiwick.environments.recipes import CARGO_HOME, MISSING_COPY, VENVS, Envi
 from bailiwick.environments.registries import REGISTRIES
 from bailiwick.ids import canonical, digest
 from bailiwick.processes.proc import plain_line
+from bailiwick.removal import sweep
 from bailiwick.sandbox.failures import EnvironmentFailed
 from bailiwick.sandbox.spec import EGRESS_PORT, INNER
 from bailiwick.sandbox.toolchains import install_hint, resolve_program
@@ -152,7 +152,7 @@ async def make(
             names += new.mounted
             _check_interpreters(kept, names, builder.sandboxes)
         for folder in (tree, work / "home"):
-            await asyncio.to_thread(remove, folder)
+            await asyncio.to_thread(sweep, folder)
         said = {
             "names": names,
             "copied": list(new.copied),
@@ -163,7 +163,7 @@ async def make(
         await asyncio.to_thread(_write_durably, work / MADE, canonical(said).encode())
         work.rename(ready)
     finally:
-        await asyncio.to_thread(remove, work)
+        await asyncio.to_thread(sweep, work)
 
 
 async def run_all(recipe: Recipe, tree: Path, builder: EnvironmentBuilder, work: Path | None = None) -> None:
@@ -273,23 +273,6 @@ def _write_durably(path: Path, data: bytes) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def remove(path: Path) -> None:
-    """Remove a directory whatever modes a sandbox left in it."""
-
-    def open_up(_function: object, name: str, _error: object) -> None:
-        parent = Path(name).parent
-        if parent.is_dir() and not parent.is_symlink():
-            parent.chmod(0o700)
-        if Path(name).is_dir() and not Path(name).is_symlink():
-            Path(name).chmod(0o700)
-            shutil.rmtree(name, ignore_errors=True)
-        else:
-            Path(name).unlink(missing_ok=True)
-
-    if path.exists():
-        shutil.rmtree(path, onerror=open_up)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bailiwick.environments.generated import set_times
 from bailiwick.environments.prepared import EnvironmentBuilder, PreparedEnvironment, furnish
-from bailiwick.environments.preparing import remove
 from bailiwick.gate.port import CheckContext, Which
 from bailiwick.ids import Json
+from bailiwick.removal import sweep
 
 DIFFERENCE = 256 << 10
 """Bytes of a difference that a check is given as text."""
@@ -67,4 +67,4 @@ class Trees:
 
     async def close(self) -> None:
         """Remove every checkout."""
-        await asyncio.to_thread(remove, self.folder)
+        await asyncio.to_thread(sweep, self.folder)

@@ -20,12 +20,12 @@ from bailiwick.config.variables import Environment
 from bailiwick.egress.proxy import EgressProxy, allow_list
 from bailiwick.egress.upstream_proxy import UpstreamProxy
 from bailiwick.environments.prepared import prepare_environment
-from bailiwick.environments.preparing import remove
 from bailiwick.environments.recipes import Recipe, bin_folders, tool_variables
 from bailiwick.errors import NotReady
 from bailiwick.git.store import GitStore
 from bailiwick.processes.command import Command
 from bailiwick.processes.proc import EFFECT_MARK
+from bailiwick.removal import sweep
 from bailiwick.sandbox.failures import EnvironmentFailed
 from bailiwick.sandbox.service import Sandboxes, make_sandbox, open_sandboxes
 from bailiwick.sandbox.spec import EGRESS_PORT, Bind, SandboxSpec
@@ -84,7 +84,7 @@ async def _copy(stage: _Stage) -> AsyncIterator[tuple[Path, tuple[Bind, ...]]]:
             tree.mkdir(mode=0o755)
         yield tree, prepared
     finally:
-        await asyncio.to_thread(remove, folder)
+        await asyncio.to_thread(sweep, folder)
 
 
 async def _environment(stage: _Stage, git_store: GitStore) -> tuple[Bind, ...]:

@@ -108,8 +108,8 @@ async def _ask(
 ) -> tuple[GateSpec, str] | None:
     """One question: a run of its own, so that its money counts and `bailiwick why` can tell of it."""
     from bailiwick.cli.hosting import ForegroundOptions, host
-    from bailiwick.environments.preparing import remove
     from bailiwick.lang.load import load
+    from bailiwick.removal import sweep
     from bailiwick.runs.start import StartRequest, chosen_agents, start, starting_limits
 
     folder = make_private(site.where.paths.make_state() / "plans") / secrets.token_hex(6)
@@ -133,7 +133,7 @@ async def _ask(
         await host(app, started.row, view=RunView(), options=ForegroundOptions(no_wait=True), notices=())
         values = _answer(await app.runtime.library.state(started.row.id))
     finally:
-        await asyncio.to_thread(remove, folder)
+        await asyncio.to_thread(sweep, folder)
     found = plan_of(values, spec.protected)
     return (found, str(values.get("reason", ""))[:300]) if found is not None else None
 
