@@ -214,7 +214,7 @@ def again() -> list[str]:
 
 
 def _detach(row: RunRow, view: RunView) -> int:
-    from bailiwick.processes.detach import start_background
+    from bailiwick.processes.forked import start_background
 
     pid = start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
     view.end(row, 0, None, Leaving(worker=pid))

@@ -104,3 +104,12 @@ def fork(command: Command, files: Sequence[tuple[int, int]], marks: Mapping[str,
     except ValueError as error:  # a NUL or a lone surrogate in an argument or a variable
         raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
     return ForkedRun(popen, marks)
+
+
+def start_background(argv: list[str]) -> int:
+    """Start a worker of its own session, with no terminal, that outlives this command; gives its pid."""
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    process.returncode = 0
+    return process.pid

@@ -7,7 +7,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import IO, Protocol
+from typing import IO
 
 LINE_LENGTH = 2000
 LINES_PER_SECOND = 20
@@ -31,31 +31,25 @@ def plain_line(raw: bytes, length: int = LINE_LENGTH) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-class PipeOwner(Protocol):
-    """Whose pipes they are."""
-
-    loop: asyncio.AbstractEventLoop
-
-    def received(self, stream: str, data: bytes) -> None:
-        """A pipe gave some bytes."""
-
-    def closed(self) -> None:
-        """A pipe reached its end."""
-
-
 class Pipe(ABC):
-    """One of the two outputs: read whenever there is something, kept within a bound."""
+    """One of the two outputs: read whenever there is something, kept within a bound.
 
-    def __init__(self, stream: str, file: IO[bytes], owner: PipeOwner, bound: int) -> None:
+    `received` gets the bytes as they come, `closed` is called at the end.
+    """
+
+    def __init__(
+        self, file: IO[bytes], bound: int, received: Callable[[bytes], None], closed: Callable[[], None]
+    ) -> None:
         self.kept = bytearray()
         self.truncated = False
         self.is_closed = False
-        self._stream = stream
         self._file = file
-        self._owner = owner
         self._bound = bound
+        self._received = received
+        self._closed = closed
+        self._loop = asyncio.get_running_loop()
         os.set_blocking(file.fileno(), False)
-        owner.loop.add_reader(file.fileno(), self._read)
+        self._loop.add_reader(file.fileno(), self._read)
 
     def _read(self) -> None:
         data = self._next()
@@ -63,7 +57,7 @@ class Pipe(ABC):
             self._take(data)
         elif data is not None:
             self._let_go()
-            self._owner.closed()
+            self._closed()
 
     def _next(self) -> bytes | None:
         """What there is to read now: empty at the end, None while there is nothing."""
@@ -76,7 +70,7 @@ class Pipe(ABC):
 
     def _take(self, data: bytes) -> None:
         self._keep(data)
-        self._owner.received(self._stream, data)
+        self._received(data)
 
     @abstractmethod
     def _keep(self, data: bytes) -> None:
@@ -84,7 +78,7 @@ class Pipe(ABC):
 
     def _let_go(self) -> None:
         self.is_closed = True
-        self._owner.loop.remove_reader(self._file.fileno())
+        self._loop.remove_reader(self._file.fileno())
         self._file.close()
 
     def close(self) -> None:

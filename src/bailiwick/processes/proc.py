@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable
-from typing import IO, Protocol, TypeVar
+from functools import partial
+from typing import IO, TypeVar
 
 from bailiwick.processes import children
 from bailiwick.processes.command import Command, Exit, Why
-from bailiwick.processes.forked import fork
+from bailiwick.processes.forked import ForkedRun, fork
 from bailiwick.processes.guards import EFFECT_MARK
 from bailiwick.processes.pipes import FirstBytes, Lines, OnLine, Tail, plain_line
-from bailiwick.processes.spawning import Lost, marks_of, spawner
+from bailiwick.processes.spawner import become_subreaper
+from bailiwick.processes.spawning import Lost, Spawned, marks_of, spawner
 
 _CHUNK = 256 * 1024
 
@@ -61,27 +62,9 @@ PIPE_GRACE = 1.0
 """Seconds that grandchildren get to close the pipes after the process itself has ended."""
 
 OnData = Callable[[str, bytes], None]
+StartedProcess = Spawned | ForkedRun
+"""A process that was started, with whatever it starts itself."""
 _T = TypeVar("_T")
-
-
-class StartedProcess(Protocol):
-    """A process that was started, with whatever it starts itself."""
-
-    pid: int
-    exited: asyncio.Future[None]
-
-    @property
-    def code(self) -> int:
-        """The exit code, negative for a signal."""
-
-    async def settle(self, deadline: float, drained: bool) -> bool:
-        """Wait until `deadline` for what the process left to end by itself, then end it; whether there was nothing."""
-
-    async def end(self, grace: float) -> None:
-        """End the process and its children: TERM, `grace` seconds, KILL."""
-
-    def close(self) -> None:
-        """Let go of it."""
 
 
 async def run_process(
@@ -128,17 +111,6 @@ async def run_process(
         truncated=running.out.truncated,
         why=why,
     )
-
-
-def become_subreaper() -> bool:
-    """Let orphans among our descendants be handed to us instead of to init; False where the system can't."""
-    if sys.platform != "linux":
-        return False
-    import ctypes
-
-    set_child_subreaper = 36
-    failed: int = ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
-    return not failed
 
 
 class _Ends:
@@ -189,7 +161,7 @@ async def _begin(command: Command, ends: _Ends) -> StartedProcess:
             return await spawner.start(command, ends.files)
         except Lost:  # this system does not let it live: what there was before it has to do
             pass
-    return fork(command, ends.files, marks_of(command))
+    return fork(command, ends.files, marks_of(command.env))
 
 
 class _Running:
@@ -210,17 +182,17 @@ class _Running:
         self.on_data = on_data
         *first, out, err = files
         self.feed = StdinWriter(self.loop, os.fdopen(first[0], "wb", 0), command.stdin) if first else None
-        self.out = FirstBytes("stdout", os.fdopen(out, "rb", 0), self, command.keep)
-        self.err = Tail("stderr", os.fdopen(err, "rb", 0), self, STDERR_KEPT)
+        self.out = FirstBytes(os.fdopen(out, "rb", 0), command.keep, partial(self._received, "stdout"), self._closed)
+        self.err = Tail(os.fdopen(err, "rb", 0), STDERR_KEPT, partial(self._received, "stderr"), self._closed)
 
-    def received(self, stream: str, data: bytes) -> None:
+    def _received(self, stream: str, data: bytes) -> None:
         """A pipe gave some bytes."""
         if self.on_data is not None:
             self.on_data(stream, data)
         if self.lines is not None:
             self.lines.feed(stream, data)
 
-    def closed(self) -> None:
+    def _closed(self) -> None:
         """A pipe reached its end."""
         if self.out.is_closed and self.err.is_closed:
             _resolve(self.drained, None)

@@ -51,9 +51,9 @@ _CLOSED = select.POLLHUP | select.POLLERR | select.POLLRDHUP
 
 def become_subreaper() -> bool:
     """Let the orphans among our descendants become our children; False where the system can't."""
-    import ctypes  # not for the worker, which has the rest of this module too
+    import ctypes  # of the workers only those need it that walk runs
 
-    return int(ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0
+    return sys.platform == "linux" and int(ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0
 
 
 def frame(letter: bytes, number: int = 0) -> bytes:

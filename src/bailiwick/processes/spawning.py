@@ -116,7 +116,7 @@ class Spawned:
         if not self.gone.done():
             await asyncio.wait([self.gone], timeout=grace + 5 * children.KILL_WAIT)
         if not (self.gone.done() and self.gone.result()) and self.pid:
-            await children.end_children(marks_of(self._command), grace, group=self.pid)
+            await children.end_children(marks_of(self._command.env), grace, group=self.pid)
 
     def close(self) -> None:
         """Let go of the guard, which ends what there still is."""
@@ -238,9 +238,9 @@ async def is_guarding(environment: Mapping[str, str]) -> bool:
         spawned.close()
 
 
-def marks_of(command: Command) -> dict[str, str]:
-    """By which its descendants are known where they kept their environment."""
-    key = command.env.get(EFFECT_MARK)
+def marks_of(env: Mapping[str, str]) -> dict[str, str]:
+    """By which the descendants of a process are known where they kept their environment."""
+    key = env.get(EFFECT_MARK)
     return {EFFECT_MARK: key} if key else {}
 
 

@@ -238,7 +238,7 @@ async def _serve_pipe(wire: StdioTransport, stop: asyncio.Event) -> None:
 
 def _detach(row: Any) -> None:
     """Let a run go on in the background: it outlives the client that started it."""
-    from bailiwick.processes.detach import start_background
+    from bailiwick.processes.forked import start_background
 
     start_background([sys.executable, "-m", "bailiwick", "worker", "--until-idle", "--run", row.id])
 
