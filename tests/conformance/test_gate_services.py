@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.egress.relay import Address, Relay, dial
+from bailiwick.egress.relay import Address, dial
 from bailiwick.gate.model import GateReport
 from bailiwick.gate.report import failing_text
 from bailiwick.gate.service import GateInterrupted, GateRequest, run_gate
@@ -180,7 +180,7 @@ def test_a_door_of_the_gate_leads_to_its_address(engine: Mapping[str, str], stag
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
             address = Address(server.sockets[0].getsockname()[1], None)
-            sandboxes = replace(stage.sandboxes, relay=Relay({service_door(PORT): address}))
+            sandboxes = replace(stage.sandboxes, relay={service_door(PORT): address})
             argv = ("python3", "-B", "-c", f"{APP}\nprint(fetch(), fetch())")
             return await sandboxes.run(sandboxes.sandbox_spec("gate", stage.scene.repo), argv, timeout=60)
 

@@ -24,9 +24,10 @@ from bailiwick.processes.proc import plain_line
 from bailiwick.sandbox.disk import reclaim, size_words, watch_disk
 from bailiwick.sandbox.ownership import give_back, uid_of
 from bailiwick.sandbox.port import Sandbox
-from bailiwick.sandbox.service import Sandboxes, written
+from bailiwick.sandbox.service import Sandboxes
 from bailiwick.sandbox.spec import EGRESS_PORT, INNER, MODEL_PORT, Bind, SandboxLimits, SandboxSpec
-from bailiwick.sandbox.toolchains import binds_for, inner_program, resolve_program
+from bailiwick.sandbox.toolchain_trees import follow
+from bailiwick.sandbox.toolchains import binds_for, resolve_program
 
 UNFENCED: Mapping[str, dict[str, Json]] = {
     "claude": {"permission_mode": "acceptEdits", "allowed_tools": ["Read", "Edit", "Write", "Glob", "Grep"]},
@@ -91,7 +92,7 @@ class TurnSandbox:
             return program
         path = Path(program)
         chosen = resolve_program(path.name, self.sandboxes.toolchains) if path.parent.name == "shims" else None
-        return str(inner_program(chosen or path))
+        return str(follow(chosen or path))
 
     def dress(self, access: TurnAccess, backend: str, sandbox_request: TurnSandboxRequest) -> TurnAccess:
         """The turn with a clean environment, a home and a temporary directory of its own."""
@@ -153,12 +154,12 @@ class TurnSandbox:
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
             if "shown" in turn.options and (cloud := cloud_of(turn.env.get)) is not None:
                 stack.callback(shutil.rmtree, Path(turn.env["HOME"]) / cloud.folder, ignore_errors=True)
-            filled = _Filled(written(sandbox_spec), sandbox_spec.limits, sandbox_request, self.state)
+            filled = _Filled(sandbox_spec.written, sandbox_spec.limits, sandbox_request, self.state)
             stack.push_async_callback(filled.clear)
             stack.callback(self._return, turn.cwd, sandbox_spec, turn.cwd.stat().st_uid)
             doorman = _Doorman(self, stack=stack, hosts=hosts, broker_access=broker_access, show=sandbox_request.show)
             sandbox = await stack.enter_async_context(self.sandboxes.sandbox.enter(sandbox_spec, doorman))
-            watch = asyncio.ensure_future(watch_disk(written(sandbox_spec), sandbox_spec.limits, filled))
+            watch = asyncio.ensure_future(watch_disk(sandbox_spec.written, sandbox_spec.limits, filled))
             stack.callback(watch.cancel)
             yield self._seen(access, sandbox_request), sandbox
 
@@ -173,7 +174,8 @@ class TurnSandbox:
         """A worktree lies where its environment was prepared for; any other directory where it is on the host."""
         own = (Path(turn.env["HOME"]), Path(turn.env["TMPDIR"]))
         logins = [Path(value) for name, value in turn.env.items() if name in _LOGIN_FOLDERS and Path(value).is_dir()]
-        reads = [*(Bind(path, path, write=True) for path in (*own, *logins)), *binds_for_all(files)]
+        reads = [Bind(path, path, write=True) for path in (*own, *logins)]
+        reads += dict.fromkeys(bind for file in files for bind in binds_for(file))
         reads += [Bind(Path(source), Path(target)) for source, target in turn.options.get("shown", ())]
         if sandbox_request.environment:
             prepared = binds_of(self.cache, sandbox_request.environment)
@@ -273,8 +275,3 @@ class _Filled:
             return
         freed = await asyncio.to_thread(reclaim, own, self.limits, self.since)
         self.sandbox_request.show(f"{freed.files} files with {size_words(freed.bytes)} that it wrote were removed")
-
-
-def binds_for_all(files: tuple[Path, ...]) -> tuple[Bind, ...]:
-    """What has to be seen inside so that these programs run."""
-    return tuple(dict.fromkeys(bind for file in files for bind in binds_for(file)))

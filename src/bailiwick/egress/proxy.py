@@ -35,13 +35,6 @@ RULES = RequestRules(
     chunked=False,
 )
 """Tunnels, also for the programs that ask for them in HTTP/1.0, and plain requests whose length is stated."""
-MAX_CONNECTIONS = 128
-HEAD_SECONDS = 10.0
-"""In which a request has to be there."""
-DIAL_SECONDS = 15.0
-"""In which a name has to be resolved and a connection to be made."""
-IDLE_SECONDS = 300.0
-"""After which a tunnel without a byte is closed."""
 _ADDRESSES = 4
 """How many addresses of one name are tried."""
 _METHODS = frozenset({"CONNECT", "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
@@ -52,12 +45,15 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class ProxyTimeouts:
-    """The clocks of a proxy, in seconds, and how many connections it serves at once."""
+    """The clocks of a proxy, in seconds, and how many connections it serves at once.
 
-    head: float = HEAD_SECONDS
-    dial: float = DIAL_SECONDS
-    idle: float = IDLE_SECONDS
-    connections: int = MAX_CONNECTIONS
+    A request has to be there in `head`, its host resolved and reached in `dial`; a tunnel may be silent for `idle`.
+    """
+
+    head: float = 10.0
+    dial: float = 15.0
+    idle: float = 300.0
+    connections: int = 128
 
 
 class _Refused(Exception):
@@ -121,7 +117,8 @@ class EgressProxy:
             target = self._judge(request)
             outside = await self._dial(target, request)
         except _Refused as refused:
-            self._refuse(refused)
+            if self.on_refused is not None:
+                self.on_refused(refused.host, refused.why)
             await inside.send(
                 _answer(refused.status, f"{refused.host}: {refused.why}" if refused.host else refused.why)
             )
@@ -154,10 +151,6 @@ class EgressProxy:
         if not self.allow.allows(target):
             raise _Refused(403, str(target), "it is not on the list of hosts that may be reached (sandbox.allow)")
         return target
-
-    def _refuse(self, refused: _Refused) -> None:
-        if self.on_refused is not None:
-            self.on_refused(refused.host, refused.why)
 
     async def _dial(self, target: HostPort, request: RequestHead) -> Connection:
         """A connection for a target that is allowed: to an address that is, too, or through the operator's proxy."""

@@ -30,29 +30,12 @@ class Address:
     network: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Relay:
-    """Which address is behind which door."""
+@dataclass(slots=True)
+class RelayServer:
+    """Serves the doors of one command, until `close`: `addresses` says which address is behind which door."""
 
     addresses: Mapping[str, Address]
     connections: int = MAX_CONNECTIONS
-
-    @property
-    def doors(self) -> tuple[str, ...]:
-        """The names of the doors that a cage needs for it."""
-        return tuple(self.addresses)
-
-    def passage(self) -> RelayServer:
-        """The way for one command."""
-        return RelayServer(self.addresses, self.connections)
-
-
-@dataclass(slots=True)
-class RelayServer:
-    """Serves the doors of one command, until `close`."""
-
-    addresses: Mapping[str, Address]
-    connections: int
     _server: ConnectionServer = field(init=False)
 
     def __post_init__(self) -> None:

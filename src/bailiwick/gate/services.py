@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bailiwick.egress.relay import Address, Relay, dial
+from bailiwick.egress.relay import Address, dial
 from bailiwick.errors import NotReady
 from bailiwick.gate.spec import HIGHEST_PORT, LOWEST_PORT, MOST_PORTS, Service
 from bailiwick.sandbox.failures import EnvironmentFailed
@@ -84,7 +84,7 @@ async def open_services(
 
 async def _start(
     services: tuple[Service, ...], sandboxes: Sandboxes, means: ServiceContainers, stack: AsyncExitStack
-) -> Relay:
+) -> dict[str, Address]:
     """Start every service and wait until each is ready."""
     if sandboxes.sandbox.name == "none":
         what = f"{_names(services)} can't be offered to tests without a sandbox: the ports of this machine are shared"
@@ -115,7 +115,7 @@ async def _start(
         network = await _Waiting(one, group, means, deadline).wait()
         means.show(f"{one.service.name}: ready at {', '.join(f'127.0.0.1:{port}' for port in one.ports)}")
         addresses |= {service_door(port): Address(port, network) for port in one.ports}
-    return Relay(addresses)
+    return addresses
 
 
 def ports_of(service: Service, exposed: Iterable[str]) -> tuple[int, ...]:

@@ -48,9 +48,3 @@ class ListenerChannel:
                 self._loop.remove_reader(self._near.fileno())
             self._near.close()
             self._near = None
-
-
-def make_link(on_door: OnDoor) -> tuple[ListenerChannel, int]:
-    """A link for a shim that inherits its end, and the number of that end, which is the caller's to close."""
-    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return ListenerChannel(near, on_door), far.detach()

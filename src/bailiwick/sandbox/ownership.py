@@ -5,6 +5,7 @@ Root can still read and write them. Anyone else keeps their uid inside, so there
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import stat
@@ -26,13 +27,30 @@ _UNSAFE = "BW403"
 
 def uid_of(sandbox_spec: SandboxSpec) -> int:
     """The uid (and gid) of a sandbox as root: the same for the same owner or tree, so that files stay its own."""
-    trees = [
-        *(bind.source for bind in sandbox_spec.binds if bind.write),
-        *([sandbox_spec.home] if sandbox_spec.home else []),
-    ]
+    trees = sandbox_spec.written
     if not sandbox_spec.owner and not trees:
         return FIRST_UID + secrets.randbelow(UIDS)
     return FIRST_UID + int(digest(sandbox_spec.owner or os.path.realpath(trees[0]))[:12], 16) % UIDS
+
+
+async def prepare_binds(sandbox_spec: SandboxSpec, uid: int | None) -> None:
+    """Look that what a sandbox shows is there, give `uid` what it may write, and make the places of mounts.
+
+    Raises `NotReady`.
+    """
+    for bind in sandbox_spec.binds:
+        if not bind.source.exists():
+            raise not_entered(f"{bind.source} is to be shown at {bind.target} and is not there", bind.source)
+    if uid is not None:
+        for tree in sandbox_spec.written:
+            await asyncio.to_thread(hand_over, tree, uid)
+    make_mount_points(sandbox_spec.shown)
+
+
+def not_entered(what: str, place: Path | None = None) -> NotReady:
+    """Why a sandbox can't be entered."""
+    where = None if place is None else Place(str(place))
+    return NotReady(what, place=where, hint="`bailiwick sandbox check` says what works here", code=_UNSAFE)
 
 
 def hand_over(tree: Path, uid: int) -> int:

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 from bailiwick.processes.command import Command
 from bailiwick.sandbox.spec import SandboxSpec, SandboxStatus
@@ -15,19 +15,19 @@ OnDoor = Callable[[str, socket.socket], None]
 """Takes a listening socket that was made inside, by the name of its door. Whoever takes it closes it."""
 
 
+class CommandOptions(TypedDict, total=False):
+    """How a command is run, as `Command` has it."""
+
+    timeout: float | None
+    keep: int
+    stdin: bytes
+    pass_fds: tuple[int, ...]
+
+
 class Sandbox(Protocol):
     """An entered cage."""
 
-    def command(
-        self,
-        argv: tuple[str, ...],
-        env: Mapping[str, str],
-        *,
-        timeout: float | None = None,
-        keep: int = 1 << 20,
-        stdin: bytes = b"",
-        pass_fds: tuple[int, ...] = (),
-    ) -> Command:
+    def command(self, argv: tuple[str, ...], env: Mapping[str, str], **how: Unpack[CommandOptions]) -> Command:
         """What `run_process` has to start on the host, so that `argv` runs inside with exactly `env` (marks included).
 
         A descriptor in `pass_fds` has the same number inside. Each command is started at most once.
@@ -38,6 +38,12 @@ class Sandbox(Protocol):
 
     def inner(self, path: Path) -> Path:
         """Where a path of the host is inside; raises `ValueError` for one that can't be seen there."""
+
+    def entered(self, command: Command) -> bool:
+        """Whether the program of a command was reached: if not, what it printed is about the sandbox."""
+
+    def exceeded(self) -> tuple[str, ...]:
+        """Which limits the whole of it met so far, where it can tell: memory, processes."""
 
 
 class SandboxBackend(Protocol):

@@ -22,7 +22,7 @@ _FAMILIES = (1, 2, 10)  # unix, IPv4, IPv6
 _NETLINK = 16  # only its protocol 0, by which programs list their own addresses
 _QUERY = 0xFFFFFFFF  # personality(2) asked, not set
 
-_DENIED = {  # name: (x86_64, aarch64); None where there is no such call
+_DENIED = {  # whatever their arguments are: name: (x86_64, aarch64); None where there is no such call
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
     "chroot": (161, 51), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
@@ -49,9 +49,6 @@ _LOOKED_AT = {
 
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """The kernel's name of a machine, with the column of the tables above."""
-
-DENIED = tuple(_DENIED)
-"""The calls that are refused whatever their arguments are."""
 
 
 def build_filter(machine: str = "") -> bytes | None:

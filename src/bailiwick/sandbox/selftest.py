@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bailiwick.config.paths import make_private
-from bailiwick.ids import Json
 from bailiwick.processes import children
 from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.sandbox import selftest_probes as attempts
@@ -31,10 +30,6 @@ class EscapeProbe:
     name: str
     protected: bool
     found: str
-
-    def to_json(self) -> dict[str, Json]:
-        """As a document."""
-        return {"name": self.name, "protected": self.protected, "found": self.found}
 
 
 _WORDS = {

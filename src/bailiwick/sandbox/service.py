@@ -13,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from bailiwick.clock import SystemClock
 from bailiwick.config.paths import Paths, make_private
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
-from bailiwick.egress.relay import Relay, RelayServer
+from bailiwick.egress.relay import Address, RelayServer
 from bailiwick.errors import NotReady, Place, UsageError
 from bailiwick.processes.command import Command, Exit, Why
 from bailiwick.processes.proc import EFFECT_MARK, OnLine, run_process
@@ -119,34 +119,21 @@ BAD_MOUNT = "BW405"
 _NOTHING: Mapping[str, str] = {}
 
 
-@runtime_checkable
-class ReportsProgress(Protocol):
-    """A room that can tell how far a command got, and which limits the whole of it met."""
-
-    def entered(self, command: Command) -> bool:
-        """Whether the program of a command was reached."""
-
-    def exceeded(self) -> tuple[str, ...]:
-        """Which limits were met so far: memory, processes."""
-
-
 class SandboxOptions(TypedDict, total=False):
     """What a cage may have besides its tree; see `Sandboxes.cage` and `SandboxSpec`."""
 
-    write: bool
     home: Path | None
     environment: tuple[Bind, ...]
     reads: tuple[Bind, ...]
     doors: tuple[str, ...]
     limits: SandboxLimits | None
-    owner: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sandboxes:
     """Builds cages and runs commands in them. `scratch` is a private directory of the host; `mounts` all cages show.
 
-    `relay` leads to the containers that tests talk to: each cage of the gate gets its doors.
+    `relay` names the containers that tests talk to by their doors, which each cage of the gate gets.
     """
 
     sandbox: SandboxBackend
@@ -154,7 +141,7 @@ class Sandboxes:
     scratch: Path
     mounts: tuple[Bind, ...] = ()
     marks: Mapping[str, str] = field(default_factory=dict)
-    relay: Relay | None = None
+    relay: Mapping[str, Address] | None = None
     standing: SandboxStatus | None = None
     """What was found when the sandbox was tried at the opening."""
     limits: SandboxLimits = field(default_factory=SandboxLimits)
@@ -165,21 +152,20 @@ class Sandboxes:
         return self.standing or await self.sandbox.check()
 
     def sandbox_spec(self, role: Role, tree: Path | None, **also: Unpack[SandboxOptions]) -> SandboxSpec:
-        """A cage around a tree, which is at `INNER` inside, writable unless `write` is False.
+        """A cage around a tree, which is at `INNER` inside, and writable.
 
         In this order: tools, `reads`, tree, `environment`. Without a sandbox there is no inside, and no `INNER`.
         """
         inner = INNER if self.sandbox.name != "none" or tree is None else tree
-        own = () if tree is None else (Bind(tree, inner, write=also.get("write", True)),)
+        own = () if tree is None else (Bind(tree, inner, write=True),)
         binds = (*self.toolchains.binds, *self.mounts, *also.get("reads", ()), *own, *also.get("environment", ()))
         return SandboxSpec(
             role,
             binds,
             cwd=inner if tree is not None else HOME,
             home=also.get("home"),
-            doors=(*also.get("doors", ()), *(self.relay.doors if self.relay and role == "gate" else ())),
+            doors=(*also.get("doors", ()), *(self.relay if self.relay and role == "gate" else ())),
             limits=also.get("limits") or self.limits,
-            owner=also.get("owner", ""),
         )
 
     def env(self, extra: Mapping[str, str] = _NOTHING) -> dict[str, str]:
@@ -218,12 +204,12 @@ class Sandboxes:
         What a command of the gate, or one that prepares, wrote too much is removed: their trees are copies of ours.
         """
         variables = {EFFECT_MARK: secrets.token_hex(8), **(self.env() if env is None else env)}
-        doorman = _Doorman(egress, self.relay.passage() if self.relay else None)
+        doorman = _Doorman(egress, RelayServer(self.relay) if self.relay else None)
         async with self.sandbox.enter(sandbox_spec, doorman) as sandbox:
             command = sandbox.command(argv, variables, timeout=timeout, keep=keep, stdin=stdin, pass_fds=pass_fds)
             alarm: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
             notes, since = list[str](), SystemClock().now()
-            watch = asyncio.ensure_future(watch_disk(written(sandbox_spec), sandbox_spec.limits, _ringer(alarm, notes)))
+            watch = asyncio.ensure_future(watch_disk(sandbox_spec.written, sandbox_spec.limits, _ringer(alarm, notes)))
             try:
                 stop = cancel or asyncio.Event()
                 end = await run_process(command, on_line=on_line, cancel=stop, alarm=alarm)
@@ -233,7 +219,7 @@ class Sandboxes:
                 await doorman.settle()
             notes += _told(sandbox, command, end)
         if end.why == "disk" and sandbox_spec.role != "agent":
-            await asyncio.to_thread(reclaim, written(sandbox_spec), sandbox_spec.limits, since)
+            await asyncio.to_thread(reclaim, sandbox_spec.written, sandbox_spec.limits, since)
         return replace(end, stderr=end.stderr + "".join(f"{OURS}{n}\n" for n in notes).encode()) if notes else end
 
 
@@ -264,13 +250,6 @@ class _Doorman:
                 await self.passage.close()
 
 
-def written(sandbox_spec: SandboxSpec) -> tuple[Path, ...]:
-    """What of the host a cage can write to."""
-    return tuple(bind.source for bind in sandbox_spec.binds if bind.write) + (
-        (sandbox_spec.home,) if sandbox_spec.home else ()
-    )
-
-
 def _ringer(alarm: asyncio.Future[Why], notes: list[str]) -> Callable[[str], None]:
     def ring(why: str) -> None:
         notes.append(why)
@@ -282,8 +261,6 @@ def _ringer(alarm: asyncio.Future[Why], notes: list[str]) -> Callable[[str], Non
 
 def _told(sandbox: Sandbox, command: Command, end: Exit) -> list[str]:
     """Which limits a room met, where it can tell; raises `NotReady` where the program was never reached."""
-    if not isinstance(sandbox, ReportsProgress):
-        return []
     if end.why == "exited" and not sandbox.entered(command):
         words = end.stderr.decode("utf-8", "replace").strip().replace("\n", "; ") or f"it ended with code {end.code}"
         raise NotReady(
@@ -315,11 +292,6 @@ def _bwrap(*, terminal: bool) -> SandboxBackend:
     return BwrapBackend(terminal=terminal)
 
 
-def make_scratch(config: Config) -> Path:
-    """The private directory for temporary files of this process's sandboxes."""
-    return own_scratch(config.paths.cache)
-
-
 async def open_sandboxes(
     config: Config, *, attended: bool, marks: Mapping[str, str] = _NOTHING, environment: Environment | None = None
 ) -> Sandboxes:
@@ -329,7 +301,7 @@ async def open_sandboxes(
     """
     env = environment or Environment()
     paths = config.paths
-    scratch = make_scratch(config)
+    scratch = own_scratch(paths.cache)
     await asyncio.to_thread(sweep_scratch, paths.cache)
     sandbox, standing = await _choose(config, scratch, attended=attended)
     tools = find_toolchains(

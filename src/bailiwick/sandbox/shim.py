@@ -23,7 +23,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
-    from collections.abc import Iterable
 
 MISSING, UNUSABLE, LOST = 127, 126, 137
 BACKLOG = 128
@@ -39,14 +38,6 @@ class ShimError(Exception):
     def __init__(self, what: str, code: int = UNUSABLE) -> None:
         super().__init__(what)
         self.code = code
-
-
-def pack(fields: Iterable[tuple[str, str | bytes]]) -> bytes:
-    """A letter to the shim. Raises `ValueError` where a value holds a NUL byte, which no process could be given."""
-    encoded = [tag.encode() + b"=" + (os.fsencode(value) if isinstance(value, str) else value) for tag, value in fields]
-    if any(b"\0" in field for field in encoded):
-        raise ValueError("embedded null byte")
-    return b"\0".join(encoded)
 
 
 def unpack(letter: bytes) -> dict[str, list[bytes]]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from bailiwick.ids import Json
-
 INNER = Path("/workspace")
 """Where the tree is inside every sandbox, so that an environment prepared once fits the agent and the gate."""
 HOME = Path("/home/agent")
@@ -52,6 +50,12 @@ class SandboxLimits:
     inodes: int = 500_000
     cpus: float | None = None
 
+    def rlimits(self, *, memory: bool, processes: bool) -> tuple[str, ...]:
+        """What the shim bounds for each process; memory and processes where nothing bounds them for all together."""
+        also = ((f"nproc={self.processes}", processes), (f"data={self.memory}", memory))
+        always = (f"nofile={self.open_files}", f"fsize={self.file_size}", "core=0")
+        return (*always, *(limit for limit, wanted in also if wanted))
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
@@ -69,6 +73,17 @@ class SandboxSpec:
     doors: tuple[str, ...] = ()
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     owner: str = ""
+
+    @property
+    def shown(self) -> tuple[Bind, ...]:
+        """All that is bound, its home first."""
+        home = () if self.home is None else (Bind(self.home, HOME, write=True),)
+        return (*home, *self.binds)
+
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """What of the host it can write to, its home last."""
+        return (*(bind.source for bind in self.binds if bind.write), *((self.home,) if self.home else ()))
 
 
 def service_door(port: int) -> str:
@@ -90,7 +105,3 @@ class SandboxStatus:
     found: str
     fix: str = ""
     unprotected: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """As a document."""
-        return {"ok": self.ok, "found": self.found, "fix": self.fix, "unprotected": list(self.unprotected)}

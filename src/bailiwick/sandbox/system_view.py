@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bailiwick.sandbox.spec import HOME, Bind
+from bailiwick.sandbox.spec import HOME, Bind, SandboxSpec
 
 SHIM = Path("/.bailiwick/shim.py")
 """Where the shim is inside, as it was written."""
@@ -72,6 +72,20 @@ def system_view(uid: int, gid: int) -> SystemView:
     if tree is not None:
         binds.append(Bind(tree, tree))
     return SystemView(tuple(binds), tuple(links), _files(uid, gid))
+
+
+def inner_path(sandbox_spec: SandboxSpec, path: Path) -> Path:
+    """Where a path of the host is inside, by the last bind that shows it; raises `ValueError` for what is not shown."""
+    real, binds = Path(os.path.realpath(path)), sandbox_spec.shown
+    for index in range(len(binds) - 1, -1, -1):
+        source = Path(os.path.realpath(binds[index].source))
+        if real.is_relative_to(source):
+            inside = binds[index].target / real.relative_to(source)
+            if not any(inside.is_relative_to(later.target) for later in binds[index + 1 :]):
+                return inside
+    if any(real.is_relative_to(top) for top in ("/usr", "/bin", "/sbin", "/lib", "/lib64")):
+        return real
+    raise ValueError(f"{path} can't be seen inside the sandbox")
 
 
 def shim_file() -> Path:

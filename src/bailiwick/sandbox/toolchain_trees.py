@@ -120,15 +120,11 @@ def _has_others(group: int) -> bool:
         return group not in (0, os.getegid())
 
 
-def program_trees(program: Path, grounds: HiddenPaths) -> Iterator[Path]:
+def program_trees(program: Path, grounds: HiddenPaths, hops: int = _HOPS) -> Iterator[Path]:
     """The real trees or files that a program needs inside, itself included; those that must not be shown are left out.
 
     A script brings its interpreter, a virtual environment its Python, a package of Node its neighbours.
     """
-    yield from _trees(program, grounds, _HOPS)
-
-
-def _trees(program: Path, grounds: HiddenPaths, hops: int) -> Iterator[Path]:
     if hops == 0 or not program.exists():
         return
     landing = follow(program)
@@ -136,10 +132,10 @@ def _trees(program: Path, grounds: HiddenPaths, hops: int) -> Iterator[Path]:
     if tree is not None:
         yield tree
         if (tree / "pyvenv.cfg").is_file():
-            yield from _trees(_real(tree / "bin" / "python"), grounds, hops - 1)
+            yield from program_trees(_real(tree / "bin" / "python"), grounds, hops - 1)
     interpreter = shebang(landing)
     if interpreter is not None and interpreter != program:
-        yield from _trees(interpreter, grounds, hops - 1)
+        yield from program_trees(interpreter, grounds, hops - 1)
 
 
 def follow(program: Path) -> Path:

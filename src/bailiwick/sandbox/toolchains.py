@@ -155,38 +155,23 @@ def resolve_program(name: str, toolchains: Toolchains) -> Path | None:
 def binds_for(program: Path, *, home: Path | None = None, hidden: tuple[Path, ...] = ()) -> tuple[Bind, ...]:
     """What one program needs that lies outside the system, itself included, each at its own real path.
 
-    Start it inside by `inner_program`: a link to it is not shown.
+    Start it inside by the path that `follow` gives: a link to it is not shown.
     """
     return trees.as_binds(trees.program_trees(program, trees.HiddenPaths(home, hidden)), home)
 
 
-def inner_program(program: Path) -> Path:
-    """The path by which a program is started inside, once `binds_for` it are there."""
-    return trees.follow(program)
-
-
 _HINTS = {
-    "ruff": "uv tool install ruff",
-    "mypy": "uv tool install mypy",
+    **{name: f"uv tool install {name}" for name in ("ruff", "mypy", "tox", "nox", "pre-commit", "black", "flake8")},
+    **{name: f"uv tool install {name}" for name in ("poetry", "hatch", "pdm")},
+    **{name: f"npm install --global {name}" for name in ("yarn", "pnpm", "bun")},
     "pytest": "add pytest to the project's development dependencies: uv add --dev pytest",
-    "tox": "uv tool install tox",
-    "nox": "uv tool install nox",
-    "pre-commit": "uv tool install pre-commit",
-    "black": "uv tool install black",
-    "flake8": "uv tool install flake8",
     "uv": "pip install --user uv",
     "pip": "apt-get install python3-pip",
-    "poetry": "uv tool install poetry",
-    "hatch": "uv tool install hatch",
-    "pdm": "uv tool install pdm",
     "python": "apt-get install python3 python-is-python3",
     "python3": "apt-get install python3",
     "node": "apt-get install nodejs",
     "npm": "apt-get install npm",
     "npx": "apt-get install npm",
-    "yarn": "npm install --global yarn",
-    "pnpm": "npm install --global pnpm",
-    "bun": "npm install --global bun",
     "go": "apt-get install golang-go",
     "gofmt": "apt-get install golang-go",
     "golangci-lint": "go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@latest",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bailiwick.egress.relay import Address, Relay, RelayServer, dial
+from bailiwick.egress.relay import Address, RelayServer, dial
 from bailiwick.sandbox.spec import DOORS, port_of, service_door
 
 
@@ -39,7 +39,7 @@ def play(history: Callable[[int], Awaitable[None]], connections: int = 4) -> Non
         server = await asyncio.start_server(echo, "127.0.0.1", 0)
         async with server:
             address = Address(server.sockets[0].getsockname()[1], None)
-            await tell(Relay({"service-5432": address}, connections).passage(), history)
+            await tell(RelayServer({"service-5432": address}, connections), history)
 
     asyncio.run(asyncio.wait_for(go(), 600))
 
@@ -92,7 +92,7 @@ def test_the_end_of_a_command_ends_its_connections() -> None:
             closing.addresses = {"service-5432": Address(server.sockets[0].getsockname()[1], None)}
             await tell(closing, history)
 
-    closing = Relay({}).passage()
+    closing = RelayServer({})
     asyncio.run(asyncio.wait_for(go(), 600))
 
 
@@ -106,7 +106,7 @@ def test_nobody_behind_the_door_is_an_end_not_an_error() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         closed = Address(free.getsockname()[1], None)
-    asyncio.run(asyncio.wait_for(tell(Relay({"service-5432": closed}).passage(), history), 600))
+    asyncio.run(asyncio.wait_for(tell(RelayServer({"service-5432": closed}), history), 600))
 
 
 def test_a_network_that_can_not_be_entered_is_not_taken_for_our_own(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_door_that_was_not_asked_for_leads_nowhere() -> None:
 
     async def go() -> None:
         listening = socket.create_server(("127.0.0.1", 0))
-        await Relay({}).passage().serve("model", listening)
+        await RelayServer({}).serve("model", listening)
         assert listening.fileno() == -1
 
     asyncio.run(go())

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from bailiwick.egress.relay import Address, Relay
+from bailiwick.egress.relay import Address
 from bailiwick.errors import InputInvalid
 from bailiwick.gate.services import ServiceContainers, open_services, ports_of, refuse_shared
 from bailiwick.gate.spec import Service
@@ -146,7 +146,7 @@ def test_a_gate_without_services_asks_no_engine(tmp_path: Path) -> None:
 
 def test_only_cages_of_the_gate_get_the_doors(tmp_path: Path) -> None:
     """A database of the tests is none of the agent's business, nor of `prepare`'s."""
-    relay = Relay({"service-5432": Address(1, None)})
+    relay = {"service-5432": Address(1, None)}
     reaching = Sandboxes(cast("Any", NamedSandbox("bwrap")), Toolchains(path=""), tmp_path, relay=relay)
     assert reaching.sandbox_spec("gate", tmp_path).doors == ("service-5432",)
     assert reaching.sandbox_spec("agent", tmp_path).doors == ()

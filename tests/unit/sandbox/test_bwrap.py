@@ -16,9 +16,10 @@ from bailiwick.processes import children
 from bailiwick.processes.command import Command
 from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.sandbox.backends.bwrap import BwrapBackend
-from bailiwick.sandbox.backends.bwrap_options import BwrapFeatures, describe, inner_path, options, rlimits, unprotected
+from bailiwick.sandbox.backends.bwrap_options import BwrapFeatures, describe, options, rlimits, unprotected
 from bailiwick.sandbox.cgroups import CgroupRoots
 from bailiwick.sandbox.spec import HOME, INNER, Bind, SandboxSpec
+from bailiwick.sandbox.system_view import inner_path
 from bailiwick.testing.polling import until
 from tests.needs import need
 

@@ -15,6 +15,7 @@ from bailiwick.sandbox.backends import container_options as options
 from bailiwick.sandbox.backends.container import ShimConnection
 from bailiwick.sandbox.backends.container_engine import Engine
 from bailiwick.sandbox.spec import HOME, INNER, Bind, SandboxLimits, SandboxSpec
+from bailiwick.sandbox.system_view import inner_path
 from bailiwick.testing.polling import until
 
 WHO = options.Identity(70_001, 70_001, None)
@@ -120,11 +121,11 @@ def test_a_path_of_the_host_is_told_as_it_is_inside(tmp_path: Path) -> None:
     """By the innermost bind; what is covered or not shown can't be told."""
     (tmp_path / "tree/env").mkdir(parents=True)
     sandbox_spec = SandboxSpec("agent", (Bind(tmp_path / "tree", INNER), Bind(tmp_path / "tree/env", Path("/env"))))
-    assert options.inner_path(sandbox_spec, tmp_path / "tree/x") == INNER / "x"
-    assert options.inner_path(sandbox_spec, tmp_path / "tree/env/y") == Path("/env/y")
-    assert options.inner_path(sandbox_spec, Path("/usr/bin/env")) == Path("/usr/bin/env").resolve()
+    assert inner_path(sandbox_spec, tmp_path / "tree/x") == INNER / "x"
+    assert inner_path(sandbox_spec, tmp_path / "tree/env/y") == Path("/env/y")
+    assert inner_path(sandbox_spec, Path("/usr/bin/env")) == Path("/usr/bin/env").resolve()
     with pytest.raises(ValueError, match="can't be seen"):
-        options.inner_path(sandbox_spec, tmp_path)
+        inner_path(sandbox_spec, tmp_path)
 
 
 def meet(folder: Path) -> socket.socket:

@@ -173,9 +173,9 @@ def test_a_cage_shows_the_tree_with_its_environment_on_top(tmp_path: Path) -> No
     sandboxes = _sandboxes(tmp_path, Pretended("bwrap"))
     venv = Bind(tmp_path / "venv", INNER / ".venv")
     sandbox_spec = sandboxes.sandbox_spec(
-        "gate", tmp_path / "tree", environment=(venv,), limits=SandboxLimits(memory=MB), write=False
+        "gate", tmp_path / "tree", environment=(venv,), limits=SandboxLimits(memory=MB)
     )
-    assert sandbox_spec.binds == (Bind(tmp_path / "tree", INNER), venv)
+    assert sandbox_spec.binds == (Bind(tmp_path / "tree", INNER, write=True), venv)
     assert (sandbox_spec.cwd, sandbox_spec.limits.memory, sandbox_spec.doors) == (INNER, MB, ())
     assert sandboxes.sandbox_spec("agent", None).cwd == HOME
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bailiwick.sandbox.toolchain_trees import follow
 from bailiwick.sandbox.toolchains import (
     SYSTEM_PATH,
     Toolchains,
     binds_for,
     find_toolchains,
-    inner_program,
     install_hint,
     resolve_program,
 )
@@ -341,7 +341,7 @@ def test_a_binary_of_a_node_package_brings_its_package(home: Path) -> None:
     program(modules / "other/index.js")
     entry = link(home / "bin/agent", binary)
     assert [bind.target for bind in binds_for(entry)] == [modules / "@vendor/agent-linux-x64"]
-    assert inner_program(entry) == binary
+    assert follow(entry) == binary
 
 
 def test_a_script_of_a_node_package_brings_what_it_may_require(home: Path) -> None:
@@ -370,7 +370,7 @@ def test_the_python_of_a_virtual_environment_is_started_there(home: Path) -> Non
     """Followed to its end it would be another Python, without the packages."""
     base = installed(home / "sdk/python", "python3")
     tree = venv(home / "venv", base / "bin/python3", "tool")
-    assert inner_program(tree / "bin/python") == tree / "bin/python"
+    assert follow(tree / "bin/python") == tree / "bin/python"
     assert {bind.target for bind in binds_for(tree / "bin/tool")} == {tree, base}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,8 @@ class Looked:
 
     def to_json(self) -> dict[str, Json]:
         """As a document."""
-        tried: list[Json] = [probe.to_json() for probe in self.probes]
-        return {"name": self.name, "chosen": self.chosen, **self.standing.to_json(), "self_test": tried}
+        tried: list[Json] = [asdict(probe) for probe in self.probes]
+        return {"name": self.name, "chosen": self.chosen, **asdict(self.standing), "self_test": tried}
 
 
 @sandbox.command()
@@ -71,10 +71,10 @@ def check(*, as_json: bool) -> int:
 
 async def _look(config: Config, profile: str) -> list[Looked]:
     from bailiwick.sandbox.selftest import self_test
-    from bailiwick.sandbox.service import PROFILES, Sandboxes, make_sandbox, make_scratch
+    from bailiwick.sandbox.service import PROFILES, Sandboxes, make_sandbox, own_scratch
     from bailiwick.sandbox.toolchains import Toolchains
 
-    scratch = make_scratch(config)
+    scratch = own_scratch(config.paths.cache)
     found: list[Looked] = []
     for name in PROFILES:
         box = make_sandbox(name, scratch)

@@ -8,36 +8,27 @@ Inside, `setpriv` gives up root where we are root, and the shim becomes the prog
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import secrets
 import shutil
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
-from bailiwick.errors import NotReady, Place
-from bailiwick.processes import children
+from bailiwick.errors import NotReady
 from bailiwick.processes.command import Command
 from bailiwick.processes.proc import EFFECT_MARK, run_process
 from bailiwick.sandbox import system_view
-from bailiwick.sandbox.backends.bwrap_options import (
-    BwrapFeatures,
-    all_binds,
-    describe,
-    inner_path,
-    options,
-    rlimits,
-    unprotected,
-)
+from bailiwick.sandbox.backends.bwrap_options import BwrapFeatures, describe, options, rlimits, unprotected
 from bailiwick.sandbox.cgroups import Cgroup, CgroupRoots, find_ground, make_group, sweep
-from bailiwick.sandbox.descriptors import Descriptors
-from bailiwick.sandbox.listeners import ListenerChannel, make_link
-from bailiwick.sandbox.ownership import hand_over, make_mount_points, uid_of
-from bailiwick.sandbox.port import OnDoor
+from bailiwick.sandbox.entered import EnteredSandbox, pack
+from bailiwick.sandbox.listeners import ListenerChannel
+from bailiwick.sandbox.ownership import hand_over, not_entered, prepare_binds, uid_of
+from bailiwick.sandbox.port import CommandOptions, OnDoor
 from bailiwick.sandbox.seccomp import build_filter
-from bailiwick.sandbox.shim import pack
 from bailiwick.sandbox.spec import SandboxSpec, SandboxStatus, port_of
 
 INSTALL = "apt-get install bubblewrap (or your system's package of it)"
@@ -89,24 +80,15 @@ class BwrapBackend:
     @asynccontextmanager
     async def enter(self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[BwrapSandbox]:
         means = await self._find()
-        for bind in sandbox_spec.binds:
-            if not bind.source.exists():
-                raise _not_entered(f"{bind.source} is to be shown at {bind.target} and is not there", bind.source)
         uid = uid_of(sandbox_spec) if means.as_root else os.geteuid()
-        trees = [bind.source for bind in sandbox_spec.binds if bind.write] + (
-            [sandbox_spec.home] if sandbox_spec.home else []
-        )
-        if means.as_root:
-            for tree in trees:
-                await asyncio.to_thread(hand_over, tree, uid)
-        make_mount_points(all_binds(sandbox_spec))
+        await prepare_binds(sandbox_spec, uid if means.as_root else None)
         label = secrets.token_hex(6)
         try:
             group = make_group(means.ground, label, sandbox_spec.limits)
         except OSError as error:
-            raise _not_entered(f"the control groups can't be made: {error}") from error
+            raise not_entered(f"the control groups can't be made: {error}") from error
         sandbox = BwrapSandbox(
-            _Setting(means, sandbox_spec=sandbox_spec, uid=uid, group=group, on_door=on_door, terminal=self._terminal)
+            means, sandbox_spec=sandbox_spec, uid=uid, group=group, on_door=on_door, terminal=self._terminal
         )
         try:
             yield sandbox
@@ -157,9 +139,9 @@ async def _ask(program: str, option: str) -> str:
     return end.stdout.decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    """What the commands of a room have in common."""
+@dataclass(slots=True)
+class BwrapSandbox(EnteredSandbox):
+    """An entered cage; each command gets namespaces of its own."""
 
     means: BwrapFeatures
     sandbox_spec: SandboxSpec
@@ -167,76 +149,52 @@ class _Setting:
     group: Cgroup | None
     on_door: OnDoor | None
     terminal: bool
+    _links: list[ListenerChannel] = field(default_factory=list)
 
-
-class BwrapSandbox:
-    """An entered cage; each command gets namespaces of its own."""
-
-    def __init__(self, setting: _Setting) -> None:
-        self._set = setting
-        self._descriptors = Descriptors()
-        self._links: list[ListenerChannel] = []
-        self._ready: dict[tuple[str, ...], int] = {}
-        self._keys: set[str] = set()
-
-    def command(
-        self,
-        argv: tuple[str, ...],
-        env: Mapping[str, str],
-        *,
-        timeout: float | None = None,
-        keep: int = 1 << 20,
-        stdin: bytes = b"",
-        pass_fds: tuple[int, ...] = (),
-    ) -> Command:
-        marks = {EFFECT_MARK: env[EFFECT_MARK]} if EFFECT_MARK in env else {}
-        handed: list[int] = []
+    def command(self, argv: tuple[str, ...], env: Mapping[str, str], **how: Unpack[CommandOptions]) -> Command:
+        marks = self._marks(env)
+        given, handed = how.get("pass_fds", ()), list[int]()
 
         def content(data: bytes) -> int:
             handed.append(self._descriptors.content(data))
             return handed[-1]
 
         fields = [("arg", word) for word in argv] + [("env", f"{name}={value}") for name, value in env.items()]
-        fields += [("keep", str(number)) for number in pass_fds] + self._settings(handed)
+        fields += [("keep", str(number)) for number in given] + self._settings(handed)
         ready, told = self._descriptors.pipe()
         handed.append(told)
-        try:
-            letter = content(pack([*fields, ("ready", str(told))]))
-        except ValueError as error:
-            raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
-        words = [*options(self._set.means, self._set.sandbox_spec, self._set.uid, content, terminal=self._set.terminal)]
+        letter = content(pack([*fields, ("ready", str(told))]))
+        words = [*options(self.means, self.sandbox_spec, self.uid, content, terminal=self.terminal)]
         words += [word for name, value in marks.items() for word in ("--setenv", name, value)]
         listed = content(b"".join(os.fsencode(word) + b"\0" for word in words))
-        line = (*self._entrance(), self._set.means.bwrap, "--args", str(listed), "--", *self._program(letter))
+        line = (*self._entrance(), self.means.bwrap, "--args", str(listed), "--", *self._program(letter))
         self._ready[line] = ready
-        self._keys.update(marks.values())
-        return Command(
-            line, env=marks, cwd=Path("/"), timeout=timeout, keep=keep, stdin=stdin, pass_fds=(*pass_fds, *handed)
-        )
+        how["pass_fds"] = (*given, *handed)
+        return Command(line, env=marks, cwd=Path("/"), **how)
 
     def _settings(self, handed: list[int]) -> list[tuple[str, str]]:
         """What every letter to the shim says: where, how much, and which doors."""
-        sandbox_spec, group, on_door = self._set.sandbox_spec, self._set.group, self._set.on_door
-        bounded = () if group is None else tuple(group.folders)
+        sandbox_spec, on_door = self.sandbox_spec, self.on_door
+        bounded = () if self.group is None else tuple(self.group.folders)
         fields = [("cwd", str(sandbox_spec.cwd))]
-        fields += [("limit", limit) for limit in rlimits(self._set.means, sandbox_spec, bounded)]
+        fields += [("limit", limit) for limit in rlimits(self.means, sandbox_spec, bounded)]
         if sandbox_spec.doors and on_door is not None:
-            link, far = make_link(on_door)
-            self._links.append(link)
-            handed.append(self._descriptors.own(far))
-            fields += [("link", str(far)), *(("door", f"{name}={port_of(name)}") for name in sandbox_spec.doors)]
+            near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._links.append(ListenerChannel(near, on_door))
+            handed.append(self._descriptors.own(far.detach()))
+            fields += [("link", str(handed[-1])), *(("door", f"{name}={port_of(name)}") for name in sandbox_spec.doors)]
         return fields
 
     def _entrance(self) -> tuple[str, ...]:
         """What goes first on the host."""
-        group = self._set.group
+        group = self.group
         entries = () if group is None else tuple(map(str, group.entries))
         return ("/bin/sh", "-c", _ENTER, "bailiwick-enter", str(len(entries)), *entries)
 
     def _program(self, letter: int) -> tuple[str, ...]:
         """What bwrap starts inside."""
         shim = (str(system_view.find_interpreter().program), "-I", "-S", str(system_view.COMPILED_SHIM), str(letter))
-        means, uid = self._set.means, self._set.uid
+        means, uid = self.means, self.uid
         if not means.as_root or means.setpriv is None:
             return shim
         who = (f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
@@ -244,35 +202,25 @@ class BwrapSandbox:
         return (means.setpriv, *who, *rights, "--", *shim)
 
     def hand_over(self, path: Path) -> None:
-        if self._set.means.as_root:
-            hand_over(path, self._set.uid)
+        if self.means.as_root:
+            hand_over(path, self.uid)
 
     def inner(self, path: Path) -> Path:
-        return inner_path(self._set.sandbox_spec, path)
-
-    def entered(self, command: Command) -> bool:
-        """Whether the program of a command was reached: if not, what it printed is about the sandbox."""
-        return self._descriptors.said(self._ready.get(command.argv, -1))
+        return system_view.inner_path(self.sandbox_spec, path)
 
     def exceeded(self) -> tuple[str, ...]:
         """Which limits of the whole sandbox were met so far."""
-        return () if self._set.group is None else self._set.group.exceeded()
+        return () if self.group is None else self.group.exceeded()
 
     async def leave(self) -> None:
         """End what is left inside and let go of everything."""
         for link in self._links:
             link.close()
         self._descriptors.close()
-        if self._set.group is not None:
-            await self._set.group.remove()
+        if self.group is not None:
+            await self.group.remove()
             return
-        for key in self._keys:
-            await children.end_children({EFFECT_MARK: key}, 0.0)
-
-
-def _not_entered(what: str, place: Path | None = None) -> NotReady:
-    where = None if place is None else Place(str(place))
-    return NotReady(what, place=where, hint="`bailiwick sandbox check` says what works here", code="BW403")
+        await self._end_marked()
 
 
 def _fix(words: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from bailiwick.sandbox import system_view
 from bailiwick.sandbox.cgroups import CgroupRoots
-from bailiwick.sandbox.spec import HOME, Bind, SandboxSpec
+from bailiwick.sandbox.spec import HOME, SandboxSpec
 
 VAR_SIZE = 64 * 1024**2
 _RIGHTS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
@@ -75,7 +75,7 @@ def _inside(sandbox_spec: SandboxSpec) -> Iterator[str]:
     if sandbox_spec.home is None:
         yield from _tmpfs(size, str(HOME))
     shown: list[Path] = [Path("/usr")]
-    for bind in all_binds(sandbox_spec):
+    for bind in sandbox_spec.shown:
         if not any(place in bind.target.parents for place in shown):
             yield from _parents([bind.target])
         shown.append(bind.target)
@@ -94,34 +94,10 @@ def _tmpfs(size: int, place: str) -> tuple[str, ...]:
     return ("--perms", "1777", "--size", str(size), "--tmpfs", place)
 
 
-def all_binds(sandbox_spec: SandboxSpec) -> tuple[Bind, ...]:
-    """The binds of a cage, its home first."""
-    home = () if sandbox_spec.home is None else (Bind(sandbox_spec.home, HOME, write=True),)
-    return (*home, *sandbox_spec.binds)
-
-
-def inner_path(sandbox_spec: SandboxSpec, path: Path) -> Path:
-    """Where a path of the host is inside, by the last bind that shows it; raises `ValueError` for what is not shown."""
-    real, binds = Path(os.path.realpath(path)), all_binds(sandbox_spec)
-    for index in range(len(binds) - 1, -1, -1):
-        source = Path(os.path.realpath(binds[index].source))
-        if real.is_relative_to(source):
-            inside = binds[index].target / real.relative_to(source)
-            if not any(inside.is_relative_to(later.target) for later in binds[index + 1 :]):
-                return inside
-    if any(real.is_relative_to(top) for top in ("/usr", "/bin", "/sbin", "/lib", "/lib64")):
-        return real
-    raise ValueError(f"{path} can't be seen inside the sandbox")
-
-
-def rlimits(means: BwrapFeatures, sandbox_spec: SandboxSpec, bounded: Iterable[str]) -> Iterator[str]:
+def rlimits(means: BwrapFeatures, sandbox_spec: SandboxSpec, bounded: Container[str]) -> tuple[str, ...]:
     """What is bounded for each process; `bounded` are the controllers that bound the whole sandbox."""
-    limits, groups = sandbox_spec.limits, tuple(bounded)
-    yield from (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")
-    if means.as_root or "pids" not in groups:
-        yield f"nproc={limits.processes}"
-    if "memory" not in groups:
-        yield f"data={limits.memory}"
+    processes = means.as_root or "pids" not in bounded
+    return sandbox_spec.limits.rlimits(memory="memory" not in bounded, processes=processes)
 
 
 def describe(means: BwrapFeatures) -> str:

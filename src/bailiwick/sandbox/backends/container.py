@@ -8,7 +8,6 @@ watches that link. When it is closed (we leave the room, or are killed), the shi
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import secrets
 import shutil
@@ -16,22 +15,21 @@ import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Unpack
 
-from bailiwick.errors import NotReady, Place
-from bailiwick.processes import children
+from bailiwick.errors import NotReady
 from bailiwick.processes.command import Command
 from bailiwick.processes.proc import EFFECT_MARK, run_process
 from bailiwick.sandbox import system_view
 from bailiwick.sandbox.backends import container_options as options
 from bailiwick.sandbox.backends.container_engine import INSTALL, Engine, find_engine, told_variables
-from bailiwick.sandbox.descriptors import Descriptors
+from bailiwick.sandbox.entered import EnteredSandbox, pack
 from bailiwick.sandbox.listeners import ListenerChannel
-from bailiwick.sandbox.ownership import hand_over, make_mount_points, uid_of
-from bailiwick.sandbox.port import OnDoor
-from bailiwick.sandbox.shim import pack
+from bailiwick.sandbox.ownership import hand_over, prepare_binds, uid_of
+from bailiwick.sandbox.port import CommandOptions, OnDoor
 from bailiwick.sandbox.spec import INNER, Bind, SandboxSpec, SandboxStatus, port_of
 
 
@@ -156,25 +154,17 @@ class ContainerBackend:
     @asynccontextmanager
     async def enter(self, sandbox_spec: SandboxSpec, on_door: OnDoor | None = None) -> AsyncIterator[ContainerSandbox]:
         engine, image = await self._find()
-        for bind in sandbox_spec.binds:
-            if not bind.source.exists():
-                raise _not_entered(f"{bind.source} is to be shown at {bind.target} and is not there", bind.source)
         who = _identity(engine, sandbox_spec)
-        if who.owner is not None:
-            for tree in (bind.source for bind in options.shown(sandbox_spec) if bind.write):
-                await asyncio.to_thread(hand_over, tree, who.owner)
-        make_mount_points(options.shown(sandbox_spec))
+        await prepare_binds(sandbox_spec, who.owner)
         place = Path(tempfile.mkdtemp(prefix="room-", dir=self._scratch))
         room = ContainerSandbox(
-            _Setting(
-                engine,
-                image=image,
-                sandbox_spec=sandbox_spec,
-                who=who,
-                place=place,
-                on_door=on_door,
-                terminal=self._terminal,
-            )
+            engine,
+            image=image,
+            sandbox_spec=sandbox_spec,
+            who=who,
+            place=place,
+            on_door=on_door,
+            terminal=self._terminal,
         )
         try:
             yield room
@@ -218,9 +208,9 @@ def _identity(engine: Engine, sandbox_spec: SandboxSpec) -> options.Identity:
     return options.Identity(os.geteuid(), os.getegid(), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    """What the commands of a room have in common."""
+@dataclass(slots=True)
+class ContainerSandbox(EnteredSandbox):
+    """An entered cage; each command gets a container of its own."""
 
     engine: Engine
     image: str
@@ -229,60 +219,40 @@ class _Setting:
     place: Path
     on_door: OnDoor | None
     terminal: bool
+    _name: str = field(default_factory=lambda: secrets.token_hex(8))
+    _numbers: count[int] = field(default_factory=count)
+    _meetings: list[ShimConnection] = field(default_factory=list)
 
-
-class ContainerSandbox:
-    """An entered cage; each command gets a container of its own."""
-
-    def __init__(self, setting: _Setting) -> None:
-        self._set = setting
-        self._name = secrets.token_hex(8)
-        self._numbers = count()
-        self._descriptors = Descriptors()
-        self._meetings: list[ShimConnection] = []
-        self._ready: dict[tuple[str, ...], int] = {}
-        self._keys: set[str] = set()
-        self._files = setting.place / "etc"
+    def __post_init__(self) -> None:
         self._files.mkdir()
-        options.write_files(setting.who, self._files)
+        options.write_files(self.who, self._files)
 
-    def command(
-        self,
-        argv: tuple[str, ...],
-        env: Mapping[str, str],
-        *,
-        timeout: float | None = None,
-        keep: int = 1 << 20,
-        stdin: bytes = b"",
-        pass_fds: tuple[int, ...] = (),
-    ) -> Command:
-        setting, told = self._set, 1 + max((2, *pass_fds))
+    @property
+    def _files(self) -> Path:
+        return self.place / "etc"
+
+    def command(self, argv: tuple[str, ...], env: Mapping[str, str], **how: Unpack[CommandOptions]) -> Command:
+        pass_fds = how.pop("pass_fds", ())
+        told = 1 + max((2, *pass_fds))
         fields = [("arg", word) for word in argv] + [("env", f"{name}={value}") for name, value in env.items()]
         fields += [("take", str(number)) for number in (*pass_fds, told)] + [("ready", str(told))]
         fields += self._settings()
-        try:
-            letter = pack(fields)
-        except ValueError as error:
-            raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
-        folder = setting.place / str(next(self._numbers))
+        letter = pack(fields)
+        folder = self.place / str(next(self._numbers))
         ready, writer = self._descriptors.pipe()
         given = [self._descriptors.own(os.dup(number)) for number in pass_fds]
-        self._meetings.append(ShimConnection(self._make_place(folder, letter), [*given, writer], setting.on_door))
+        self._meetings.append(ShimConnection(self._make_place(folder, letter), [*given, writer], self.on_door))
         self._hand_in(folder)
-        marks = {EFFECT_MARK: env[EFFECT_MARK]} if EFFECT_MARK in env else {}
-        self._keys.update(marks.values())
-        line = self._line(folder, stdin=bool(stdin))
+        line = self._line(folder, stdin=bool(how.get("stdin")))
         self._ready[line] = ready
-        return Command(
-            line, env={**setting.engine.variables, **marks}, cwd=Path("/"), timeout=timeout, keep=keep, stdin=stdin
-        )
+        return Command(line, env={**self.engine.variables, **self._marks(env)}, cwd=Path("/"), **how)
 
     def _settings(self) -> list[tuple[str, str]]:
         """What every letter to the shim says: where, how much, which doors, and to end with us."""
-        sandbox_spec = self._set.sandbox_spec
+        sandbox_spec = self.sandbox_spec
         fields = [("cwd", str(sandbox_spec.cwd)), ("link", str(options.ROOM / _LINK)), ("stay", "")]
-        fields += [("limit", limit) for limit in options.rlimits(self._set.engine, sandbox_spec)]
-        if self._set.on_door is not None:
+        fields += [("limit", limit) for limit in options.rlimits(self.engine, sandbox_spec)]
+        if self.on_door is not None:
             fields += [("door", f"{name}={port_of(name)}") for name in sandbox_spec.doors]
         return fields
 
@@ -295,39 +265,27 @@ class ContainerSandbox:
         return folder
 
     def _hand_in(self, folder: Path) -> None:
-        owner = self._set.who.owner
+        owner = self.who.owner
         if owner is not None:
             for path in (folder, *folder.iterdir()):
                 os.chown(path, owner, owner)
 
     def _line(self, folder: Path, *, stdin: bool) -> tuple[str, ...]:
-        setting = self._set
-        words = [
-            setting.engine.program,
-            *options.options(setting.engine, setting.sandbox_spec, setting.who, self._name),
-        ]
-        if stdin or setting.terminal:
+        words = [self.engine.program, *options.options(self.engine, self.sandbox_spec, self.who, self._name)]
+        if stdin or self.terminal:
             words.append("--interactive")
-        if setting.terminal:
+        if self.terminal:
             words.append("--tty")
-        words += options.mounts(setting.engine, setting.sandbox_spec, who=setting.who, files=self._files, room=folder)
+        words += options.mounts(self.engine, self.sandbox_spec, who=self.who, files=self._files, room=folder)
         python = str(system_view.find_interpreter().program)
-        return (*words, setting.image, python, "-I", "-S", str(options.GUARD), str(options.ROOM / _LETTER))
+        return (*words, self.image, python, "-I", "-S", str(options.GUARD), str(options.ROOM / _LETTER))
 
     def hand_over(self, path: Path) -> None:
-        if self._set.who.owner is not None:
-            hand_over(path, self._set.who.owner)
+        if self.who.owner is not None:
+            hand_over(path, self.who.owner)
 
     def inner(self, path: Path) -> Path:
-        return options.inner_path(self._set.sandbox_spec, path)
-
-    def entered(self, command: Command) -> bool:
-        """Whether the program of a command was reached: if not, what it printed is about the sandbox."""
-        return self._descriptors.said(self._ready.get(command.argv, -1))
-
-    def exceeded(self) -> tuple[str, ...]:
-        """Which limits were met; an engine that removes a container with its end does not tell."""
-        return ()
+        return system_view.inner_path(self.sandbox_spec, path)
 
     async def leave(self) -> None:
         """End what is left inside and let go of everything."""
@@ -336,11 +294,5 @@ class ContainerSandbox:
         self._descriptors.close()
         if not self._meetings:
             return
-        gone = await self._set.engine.remove(self._name)
-        for key in () if gone else self._keys:
-            await children.end_children({EFFECT_MARK: key}, 0.0)
-
-
-def _not_entered(what: str, place: Path | None = None) -> NotReady:
-    where = None if place is None else Place(str(place))
-    return NotReady(what, place=where, hint="`bailiwick sandbox check` says what works here", code="BW403")
+        if not await self.engine.remove(self._name):
+            await self._end_marked()

@@ -58,7 +58,11 @@ class Engine:
     ) -> Exit:
         """Run one of its commands to the end, which `cancel` brings about earlier."""
         command = Command((self.program, *words), dict(self.variables), Path("/"), timeout=timeout, stdin=stdin)
-        return await _run(command, cancel)
+        try:
+            return await run_process(command, cancel=cancel or asyncio.Event())
+        except OSError as error:
+            what = f"{Path(self.program).name} can't be started: {error}"
+            raise NotReady(what, hint=INSTALL, code="BW401") from error
 
     async def remove(self, room: str) -> bool:
         """Remove every container of a room, however far it got; whether none is left. A dead engine can't tell."""
@@ -134,9 +138,8 @@ async def find_engine(variables: Mapping[str, str], programs: tuple[str, ...] = 
 
 async def _look(program: str, variables: Mapping[str, str]) -> Engine:
     name = Path(program).name
-    version, answer = await asyncio.gather(
-        _ask(program, ("--version",), variables), _ask(program, ("info", "--format", "{{json .}}"), variables)
-    )
+    asked = Engine(program, "", "", variables)
+    version, answer = await asyncio.gather(asked.ask("--version"), asked.ask("info", "--format", "{{json .}}"))
     kind = "podman" if b"podman" in version.stdout.lower() else "docker"
     try:
         found = json.loads(answer.stdout)
@@ -184,15 +187,3 @@ def _podman(program: str, variables: Mapping[str, str], found: Mapping[str, Any]
         processors=not rootless or "cpu" in controllers,
         seccomp=bool(security.get("seccompEnabled", True)),
     )
-
-
-async def _ask(program: str, words: tuple[str, ...], variables: Mapping[str, str]) -> Exit:
-    return await _run(Command((program, *words), dict(variables), Path("/"), timeout=_ASK_TIME))
-
-
-async def _run(command: Command, cancel: asyncio.Event | None = None) -> Exit:
-    try:
-        return await run_process(command, cancel=cancel or asyncio.Event())
-    except OSError as error:
-        what = f"{Path(command.argv[0]).name} can't be started: {error}"
-        raise NotReady(what, hint=INSTALL, code="BW401") from error

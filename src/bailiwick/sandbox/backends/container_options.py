@@ -107,14 +107,9 @@ def bounds(engine: Engine, limits: SandboxLimits) -> Iterator[str]:
     yield from ("--shm-size", str(limits.tmp))
 
 
-def rlimits(engine: Engine, sandbox_spec: SandboxSpec) -> Iterator[str]:
+def rlimits(engine: Engine, sandbox_spec: SandboxSpec) -> tuple[str, ...]:
     """What the shim bounds for each process."""
-    limits = sandbox_spec.limits
-    yield from (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")
-    if not engine.memory:
-        yield f"data={limits.memory}"
-    if not engine.processes:
-        yield f"nproc={limits.processes}"
+    return sandbox_spec.limits.rlimits(memory=not engine.memory, processes=not engine.processes)
 
 
 def mounts(engine: Engine, sandbox_spec: SandboxSpec, who: Identity, files: Path, room: Path) -> Iterator[str]:
@@ -127,9 +122,8 @@ def mounts(engine: Engine, sandbox_spec: SandboxSpec, who: Identity, files: Path
     if sandbox_spec.home is None:
         yield from _tmpfs(str(HOME), size)
     view = system_view.system_view(who.user, who.group)
-    small = [(place, content) for place, content in view.files if place != system_view.SHIM]
-    own = [Bind(files / place.name, place) for place, _ in (*small, (_RESOLVER, b""))]
-    for bind in layout((*view.binds, *own, Bind(room, ROOM), *shown(sandbox_spec))):
+    own = [Bind(files / place.name, place) for place, _ in (*view.files, (_RESOLVER, b""))]
+    for bind in layout((*view.binds, *own, Bind(room, ROOM), *sandbox_spec.shown)):
         yield from ("--mount", _mount(bind))
 
 
@@ -137,9 +131,8 @@ def write_files(who: Identity, into: Path) -> None:
     """Write the small files of /etc that a sandbox of this user sees."""
     view = system_view.system_view(who.user, who.group)
     for place, content in (*view.files, (_RESOLVER, b"")):
-        if place != system_view.SHIM:
-            (into / place.name).write_bytes(content)
-            (into / place.name).chmod(0o644)
+        (into / place.name).write_bytes(content)
+        (into / place.name).chmod(0o644)
 
 
 def _tmpfs(place: str, size: int) -> tuple[str, str]:
@@ -152,12 +145,6 @@ def _mount(bind: Bind) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(words if bind.write else [*words, "readonly"])
     return text.getvalue()
-
-
-def shown(sandbox_spec: SandboxSpec) -> tuple[Bind, ...]:
-    """The binds of a cage, its home first."""
-    home = () if sandbox_spec.home is None else (Bind(sandbox_spec.home, HOME, write=True),)
-    return (*home, *sandbox_spec.binds)
 
 
 def layout(binds: tuple[Bind, ...]) -> tuple[Bind, ...]:
@@ -192,18 +179,6 @@ def _below(source: Path) -> list[Path]:
 
 def _octal(found: re.Match[bytes]) -> bytes:
     return bytes([int(found[1], 8)])
-
-
-def inner_path(sandbox_spec: SandboxSpec, path: Path) -> Path:
-    """Where a path of the host is inside; raises `ValueError` for what is not shown."""
-    real = Path(os.path.realpath(path))
-    for bind in sorted(layout(shown(sandbox_spec)), key=lambda bind: len(bind.source.parts), reverse=True):
-        source = Path(os.path.realpath(bind.source))
-        if real.is_relative_to(source):
-            return bind.target / real.relative_to(source)
-    if any(real.is_relative_to(top) for top in ("/usr", "/bin", "/sbin", "/lib", "/lib64")):
-        return real
-    raise ValueError(f"{path} can't be seen inside the sandbox")
 
 
 def describe(engine: Engine) -> str:

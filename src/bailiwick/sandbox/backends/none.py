@@ -6,21 +6,18 @@ The program runs with the operator's rights. Paths inside are the host's, so the
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Unpack
 
-from bailiwick.processes import children
 from bailiwick.processes.command import Command
-from bailiwick.processes.proc import EFFECT_MARK
 from bailiwick.sandbox import system_view
-from bailiwick.sandbox.descriptors import Descriptors
-from bailiwick.sandbox.port import OnDoor
-from bailiwick.sandbox.shim import pack
+from bailiwick.sandbox.entered import EnteredSandbox, pack
+from bailiwick.sandbox.port import CommandOptions, OnDoor
 from bailiwick.sandbox.spec import HOME, SandboxSpec, SandboxStatus
 
 UNPROTECTED = (
@@ -61,51 +58,28 @@ class NoSandboxBackend:
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
 
-class UnprotectedSandbox:
+class UnprotectedSandbox(EnteredSandbox):
     """A cage without walls: `place` holds its home, where it has no other, and its temporary files."""
 
     def __init__(self, sandbox_spec: SandboxSpec, place: Path) -> None:
+        super().__init__()
         self._sandbox_spec = sandbox_spec
         self._home = sandbox_spec.home or _folder(place / "home")
         self._tmp = _folder(place / "tmp")
-        self._descriptors = Descriptors()
-        self._keys: set[str] = set()
-        self._ready: dict[int, int] = {}
 
-    def command(
-        self,
-        argv: tuple[str, ...],
-        env: Mapping[str, str],
-        *,
-        timeout: float | None = None,
-        keep: int = 1 << 20,
-        stdin: bytes = b"",
-        pass_fds: tuple[int, ...] = (),
-    ) -> Command:
-        limits = self._sandbox_spec.limits
+    def command(self, argv: tuple[str, ...], env: Mapping[str, str], **how: Unpack[CommandOptions]) -> Command:
+        given = how.get("pass_fds", ())
+        limits = self._sandbox_spec.limits.rlimits(memory=True, processes=False)
         fields = [("arg", word) for word in argv]
         fields += [("env", f"{name}={self._here(name, value)}") for name, value in env.items()]
-        fields += [("keep", str(number)) for number in pass_fds]
-        fields += [("limit", limit) for limit in (f"nofile={limits.open_files}", f"fsize={limits.file_size}", "core=0")]
-        fields += [("limit", f"data={limits.memory}"), ("cwd", str(self._outer(self._sandbox_spec.cwd)))]
-        try:
-            ready, told = self._descriptors.pipe()
-            letter = self._descriptors.content(pack([*fields, ("ready", str(told))]))
-        except ValueError as error:
-            raise OSError(errno.EINVAL, f"an argument or a variable can't be passed to a process: {error}") from error
-        marks = {EFFECT_MARK: env[EFFECT_MARK]} if EFFECT_MARK in env else {}
-        self._keys.update(marks.values())
-        self._ready[letter] = ready
+        fields += [("keep", str(number)) for number in given]
+        fields += [("limit", limit) for limit in limits] + [("cwd", str(self._outer(self._sandbox_spec.cwd)))]
+        ready, told = self._descriptors.pipe()
+        letter = self._descriptors.content(pack([*fields, ("ready", str(told))]))
         program = (str(system_view.find_interpreter().program), "-I", "-S", str(system_view.shim_file()), str(letter))
-        return Command(
-            program,
-            env=marks,
-            cwd=Path("/"),
-            timeout=timeout,
-            keep=keep,
-            stdin=stdin,
-            pass_fds=(*pass_fds, letter, told),
-        )
+        self._ready[program] = ready
+        how["pass_fds"] = (*given, letter, told)
+        return Command(program, env=self._marks(env), cwd=Path("/"), **how)
 
     def _here(self, name: str, value: str) -> str:
         """What a variable says where there is no inside."""
@@ -126,19 +100,10 @@ class UnprotectedSandbox:
     def inner(self, path: Path) -> Path:
         return Path(os.path.realpath(path))
 
-    def entered(self, command: Command) -> bool:
-        """Whether the program of a command was reached."""
-        return self._descriptors.said(self._ready.get(int(command.argv[-1]), -1))
-
-    def exceeded(self) -> tuple[str, ...]:
-        """Nothing bounds the whole of it."""
-        return ()
-
     async def leave(self) -> None:
         """End what is left of the programs and let go of everything."""
         self._descriptors.close()
-        for key in self._keys:
-            await children.end_children({EFFECT_MARK: key}, 0.0)
+        await self._end_marked()
 
 
 def _folder(path: Path) -> Path:
