@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from bailiwick.agents import registry
 from bailiwick.agents.classify import Classified, classify
-from bailiwick.agents.launch import Launcher, TurnTimeouts
+from bailiwick.agents.launch import Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, SessionKnown, Turn, Used
-from bailiwick.agents.settings import AgentSettings
+from bailiwick.agents.settings import AgentSettings, TurnTimeouts
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json

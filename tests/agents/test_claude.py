@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from bailiwick.agents.backends.claude import session_id
-from bailiwick.agents.launch import TurnTimeouts
+from bailiwick.agents.invoke import session_id
 from bailiwick.agents.port import LimitSeen, ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
+from bailiwick.agents.settings import TurnTimeouts
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server.script import SCENARIOS, Fail, Say, Scenario, ScriptedUsage, UseTool

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import ProcessEnded, Said, ToolBegan, ToolEnded, Trouble
+from bailiwick.agents.settings import TurnTimeouts
 from bailiwick.clock import SystemClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server.script import SCENARIOS, Fail, Say, ScriptedUsage, UseTool

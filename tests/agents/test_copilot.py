@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bailiwick.agents.launch import TurnTimeouts
 from bailiwick.agents.port import ProcessEnded, ToolBegan, ToolEnded
+from bailiwick.agents.settings import TurnTimeouts
 from bailiwick.engine.failures import FailureKind
 from bailiwick.testing.model_server.script import SCENARIOS, Fail, Say
 from tests.agents.desk import RING, CliUnderTest, Running

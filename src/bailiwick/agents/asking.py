@@ -12,10 +12,10 @@ from bailiwick.agents import registry
 from bailiwick.agents.broker_access import BrokerAccess, TurnAccess
 from bailiwick.agents.classify import Classified, classify
 from bailiwick.agents.http import CONNECTION_REFUSED
-from bailiwick.agents.launch import Launcher, TurnTimeouts
+from bailiwick.agents.launch import Launcher
 from bailiwick.agents.port import AgentEvent, Answered, Backend, Compacted, Emit, ProcessEnded, Said, SessionKnown, Turn
 from bailiwick.agents.record import TurnUsage, is_unpriced, priced, tally
-from bailiwick.agents.settings import AgentSettings
+from bailiwick.agents.settings import AgentSettings, TurnTimeouts
 from bailiwick.agents.turn_sandbox import TurnSandbox, TurnSandboxRequest
 from bailiwick.agents.workplaces import Workplaces
 from bailiwick.clock import Clock
@@ -89,7 +89,7 @@ class TurnRunner:
         allowed = self.settings.allowed_models
         if allowed is not None and model not in allowed:
             return f"model '{model or 'the default'}' is not among the allowed ones: {', '.join(allowed) or 'none'}"
-        unpriced = is_unpriced(backend, model, self.settings.endpoints)
+        unpriced = is_unpriced(backend, model)
         if self.settings.unknown_cost == "refuse" and unpriced:
             return f"the price of model '{model or 'the default'}' is unknown, and budget.unknown_cost is refuse"
         return ""
@@ -201,7 +201,7 @@ class TurnRunner:
 
     def _told(self, events: list[AgentEvent], backend: Backend, turn: Turn, *, expects: bool) -> TurnResult:
         session = next((e.id for e in reversed(events) if isinstance(e, SessionKnown)), turn.session)
-        spent = priced(tally(events), backend.name, turn.model, self.settings.endpoints)
+        spent = priced(tally(events), backend.name, turn.model)
         found = classify(events, expects_answer=expects, now=self.clock.now(), zone=self.zone)
         if found is not None:
             failure = failure_of(found, backend, session=session, turn=turn, spent=spent)

@@ -16,10 +16,11 @@ from bailiwick.agents.credentials import (
     CredentialKind,
     login_environment,
     resolve_credential,
-    resolve_secret,
 )
 from bailiwick.agents.port import AgentEvent, Backend, LimitSeen, Turn, Used
+from bailiwick.agents.settings import endpoint_of
 from bailiwick.clock import Clock
+from bailiwick.config.secrets import resolve_secret
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady, UsageError
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
     from bailiwick.agents.broker.server import Broker
     from bailiwick.agents.profiles import Provider
-
-
-ENDPOINTS = {"openai": ("openai", "litellm", "llama-swap"), "ollama": ("ollama",)}
-"""Which configured endpoints a backend uses: the first that has an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +83,17 @@ class BrokerAccess:
         """The codex profile of a turn, and the provider that it names. Raises `NotReady` where it can't be used."""
         if backend != "codex":
             return "", None
-        from bailiwick.agents.profiles import read_profiles
+        from bailiwick.agents.profiles import chosen_provider
 
-        env = Environment().child_environment({})
         try:
-            profiles = read_profiles(env)
-            profile = profiles.choose(model, env.get("CODEX_PROFILE", "")).profile
-            return profile, profiles.provider(profile, env)
+            return chosen_provider(model, Environment().child_environment({}))
         except UsageError as error:
             raise NotReady(error.what, hint=error.hint, code=error.code) from error
 
     def _endpoint(self, backend: str) -> tuple[str, str]:
         """The address and the key's reference of the endpoint that is configured for a backend; empty where none is."""
-        endpoints = self.config.get("endpoints") or {}
-        for name in ENDPOINTS.get(backend, ()):
-            entry = endpoints.get(name) if isinstance(endpoints, dict) else None
-            if isinstance(entry, dict) and entry.get("url"):
-                return str(entry["url"]), str(entry.get("key") or "")
-        return "", ""
+        entry = endpoint_of(self.config.get("endpoints") or {}, backend)
+        return str(entry.get("url") or ""), str(entry.get("key") or "")
 
     def kept_free(self, credential: str) -> float:
         """Seconds until a window that is used up to its reserve begins again; 0 where a turn may start.
@@ -136,7 +126,7 @@ class BrokerAccess:
     async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> TurnAccess:
         """Make a turn ready to reach its model."""
         from bailiwick.agents.broker.upstreams import upstream_for, upstream_of
-        from bailiwick.agents.usable import require_credential
+        from bailiwick.agents.ready import require_credential
 
         profile, provider = self._provider(backend.name, turn.model)
         credential = self.credential(backend.name, turn.model)

@@ -26,6 +26,7 @@ from bailiwick.agents.port import (
 )
 from bailiwick.agents.resets import next_month, parse_reset, parse_retry_after, parse_wait
 from bailiwick.agents.rules import FailureRule, Where, rules
+from bailiwick.agents.streams import one_line
 from bailiwick.engine.failures import Detail, FailureKind
 from bailiwick.ids import Json
 from bailiwick.sandbox.spec import OURS
@@ -178,11 +179,9 @@ def _from_troubles(seen: _Seen) -> Iterator[_Evidence]:
 def _from_limits(seen: _Seen) -> Iterator[_Evidence]:
     """A limit that stops us is a cap where it says which or until when; a bare one is that only by itself."""
     for limit in seen.limits:
-        said = f"{limit.window or 'a'} limit is used up" if not limit.text else limit.text
-        if limit.window or limit.resets_at is not None or limit.text:
-            yield _Evidence(FailureKind.CAP, "limit notice", said)
-        else:
-            yield _Evidence(FailureKind.CAP, "limit notice", said, weak=bool(seen.troubles))
+        said = limit.text or f"{limit.window or 'a'} limit is used up"
+        is_bare = not limit.window and limit.resets_at is None and not limit.text
+        yield _Evidence(FailureKind.CAP, "limit notice", said, weak=is_bare and bool(seen.troubles))
 
 
 def _from_answer(answer: Answered | None) -> Iterator[_Evidence]:
@@ -349,8 +348,7 @@ def _plain(text: str) -> str:
 
 def _line(text: str, length: int) -> str:
     """One line for people: no control characters, cut where it is long."""
-    words = " ".join(_CONTROL.sub(" ", text[: 4 * length]).split())
-    return words if len(words) <= length else words[: length - 1] + "…"
+    return one_line(_CONTROL.sub(" ", text[: 4 * length]), length)
 
 
 def _ending(code: int) -> str:

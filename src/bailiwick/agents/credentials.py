@@ -7,7 +7,7 @@ interactive login is never looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,17 +17,6 @@ from bailiwick.config.secrets import checked_token, resolve_secret
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
-
-__all__ = [
-    "LOGINS",
-    "SECRET_VARIABLES",
-    "Credential",
-    "checked_token",
-    "login_environment",
-    "login_home",
-    "resolve_credential",
-    "resolve_secret",
-]
 
 CredentialKind = Literal["api_key", "oauth", "login", "bedrock", "vertex", "none"]
 Billing = Literal["metered", "subscription"]
@@ -120,14 +109,7 @@ def _configured(backend: str, config: Config, env: Environment) -> Credential | 
             return Credential(name, backend=backend, kind=kind, billing=billing or usual, token=token)
         found = _from_environment(backend, env) or _logged_in(backend, config.paths)
         if found is not None:
-            return Credential(
-                name,
-                backend=backend,
-                kind=found.kind,
-                billing=billing or found.billing,
-                token=found.token,
-                exposed=found.exposed,
-            )
+            return replace(found, name=name, billing=billing or found.billing)
     return None
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from bailiwick.agents.streams import one_line
 from bailiwick.engine.graph import Output
 from bailiwick.ids import Json
 from bailiwick.strict_json import finite_number, is_deep, refuse_constant
@@ -133,7 +134,7 @@ def _first_error(schema: Json) -> Callable[[Json], str]:
     try:
         validator = validator_of(schema)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
-        fault = f"' can't be checked, its schema is not valid: {_short(str(error))}"
+        fault = f"' can't be checked, its schema is not valid: {one_line(str(error), 300)}"
         return lambda _: fault
 
     def first(value: Json) -> str:
@@ -141,7 +142,7 @@ def _first_error(schema: Json) -> Callable[[Json], str]:
         if error is None:
             return ""
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
-        return f"{where}' does not fit its schema: {_short(error.message)}"
+        return f"{where}' does not fit its schema: {one_line(error.message, 300)}"
 
     return first
 
@@ -300,8 +301,3 @@ def _is_usable(value: Json) -> bool:
     except (ValueError, TypeError, RecursionError):
         return False
     return text.count("{") + text.count("[") <= DEEPEST or not is_deep(value, DEEPEST)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text[:2000].split())
-    return line if len(line) <= 300 else line[:299] + "…"

@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from bailiwick.agents.port import ProcessEnded, Trouble, Turn
 from bailiwick.agents.resets import parse_retry_after
+from bailiwick.agents.settings import TurnTimeouts
+from bailiwick.agents.streams import as_object, one_line
 from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 
@@ -30,8 +32,7 @@ MAX_BODY = 32 << 20
 MAX_LINE = 4 << 20
 MAX_ERROR = 64 << 10
 CONNECT = 30.0
-SILENCE = 600.0
-TOTAL = 3600.0
+CHECK_CLOCKS = TurnTimeouts(silence=10.0, total=10.0)
 
 UNREACHABLE = str(FailureKind.UNREACHABLE)
 CONNECTION_REFUSED = "connection refused"
@@ -64,28 +65,13 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpTimeouts:
-    """Seconds until a call is given up: without anything said, and in all."""
-
-    silence: float = SILENCE
-    total: float = TOTAL
-
-    @classmethod
-    def of(cls, options: Mapping[str, Json]) -> HttpTimeouts:
-        """The clocks of a turn."""
-        silence, total = (options.get(name) for name in ("silence", "total"))
-        return cls(SILENCE if silence is None else float(silence), TOTAL if total is None else float(total))
-
-
-@dataclass(frozen=True, slots=True)
 class ApiRequest:
     """One request; with a body it is a POST."""
 
     endpoint: Endpoint
     url: str
     body: Json = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    clocks: HttpTimeouts = field(default_factory=HttpTimeouts)
+    clocks: TurnTimeouts = field(default_factory=TurnTimeouts)
 
 
 class CallFailed(Exception):
@@ -99,7 +85,7 @@ class CallFailed(Exception):
 class ApiResponse:
     """What a server answers, read within bounds. A line that says something has to be acknowledged with `heard`."""
 
-    def __init__(self, response: httpx2.Response, quiet: asyncio.Timeout, clocks: HttpTimeouts) -> None:
+    def __init__(self, response: httpx2.Response, quiet: asyncio.Timeout, clocks: TurnTimeouts) -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._response = response
@@ -177,15 +163,6 @@ async def calling(call: ApiRequest) -> AsyncIterator[ApiResponse]:
         raise CallFailed(_unreachable(call.endpoint, error)) from None
 
 
-def object_of(raw: bytes) -> dict[str, Json] | None:
-    """A JSON object, or None if it is anything else."""
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def malformed(what: str) -> Trouble:
     """The server answered, but not as a model API does; a proxy or a gateway often is the reason."""
     return Trouble(f"the server's answer can't be used: {what}", type=UNREACHABLE)
@@ -193,9 +170,9 @@ def malformed(what: str) -> Trouble:
 
 def trouble_of(raw: bytes, status: int | None, headers: Mapping[str, str], now: float) -> Trouble:
     """The error that a body tells: `{"error": {message, type, code}}`, `{"error": text}`, `{"detail": …}` or text."""
-    data = object_of(raw) or {}
+    data = as_object(raw) or {}
     error = data.get("error") or data.get("detail") or data.get("message")
-    if isinstance(error, str) and error.startswith("{") and "error" in (inner := object_of(error.encode()) or {}):
+    if isinstance(error, str) and error.startswith("{") and "error" in (inner := as_object(error) or {}):
         error = inner["error"]
     message, kind = "", ""
     if isinstance(error, dict):
@@ -204,9 +181,9 @@ def trouble_of(raw: bytes, status: int | None, headers: Mapping[str, str], now: 
         status = status or _status(error.get("code"))
     elif error:
         message = _text(error)
-    plain = "" if data or raw.lstrip()[:1] in (b"<", b"{") else _short(raw[: 4 * _TEXT].decode("utf-8", "replace"))
+    plain = "" if data or raw.lstrip()[:1] in (b"<", b"{") else one_line(raw[: 4 * _TEXT].decode("utf-8", "replace"))
     if status is not None and 300 <= status < 400:
-        return Trouble(f"the server sends us elsewhere, to {_short(headers.get('location', '?'))}", status, NOT_THERE)
+        return Trouble(f"the server sends us elsewhere, to {one_line(headers.get('location', '?'))}", status, NOT_THERE)
     if not message:
         message = plain or (f"the server answered with status {status}" if status else "the server reported an error")
     return Trouble(message, status, kind, _retry_after(headers, now))
@@ -237,12 +214,12 @@ def _check(call: ApiRequest) -> None:
 
 
 def _no_address(url: str) -> Trouble:
-    what = f"{_short(url)!r} is not an address that can be called: http://HOST:PORT or https://HOST is expected"
+    what = f"{one_line(url)!r} is not an address that can be called: http://HOST:PORT or https://HOST is expected"
     return Trouble(what, type=NOT_THERE)
 
 
 def _content(call: ApiRequest) -> dict[str, Any]:
-    headers = {"accept-encoding": "identity", "user-agent": "bailiwick", **call.headers}
+    headers = {"accept-encoding": "identity", "user-agent": "bailiwick"}
     if call.endpoint.token:
         headers["authorization"] = f"Bearer {call.endpoint.token}"
     if call.body is None:
@@ -274,7 +251,7 @@ def _certificates(endpoint: Endpoint) -> ssl.SSLContext | bool:
         raise CallFailed(Trouble(what, type=NOT_THERE)) from None
 
 
-def _gave_up(clock: Literal["silence", "total"], clocks: HttpTimeouts) -> ProcessEnded:
+def _gave_up(clock: Literal["silence", "total"], clocks: TurnTimeouts) -> ProcessEnded:
     seconds = clocks.silence if clock == "silence" else clocks.total
     what = f"nothing was said for {seconds:g} s" if clock == "silence" else f"the answer took longer than {seconds:g} s"
     return ProcessEnded(-1, what, clock)
@@ -285,7 +262,7 @@ def _unreachable(endpoint: Endpoint, error: Exception) -> Trouble:
 
     if _is_refused(error):
         return Trouble(f"nothing listens at {endpoint.host}: {CONNECTION_REFUSED}", type=UNREACHABLE)
-    said = _short(str(error)) or type(error).__name__
+    said = one_line(str(error)) or type(error).__name__
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
         return Trouble(f"{endpoint.host} can't be reached: {said}", type=UNREACHABLE)
     return Trouble(f"the connection to {endpoint.host} broke off: {said}", type=UNREACHABLE)
@@ -318,9 +295,4 @@ def _status(code: Json) -> int | None:
 
 
 def _text(value: Json) -> str:
-    return _short(value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text[: 4 * _TEXT].split())
-    return line if len(line) <= _TEXT else line[: _TEXT - 1] + "…"
+    return one_line(value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar, Self
 
-from bailiwick.agents.port import Answered, Emit, ProcessEnded, Trouble, TurnIo
+from bailiwick.agents.port import Answered, Compacted, Emit, ProcessEnded, Trouble, Turn, TurnIo
 from bailiwick.agents.programs import Program
+from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import read_object
 from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
@@ -35,6 +39,40 @@ class Invocation:
     def stdin(self) -> bytes:
         """The prompt in bytes; half of a surrogate pair, which no text has, becomes a question mark."""
         return self.prompt.encode("utf-8", "replace")
+
+
+class ProgramBackend:
+    """A backend that drives a program of its vendor's; a turn brings all it needs."""
+
+    name: str
+    program: ClassVar[Program]
+
+    @classmethod
+    def for_settings(cls, _settings: AgentSettings) -> Self:
+        """This backend, whatever is set."""
+        return cls()
+
+    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
+        emit(Compacted(False, f"{self.name} has no compaction that can be asked for"))
+
+    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
+        return await check_version(self.program, self.program.path(env), env, io)
+
+
+def session_id(turn: Turn) -> str:
+    """The id under which a turn begins a session: the same when the same attempt is entered again."""
+    import uuid
+
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{turn.key}/{turn.attempt}"))
+
+
+def write_file(turn: Turn, io: TurnIo, data: bytes, *, prefix: str, suffix: str) -> Path:
+    """A temporary file of a turn, for its program to read."""
+    handle, name = tempfile.mkstemp(suffix, prefix, turn.env.get("TMPDIR") or None)
+    io.note(Path(name))
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    return Path(name)
 
 
 async def invoke(call: Invocation, io: TurnIo, see: Callable[[dict[str, Json]], None]) -> Exit | Trouble:

@@ -8,12 +8,12 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from bailiwick.agents.port import AgentEvent, Emit, ToolBegan, ToolEnded
+from bailiwick.agents.settings import TurnTimeouts
 from bailiwick.agents.streams import LineSplitter, OutputBounds
 from bailiwick.processes.command import Command, Exit, Why
 from bailiwick.processes.proc import run_process
@@ -25,19 +25,11 @@ SPAWN_PAUSE = 0.1
 """Seconds between tries to start a program that is just being replaced by its own update."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnTimeouts:
-    """When a turn is ended, in seconds: without a line while no tool runs, and in all. None: never."""
-
-    silence: float | None = 600.0
-    total: float | None = 3600.0
-
-
 class Launcher:
     """What a backend may do to the world in one turn. A context: at its end the turn's temporary files are gone.
 
-    `marks` go into the environment of every program, so that its descendants are found wherever they hide. With a
-    `room` every program runs in that sandbox, where its directory is the room's and not the one that is asked for.
+    `marks` go into the environment of every program, so that its descendants are found wherever they hide. Once
+    it has entered a sandbox every program runs in there, in the directory of the sandbox and not the one asked for.
     """
 
     def __init__(
@@ -48,16 +40,15 @@ class Launcher:
         marks: Mapping[str, str] | None = None,
         bounds: OutputBounds | None = None,
         on_pid: Callable[[int], None] | None = None,
-        sandbox: Sandbox | None = None,
     ) -> None:
-        self._room = sandbox
+        self._room: Sandbox | None = None
         self._clocks = clocks
         self._cancel = cancel
         self._marks = dict(marks or {})
         self._bounds = bounds or OutputBounds()
         self._on_pid = on_pid
         self._loop = asyncio.get_running_loop()
-        self._deadline = None if clocks.total is None else self._loop.time() + clocks.total
+        self._deadline = self._loop.time() + clocks.total
         self._tools: set[str] = set()
         self._notes: list[Path] = []
         self._ended: Why | None = None
@@ -67,9 +58,7 @@ class Launcher:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def watching(self, emit: Emit) -> Emit:
@@ -104,7 +93,7 @@ class Launcher:
 
         Raises `OSError` where it can't be started, after short tries while it is being replaced.
         """
-        seconds = None if self._deadline is None else max(0.0, self._deadline - self._loop.time())
+        seconds = max(0.0, self._deadline - self._loop.time())
         command = Command(argv, {**env, **self._marks}, cwd, timeout=seconds, keep=0, stdin=stdin)
         for _ in range(SPAWN_TRIES - 1):
             watched = self._watch(on_line)
@@ -179,9 +168,7 @@ class Launcher:
 class _Watched:
     """One running program: its lines, and the clock that runs while it is silent."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, lines: LineSplitter, silence: float | None, tools: set[str]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, lines: LineSplitter, silence: float, tools: set[str]) -> None:
         self.alarm: asyncio.Future[Why] = loop.create_future()
         self.pid = 0
         self._loop = loop
@@ -190,9 +177,7 @@ class _Watched:
         self._tools = tools
         self._heard = loop.time()
         self._error: Exception | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        if silence is not None:
-            self._arm(silence)
+        self._timer = loop.call_later(silence, self._look)
 
     def ring(self, why: Why) -> None:
         """End the program; the first reason counts."""
@@ -212,19 +197,14 @@ class _Watched:
         if ended:
             self._heard = self._loop.time()
 
-    def _arm(self, seconds: float) -> None:
-        self._timer = self._loop.call_later(seconds, self._look)
-
     def _look(self) -> None:
-        if self._silence is None:
-            return
         if self._tools:
             self._heard = self._loop.time()
         left = self._heard + self._silence - self._loop.time()
         if left <= 0:
             self.ring("silence")
         else:
-            self._arm(left)
+            self._timer = self._loop.call_later(left, self._look)
 
     def finish(self) -> None:
         """The program has ended: pass on its last lines; raise what reading it raised."""
@@ -235,8 +215,7 @@ class _Watched:
 
     def close(self) -> None:
         """Stop the clock."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self.alarm.cancel()
 
 

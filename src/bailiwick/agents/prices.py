@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from bailiwick.agents.port import Used
 from bailiwick.ids import Json
 
 LOCAL = frozenset({"ollama", "simulate"})
@@ -25,13 +25,6 @@ class TokenCount:
     cached: int = 0
     written: int = 0
     written_hour: int = 0
-
-    @classmethod
-    def of(cls, used: Used) -> TokenCount | None:
-        """The tokens of a backend's count; None where prompt or answer are unknown."""
-        if used.input is None or used.output is None:
-            return None
-        return cls(used.input, used.output, min(used.cached or 0, used.input))
 
     def at_least(self, output: int) -> TokenCount:
         """The same with an answer of that many tokens, if it was counted shorter."""
@@ -77,12 +70,12 @@ def free(_model: str, _usage: TokenCount) -> float | None:
     return 0.0
 
 
-def price_for(backend: str, endpoints: Mapping[str, Json], base_url: str | None = None) -> Price:
+def price_for(backend: str, endpoints: Mapping[str, Json] = MappingProxyType({}), base_url: str = "") -> Price:
     """How a backend's tokens are priced: those of local backends, and of endpoints configured `free`, cost nothing."""
     return free if backend in LOCAL or is_free(endpoints, base_url) else price
 
 
-def is_free(endpoints: Mapping[str, Json], base_url: str | None) -> bool:
+def is_free(endpoints: Mapping[str, Json], base_url: str) -> bool:
     """Whether an address belongs to an endpoint that the configuration calls free."""
     if not base_url:
         return False

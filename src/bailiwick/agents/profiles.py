@@ -113,9 +113,21 @@ class Profiles:
         return f": {self.home}/{file} can't be read: {self.broken[file]}" if file in self.broken else ""
 
 
+def codex_home(env: Mapping[str, str]) -> Path:
+    """Where codex keeps its configuration."""
+    return Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else Path(env.get("HOME", "/")) / ".codex"
+
+
+def chosen_provider(model: str | None, env: Mapping[str, str]) -> tuple[str, Provider | None]:
+    """The profile that a model means here, and the provider that it names; raises as `choose` and `provider` do."""
+    profiles = read_profiles(env)
+    profile = profiles.choose(model, env.get("CODEX_PROFILE", "")).profile
+    return profile, profiles.provider(profile, env)
+
+
 def read_profiles(env: Mapping[str, str]) -> Profiles:
     """What lies in the operator's codex home. A file that is no TOML is kept as broken."""
-    there = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else Path(env.get("HOME", "/")) / ".codex"
+    there = codex_home(env)
     found: dict[str, dict[str, Json]] = {}
     broken: dict[str, str] = {}
     for source in sorted([*there.glob(f"*{_SUFFIX}"), there / "config.toml"]):

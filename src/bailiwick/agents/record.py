@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from bailiwick.agents.port import AgentEvent, ProcessEnded, Used
+from bailiwick.agents.prices import LOCAL, TokenCount, price_for
+from bailiwick.agents.streams import total_of
 from bailiwick.ids import Json
 
-FREE = frozenset({"ollama", "simulate"})
-"""Backends whose answers cost nothing unless they say so."""
 KEPT = 2_000
 TEXT = 4_000
 
@@ -31,25 +30,17 @@ class TurnUsage:
         return {name: value for name, value in asdict(self).items() if value is not None and name != "cancelled"}
 
 
-def priced(spent: TurnUsage, backend: str, model: str | None, endpoints: Mapping[str, Json]) -> TurnUsage:
+def priced(spent: TurnUsage, backend: str, model: str | None) -> TurnUsage:
     """With a price where the backend named none: nothing for local models, the table's for known ones, else unknown."""
-    if spent.usd is not None or (spent.input is None and spent.output is None and backend not in FREE):
+    if spent.usd is not None or (spent.input is None and spent.output is None and backend not in LOCAL):
         return spent
-    if backend in FREE:
-        return replace(spent, usd=0.0)
-    from bailiwick.agents.prices import TokenCount, price_for
-
     tokens = TokenCount(input=spent.input or 0, output=spent.output or 0, cached=spent.cached or 0)
-    return replace(spent, usd=price_for(backend, endpoints)(model or "", tokens))
+    return replace(spent, usd=price_for(backend)(model or "", tokens))
 
 
-def is_unpriced(backend: str, model: Json, endpoints: Mapping[str, Json]) -> bool:
+def is_unpriced(backend: str, model: str | None) -> bool:
     """Whether nobody could say what a turn of this model costs before it is asked."""
-    if backend in FREE:
-        return False
-    from bailiwick.agents.prices import TokenCount, price_for
-
-    return price_for(backend, endpoints)(str(model or ""), TokenCount(input=1, output=1)) is None
+    return price_for(backend)(model or "", TokenCount(input=1, output=1)) is None
 
 
 def tally(events: Sequence[AgentEvent]) -> TurnUsage:
@@ -62,17 +53,12 @@ def tally(events: Sequence[AgentEvent]) -> TurnUsage:
     if last.cumulative:
         return TurnUsage(last.input, last.output, last.cached, last.usd, cumulative=True, cancelled=cancelled)
     return TurnUsage(
-        _sum([u.input for u in used]),
-        _sum([u.output for u in used]),
-        _sum([u.cached for u in used]),
-        _sum([u.usd for u in used]),
+        total_of(*(u.input for u in used)),
+        total_of(*(u.output for u in used)),
+        total_of(*(u.cached for u in used)),
+        total_of(*(u.usd for u in used)),
         cancelled=cancelled,
     )
-
-
-def _sum(values: list[Any]) -> Any:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def transcript(events: Sequence[AgentEvent]) -> list[Json]:

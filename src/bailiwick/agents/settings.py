@@ -12,6 +12,8 @@ from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.ids import Json
 
 SIMULATED = "simulate"
+ENDPOINTS = {"openai": ("openai", "litellm", "llama-swap"), "ollama": ("ollama",)}
+"""Which configured endpoints a backend uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,19 @@ class ModelChoice:
 
     backend: str
     models: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTimeouts:
+    """When a turn is ended, in seconds: without a sign of life while no tool runs, and in all."""
+
+    silence: float = 600.0
+    total: float = 3600.0
+
+    @classmethod
+    def of(cls, options: Mapping[str, Json]) -> TurnTimeouts:
+        """Those that a turn's options name."""
+        return cls(**{name: float(options[name]) for name in ("silence", "total") if options.get(name) is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,12 @@ class AgentSettings:
         wanted = node.spec.get("max_usd")
         reserve = self.policy.reserve_usd if wanted is None else float(wanted)
         return replace(self.policy, models=len(self.choose(node).models), on_cap=on_cap, reserve_usd=reserve)
+
+
+def endpoint_of(endpoints: Mapping[str, Json], backend: str) -> dict[str, Json]:
+    """The configured endpoint that a backend uses: the first of its own that has an address; empty where none has."""
+    given = (endpoints.get(name) for name in ENDPOINTS.get(backend, ()))
+    return next((entry for entry in given if isinstance(entry, dict) and entry.get("url")), {})
 
 
 def read_settings(config: Config, simulate: Path | bool | None = None) -> AgentSettings:

@@ -203,8 +203,6 @@ _ENDS = (
 )
 _CHOICE = Table("choice", (*_DEEDS[:-1], *_ENDS, Field("weight", Number(low=0))))
 _BEHAVIOUR = Table("behaviour", (*_DEEDS, *_ENDS, Field("choose", ListOf(_CHOICE, least=1))))
-FIELDS = tuple(known.name for known in _BEHAVIOUR.fields)
-"""What a behaviour may say."""
 _ATTEMPTS = ListOf(_BEHAVIOUR, least=1)
 _MODEL = Table(
     "model", (Field("latency", Duration()), Field("input_usd", Number(low=0)), Field("output_usd", Number(low=0)))

@@ -11,8 +11,11 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bailiwick.ids import Json
+
+Amount = TypeVar("Amount", int, float)
 
 CUT = "… [cut: the line is too long]".encode()
 """How a line ends that was cut."""
@@ -107,7 +110,7 @@ def read_object(line: bytes) -> dict[str, Json] | None:
     return as_object(line.decode("utf-8", "replace"))
 
 
-def as_object(text: str) -> dict[str, Json] | None:
+def as_object(text: str | bytes) -> dict[str, Json] | None:
     """The JSON object that a text is, None where it is none."""
     try:
         value = json.loads(text)
@@ -151,10 +154,15 @@ def objects_at(data: Json, *path: str) -> list[dict[str, Json]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def total_of(*counts: int | None) -> int | None:
+def total_of(*counts: Amount | None) -> Amount | None:
     """The sum of what is known, None where nothing is."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
+
+
+def one_line(text: str, length: int = 500) -> str:
+    """The beginning of a text as one line."""
+    return excerpt(" ".join(text[: 4 * length].split()), length)
 
 
 def excerpt(text: str, length: int = 4000) -> str:

@@ -140,17 +140,17 @@ def _spent(told: TurnResult | None) -> dict[str, float | None]:
 
 def _reservations(app: App, call: str, backend: str) -> list[Reservation]:
     """What it may cost, of the day's money and of its credential's."""
-    from bailiwick.agents.record import FREE
+    from bailiwick.agents.prices import LOCAL
 
     config, today = app.config, day(app.runtime.clock.now())
     scopes: dict[str, dict[str, float | None]] = {
         f"day:{today}": {unit: config.get(f"budget.day.{unit}") for unit in UNITS}
     }
-    if backend not in FREE:
+    if backend not in LOCAL:
         name, ceilings = app.agents.daily(backend)
         if name:
             scopes[f"credential:{name}:{today}"] = dict(ceilings)
-    usd = 0.0 if backend in FREE else float(config.get("budget.call.usd"))
+    usd = 0.0 if backend in LOCAL else float(config.get("budget.call.usd"))
     amounts = {"usd": usd, "tokens": 0.0, "agent_calls": 1.0}
     return [
         Reservation(scope, key=call, unit=unit, amount=amounts[unit], limit=limits.get(unit))

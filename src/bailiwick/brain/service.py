@@ -186,11 +186,12 @@ class Brain:
         """Send a note where the operator says so; gives why it could not be sent, empty where it was taken."""
         if not self.ingest_url:
             return ""
-        from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, HttpTimeouts, calling, with_scheme
+        from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, calling, with_scheme
         from bailiwick.agents.port import Trouble
+        from bailiwick.agents.settings import TurnTimeouts
 
         endpoint = Endpoint(with_scheme(self.ingest_url))
-        clocks = HttpTimeouts(POST_SECONDS, POST_SECONDS)
+        clocks = TurnTimeouts(POST_SECONDS, POST_SECONDS)
         try:
             async with calling(ApiRequest(endpoint, endpoint.base_url, _posted(note), clocks=clocks)) as reply:
                 return "" if 200 <= reply.status < 300 else f"{endpoint.host} answered with status {reply.status}"

@@ -69,10 +69,9 @@ class Preflight:
     def agent(self, graph: Graph, chosen: dict[str, Json], simulate: Path | bool | None) -> None:
         """Every agent of the workflow can be used, and has its credential."""
         from bailiwick.agents.broker_access import BrokerAccess
-        from bailiwick.agents.ready import cost_words, require_model
+        from bailiwick.agents.ready import cost_words, require_credential, require_model
         from bailiwick.agents.registry import require
         from bailiwick.agents.settings import read_settings
-        from bailiwick.agents.usable import require_credential
         from bailiwick.config.variables import Environment
 
         config = self.config

@@ -168,7 +168,7 @@ class _Rules:
         if self.settings.unknown_cost != "refuse" or not candidate.cloud:
             return False
         name = bare_name(cli_name(candidate) or "")
-        return is_unpriced(candidate.backend, name, self.settings.endpoints)
+        return is_unpriced(candidate.backend, name)
 
     def _refused(self, what: str) -> UsageError:
         return UsageError(

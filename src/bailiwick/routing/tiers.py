@@ -161,8 +161,9 @@ async def _program(name: str, wanted: list[Candidate], survey: TierSurvey) -> Ti
 async def _version(name: str, survey: TierSurvey) -> tuple[bool, str]:
     """Whether a program is there, in words; its credential is looked for too, for without it nothing is answered."""
     from bailiwick.agents.credentials import SECRET_VARIABLES, resolve_credential
-    from bailiwick.agents.launch import Launcher, TurnTimeouts
-    from bailiwick.agents.usable import credential_problem
+    from bailiwick.agents.launch import Launcher
+    from bailiwick.agents.ready import credential_problem
+    from bailiwick.agents.settings import TurnTimeouts
 
     env = survey.environment.child_environment({}, SECRET_VARIABLES)
     try:

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, HttpTimeouts, calling, object_of, with_scheme
+from bailiwick.agents.http import ApiRequest, CallFailed, Endpoint, calling, with_scheme
+from bailiwick.agents.settings import TurnTimeouts
+from bailiwick.agents.streams import as_object
 from bailiwick.ids import Json
 from bailiwick.routing.endpoints import LLAMA_SWAP, EndpointAddress, bare_name
 
@@ -71,11 +73,11 @@ async def look(endpoint: Endpoint, url: str, seconds: float) -> dict[str, Json]:
     """The JSON object at an address; whatever goes wrong is `CallFailed`, `TimeoutError`, `OSError` or `ValueError`."""
     async with (
         asyncio.timeout(seconds),
-        calling(ApiRequest(endpoint, url, clocks=HttpTimeouts(seconds, seconds))) as reply,
+        calling(ApiRequest(endpoint, url, clocks=TurnTimeouts(seconds, seconds))) as reply,
     ):
         if reply.status != 200:
             raise ValueError(f"the server answered with status {reply.status}")
-        found = object_of(await reply.body(MOST))
+        found = as_object(await reply.body(MOST))
     if found is None:
         raise ValueError("the answer is not a JSON object")
     return found

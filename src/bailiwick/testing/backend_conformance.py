@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from bailiwick.agents.launch import Launcher, TurnTimeouts
+from bailiwick.agents.launch import Launcher
 from bailiwick.agents.port import (
     AgentEvent,
     Answered,
@@ -27,6 +27,7 @@ from bailiwick.agents.port import (
     Turn,
     Used,
 )
+from bailiwick.agents.settings import TurnTimeouts
 from bailiwick.processes.children import find_children
 from bailiwick.processes.proc import EFFECT_MARK
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.backends.claude import ClaudeBackend, ClaudeStream, session_id
+from bailiwick.agents.backends.claude import ClaudeBackend, ClaudeStream
+from bailiwick.agents.invoke import session_id
 from bailiwick.agents.port import (
     AgentEvent,
     Answered,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.backends.copilot import CopilotBackend, CopilotStream, session_id
+from bailiwick.agents.backends.copilot import CopilotBackend, CopilotStream
+from bailiwick.agents.invoke import session_id
 from bailiwick.agents.port import AgentEvent, Answered, Compacted, SessionKnown, Trouble, Used
 from tests.unit.agents.recordings import FOLDER, cases, hostile_lines, lines_of, summary
 from tests.unit.agents.stage import Call, FakeIo, ask, make_turn, play

@@ -12,8 +12,8 @@ from bailiwick.agents.credentials import (
     login_environment,
     login_home,
     resolve_credential,
-    resolve_secret,
 )
+from bailiwick.config.secrets import resolve_secret
 from bailiwick.config.service import Config, load_config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError, NotReady, UsageError

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bailiwick.agents import launch
-from bailiwick.agents.launch import Launcher, TurnTimeouts
+from bailiwick.agents.launch import Launcher
 from bailiwick.agents.port import AgentEvent, ToolBegan, ToolEnded
+from bailiwick.agents.settings import TurnTimeouts
 from bailiwick.agents.streams import CUT, OutputBounds
 from bailiwick.processes import children, proc
 from tests.memory import peak_memory
@@ -95,7 +96,7 @@ def test_it_runs_in_its_own_session(tmp_path: Path) -> None:
 
 def test_silence_ends_a_program(tmp_path: Path) -> None:
     """An agent that hangs must not hang the run."""
-    end = _run(_python(HANG), tmp_path, clocks=TurnTimeouts(0.3, None))
+    end = _run(_python(HANG), tmp_path, clocks=TurnTimeouts(0.3, 60.0))
     assert (end.why, end.timed_out, end.code) == ("silence", True, -15)
 
 
@@ -154,9 +155,8 @@ def test_the_total_is_that_of_the_turn_not_of_each_program(tmp_path: Path) -> No
     """A compaction before the question uses up the same time."""
 
     async def go() -> Exit:
-        with Launcher(TurnTimeouts(None, 3600.0), asyncio.Event()) as launcher:
+        with Launcher(TurnTimeouts(3600.0, 3600.0), asyncio.Event()) as launcher:
             await launcher.spawn(("true",), _env(), tmp_path, b"", lambda _line: None)
-            assert launcher._deadline is not None
             launcher._deadline -= 3600.0  # the first one took an hour
             return await launcher.spawn(_python(HANG), _env(), tmp_path, b"", lambda _line: None)
 
@@ -202,7 +202,7 @@ def test_nobody_is_left_not_even_the_deaf_and_the_hidden(tmp_path: Path, monkeyp
     end = _run(
         _python(code),
         tmp_path,
-        clocks=TurnTimeouts(0.3, None),
+        clocks=TurnTimeouts(0.3, 60.0),
         on_line=lambda _launcher, line: pids.extend(map(int, line.split())),
     )
     assert end.code == -9

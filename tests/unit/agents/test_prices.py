@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bailiwick.agents.port import Used
 from bailiwick.agents.prices import TokenCount, price, price_for, warm
 
 SONNET = "claude-sonnet-4-5-20250929"
@@ -50,14 +49,6 @@ def test_only_the_configuration_makes_a_model_free() -> None:
     assert price_for("openai", endpoints, "http://gate:1")("anything", tokens) is None
     assert price_for("openai", endpoints, "http://127.0.0.1:9090")("anything", tokens) is None
     assert price_for("openai", endpoints)("anything", tokens) is None
-
-
-def test_a_backends_count_can_be_priced_only_if_it_is_complete() -> None:
-    """Half a count is no price."""
-    assert TokenCount.of(Used(100, 5, 80)) == TokenCount(100, 5, 80)
-    assert TokenCount.of(Used(100, 5, 800)) == TokenCount(100, 5, 100)
-    assert TokenCount.of(Used(None, 5)) is None
-    assert TokenCount.of(Used(5)) is None
 
 
 def test_a_count_that_contradicts_itself_has_no_price() -> None:

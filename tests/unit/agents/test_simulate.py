@@ -13,7 +13,7 @@ import pytest
 from bailiwick.agents.backends.simulate import SimulateBackend
 from bailiwick.agents.classify import classify
 from bailiwick.agents.extract import Bad, Extracted, extract
-from bailiwick.agents.launch import Launcher, TurnTimeouts
+from bailiwick.agents.launch import Launcher
 from bailiwick.agents.port import (
     AgentEvent,
     Answered,
@@ -28,7 +28,7 @@ from bailiwick.agents.port import (
     Turn,
     Used,
 )
-from bailiwick.agents.settings import AgentSettings
+from bailiwick.agents.settings import AgentSettings, TurnTimeouts
 from bailiwick.clock import ManualClock
 from bailiwick.engine.failures import FailureKind
 from bailiwick.engine.graph import Output

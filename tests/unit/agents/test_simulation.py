@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bailiwick.agents.simulation import FIELDS, Behaviour, Script, ScriptedAttempt
+from bailiwick.agents import simulation
+from bailiwick.agents.simulation import Behaviour, Script, ScriptedAttempt
 from bailiwick.errors import InputInvalid
 from tests.unit.agents.asking import script_of
 from tests.unit.docs.pages import ROOT, blocks
@@ -65,5 +66,6 @@ def test_the_scripts_that_the_guide_shows_can_be_read(tmp_path: Path) -> None:
     scripts = [text for text in shown if text.startswith(("# file: script.yaml", "nodes:", "seed:"))]
     read = [script_of(tmp_path, text) for text in scripts]
     assert len(read) >= 3
-    missing = [name for name in FIELDS if not any(f"{name}:" in text for text in scripts)]
+    fields = [known.name for known in simulation._BEHAVIOUR.fields]
+    missing = [name for name in fields if not any(f"{name}:" in text for text in scripts)]
     assert missing == []

@@ -13,8 +13,9 @@ import pytest
 from bailiwick.agents.broker_access import TurnAccess
 from bailiwick.agents.classify import classify
 from bailiwick.agents.invoke import ended
-from bailiwick.agents.launch import Launcher, TurnTimeouts
+from bailiwick.agents.launch import Launcher
 from bailiwick.agents.port import Turn
+from bailiwick.agents.settings import TurnTimeouts
 from bailiwick.agents.turn_sandbox import TurnSandbox, TurnSandboxRequest
 from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Self
+from collections.abc import Iterator
 
-from bailiwick.agents.invoke import Invocation, conclude, ended, invoke, last_words
-from bailiwick.agents.invoke import check_version as check
+from bailiwick.agents.invoke import Invocation, ProgramBackend, conclude, ended, invoke, last_words, session_id
 from bailiwick.agents.port import (
     Answered,
     Capabilities,
@@ -29,7 +27,6 @@ from bailiwick.agents.port import (
     Used,
 )
 from bailiwick.agents.programs import Program
-from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import at, count_at, excerpt, number_at, objects_at, text_at, total_of
 from bailiwick.ids import Json
 from bailiwick.processes.command import Exit
@@ -54,16 +51,12 @@ _PLAIN_ENDS = {"", "completed", "api_error"}
 _IN_USE = re.compile(r"^Error: Session ID (\S+) is already in use\.", re.MULTILINE)
 
 
-class ClaudeBackend:
+class ClaudeBackend(ProgramBackend):
     """Claude Code. A session begins under an id made from the turn, so that a crash can't lose it."""
 
     name = "claude"
+    program = PROGRAM
     capabilities = Capabilities(resume=True, compact=True, schema=True, credential="brokered", default_model="sonnet")
-
-    @classmethod
-    def for_settings(cls, _settings: AgentSettings) -> Self:
-        """This backend; a turn brings all it needs."""
-        return cls()
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
         reader = ClaudeStream(emit)
@@ -88,9 +81,6 @@ class ClaudeBackend:
             emit(ended(end))
         emit(reader.compacted or Compacted(False, reader.words or last_words(end) or "nothing was compacted"))
 
-    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
-        return await check(PROGRAM, PROGRAM.path(env), env, io)
-
     def _invocation(self, turn: Turn, prompt: str, session: tuple[str, ...]) -> Invocation:
         argv = (
             PROGRAM.path(turn.env, text_at(dict(turn.options), "program")),
@@ -105,13 +95,6 @@ class ClaudeBackend:
             *_permissions(dict(turn.options)),
         )
         return Invocation(argv, _environment(turn), turn.cwd, prompt)
-
-
-def session_id(turn: Turn) -> str:
-    """The id under which a turn begins a session: the same when the same attempt is entered again."""
-    import uuid
-
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{turn.key}/{turn.attempt}"))
 
 
 def _session_flags(turn: Turn) -> tuple[str, ...]:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Self
+from collections.abc import Iterator
 
-from bailiwick.agents.invoke import SPAWN, Invocation, check_version, conclude, invoke
+from bailiwick.agents.invoke import SPAWN, Invocation, ProgramBackend, conclude, invoke, write_file
 from bailiwick.agents.port import (
     Answered,
     Capabilities,
-    Compacted,
     Emit,
     Said,
     SessionKnown,
@@ -27,9 +24,8 @@ from bailiwick.agents.port import (
     TurnIo,
     Used,
 )
-from bailiwick.agents.profiles import CodexProfile, choose_model
+from bailiwick.agents.profiles import CodexProfile, choose_model, codex_home
 from bailiwick.agents.programs import Program
-from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import as_object, at, count_at, excerpt, text_at
 from bailiwick.ids import Json
 
@@ -52,16 +48,12 @@ _NO_TOOLS = {"agent_message", "reasoning", "error", "todo_list"}
 _SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
 
 
-class CodexBackend:
+class CodexBackend(ProgramBackend):
     """Codex. It names no price; its token counts run over the whole thread."""
 
     name = "codex"
+    program = PROGRAM
     capabilities = Capabilities(resume=True, schema=True, credential="brokered")
-
-    @classmethod
-    def for_settings(cls, _settings: AgentSettings) -> Self:
-        """This backend; a turn brings all it needs."""
-        return cls()
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
         choice = choose_model(turn.model, _default_profile(turn))
@@ -77,12 +69,6 @@ class CodexBackend:
             return
         conclude(await invoke(call, io, reader.see), reader.outcome, emit)
 
-    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        emit(Compacted(False, "codex has no compaction that can be asked for"))
-
-    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
-        return await check_version(PROGRAM, PROGRAM.path(env), env, io)
-
 
 def _default_profile(turn: Turn) -> str:
     return text_at(dict(turn.options), "profile") or turn.env.get("CODEX_PROFILE", "")
@@ -96,12 +82,8 @@ def _unusable(turn: Turn, choice: CodexProfile) -> str:
         return ""
     if not _PROFILE.fullmatch(choice.profile):
         return f"'{choice.profile}' is not the name of a codex profile; models are written <profile>@<slug>, or @<slug>"
-    file = _home(turn.env) / f"{choice.profile}.config.toml"
+    file = codex_home(turn.env) / f"{choice.profile}.config.toml"
     return "" if file.is_file() else f"there is no codex profile '{choice.profile}': {file} does not exist"
-
-
-def _home(env: Mapping[str, str]) -> Path:
-    return Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else Path(env.get("HOME", "/")) / ".codex"
 
 
 def _argv(turn: Turn, choice: CodexProfile, io: TurnIo) -> Iterator[str]:
@@ -119,7 +101,8 @@ def _argv(turn: Turn, choice: CodexProfile, io: TurnIo) -> Iterator[str]:
     for setting in (*_QUIET, *_provider(turn)):
         yield from ("-c", setting)
     if turn.schema is not None and is_strict(turn.schema):
-        yield from ("--output-schema", str(_write_schema(turn, io)))
+        schema = write_file(turn, io, json.dumps(turn.schema).encode(), prefix="bailiwick-schema-", suffix=".json")
+        yield from ("--output-schema", str(schema))
     if turn.session:
         yield from ("resume", turn.session)
     yield "-"
@@ -169,17 +152,6 @@ def is_strict(schema: Json) -> bool:
             return False
         return all(map(is_strict, properties.values())) if isinstance(properties, dict) else True
     return all(is_strict(value) for value in schema.values())
-
-
-def _write_schema(turn: Turn, io: TurnIo) -> Path:
-    import os
-    import tempfile
-
-    handle, name = tempfile.mkstemp(".json", "bailiwick-schema-", turn.env.get("TMPDIR") or None)
-    io.note(Path(name))
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(turn.schema, file)
-    return Path(name)
 
 
 class CodexStream:

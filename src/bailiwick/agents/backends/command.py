@@ -6,10 +6,9 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Self
 
-from bailiwick.agents.invoke import SPAWN, Invocation, ended, last_words, run
+from bailiwick.agents.invoke import SPAWN, Invocation, ended, last_words, run, write_file
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo
 from bailiwick.agents.settings import AgentSettings
 
@@ -79,24 +78,11 @@ def _invocation(template: str, turn: Turn, io: TurnIo) -> Invocation:
     words = split_template(template)
     words[0] = str(turn.options.get("program") or words[0])
     wants_file = any("{prompt_file}" in word for word in words)
-    values = {
-        "prompt_file": str(_write_prompt(turn, io)) if wants_file else "",
-        "model": turn.model or "",
-        "cwd": str(turn.cwd),
-    }
+    prompt = turn.prompt.encode("utf-8", "replace")
+    file = write_file(turn, io, prompt, prefix="bailiwick-prompt-", suffix=".md") if wants_file else ""
+    values = {"prompt_file": str(file), "model": turn.model or "", "cwd": str(turn.cwd)}
     argv = tuple(_PLACE.sub(lambda place: values[place[1]], word) for word in words)
     return Invocation(argv, turn.env, turn.cwd, "" if wants_file else turn.prompt)
-
-
-def _write_prompt(turn: Turn, io: TurnIo) -> Path:
-    import os
-    import tempfile
-
-    handle, name = tempfile.mkstemp(".md", "bailiwick-prompt-", turn.env.get("TMPDIR") or None)
-    io.note(Path(name))
-    with os.fdopen(handle, "wb") as file:
-        file.write(turn.prompt.encode("utf-8", "replace"))
-    return Path(name)
 
 
 class _Answer:

@@ -6,15 +6,13 @@ Copilot tries failed requests again by itself and can't be told not to: each fai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 
-from bailiwick.agents.invoke import SPAWN, Invocation, check_version, conclude, invoke
+from bailiwick.agents.invoke import SPAWN, Invocation, ProgramBackend, conclude, invoke, session_id
 from bailiwick.agents.port import (
     Answered,
     Capabilities,
-    Compacted,
     Emit,
     Said,
     SessionKnown,
@@ -26,7 +24,6 @@ from bailiwick.agents.port import (
     Used,
 )
 from bailiwick.agents.programs import Program
-from bailiwick.agents.settings import AgentSettings
 from bailiwick.agents.streams import as_object, at, count_at, excerpt, number_at, text_at, total_of
 from bailiwick.ids import Json
 
@@ -36,16 +33,12 @@ FILTERED = "The model returned no content because the response was blocked by co
 _USAGE_BOUND = 1 << 20
 
 
-class CopilotBackend:
+class CopilotBackend(ProgramBackend):
     """GitHub Copilot CLI, with its own login or a provider of ours."""
 
     name = "copilot"
+    program = PROGRAM
     capabilities = Capabilities(resume=True, credential="brokered")
-
-    @classmethod
-    def for_settings(cls, _settings: AgentSettings) -> Self:
-        """This backend; a turn brings all it needs."""
-        return cls()
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
         reader = CopilotStream(emit, turn.session or session_id(turn))
@@ -61,14 +54,9 @@ class CopilotBackend:
             emit(used)
         conclude(end, reader.outcome, emit)
 
-    async def compact(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
-        emit(Compacted(False, "copilot has no compaction that can be asked for"))
-
-    async def check(self, env: Mapping[str, str], io: TurnIo) -> tuple[bool, str]:
-        return await check_version(PROGRAM, PROGRAM.path(env), env, io)
-
 
 def _argv(turn: Turn, usage: Path) -> Iterator[str]:
+    """The command line; with the id of a session that it already has, copilot goes on with it."""
     options = dict(turn.options)
     yield from (PROGRAM.path(turn.env, text_at(options, "program")), "--output-format", "json")
     yield f"--resume={turn.session}" if turn.session else f"--session-id={session_id(turn)}"
@@ -81,13 +69,6 @@ def _argv(turn: Turn, usage: Path) -> Iterator[str]:
         for tool in tools if isinstance(tools, list) else []:
             yield f"{flag}={tool}"
     yield f"--usage-output-file={usage}"
-
-
-def session_id(turn: Turn) -> str:
-    """The id under which a turn begins a session; copilot goes on with one that it already has."""
-    import uuid
-
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{turn.key}/{turn.attempt}"))
 
 
 def _environment(turn: Turn) -> dict[str, str]:

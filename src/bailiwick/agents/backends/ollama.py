@@ -11,21 +11,21 @@ from typing import Self
 
 from bailiwick.agents.extract import without_thinking
 from bailiwick.agents.http import (
+    CHECK_CLOCKS,
     NOT_THERE,
     OVERFLOW,
     ApiRequest,
     CallFailed,
     Endpoint,
-    HttpTimeouts,
     calling,
     malformed,
-    object_of,
     trouble_of,
     whole_number,
     with_scheme,
 )
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo, Used
-from bailiwick.agents.settings import AgentSettings
+from bailiwick.agents.settings import AgentSettings, TurnTimeouts
+from bailiwick.agents.streams import as_object
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.ids import Json
 
@@ -33,7 +33,6 @@ BASE_URL = "http://127.0.0.1:11434"
 WINDOW = 16_384
 """Tokens of context where the turn's `num_ctx` says nothing; Ollama's own default is far too small for a task."""
 KEEP_ALIVE = "10m"
-CHECK_CLOCKS = HttpTimeouts(silence=10.0, total=10.0)
 _TOO_LONG = ("exceeds the context length", "exceeds the available context size", "longer than the context length")
 _KEPT = range(4, 7)
 """Tokens that a server keeps of the beginning when it cuts a prompt; the rest of half the window is its end."""
@@ -77,7 +76,7 @@ class OllamaBackend:
             endpoint,
             endpoint.base_url.rstrip("/") + "/api/chat",
             _body(turn, model, window),
-            clocks=HttpTimeouts.of(turn.options),
+            clocks=TurnTimeouts.of(turn.options),
         )
         try:
             async with calling(call) as reply:
@@ -117,7 +116,7 @@ class OllamaBackend:
         async with calling(ApiRequest(self._endpoint, url, clocks=CHECK_CLOCKS)) as reply:
             if reply.status != 200:
                 raise CallFailed(await reply.error(self._clock.now()))
-            found = object_of(await reply.body())
+            found = as_object(await reply.body())
         if found is None:
             raise CallFailed(malformed(f"{path} gives no JSON object"))
         return found
@@ -170,7 +169,7 @@ class _Answer:
 
     def take(self, line: bytes, now: float) -> None:
         """Add a line; one that is no object or carries an error raises `CallFailed`."""
-        chunk = object_of(line)
+        chunk = as_object(line)
         if chunk is None:
             raise CallFailed(malformed("a line of its stream is not a JSON object"))
         if chunk.get("error"):
@@ -195,7 +194,7 @@ class _Answer:
             emit(Trouble(what, type=OVERFLOW))
             return
         text = without_thinking("".join(self.parts))
-        emit(Answered(text, object_of(text.encode("utf-8", "replace")) if enforced else None, self.stop))
+        emit(Answered(text, as_object(text.encode("utf-8", "replace")) if enforced else None, self.stop))
 
     def _was_cut(self) -> bool:
         """Whether the window was full: a prompt that fills it was cut, an answer that reached its edge too.

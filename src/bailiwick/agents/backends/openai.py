@@ -11,26 +11,24 @@ from typing import Self
 
 from bailiwick.agents.extract import without_thinking
 from bailiwick.agents.http import (
+    CHECK_CLOCKS,
     NOT_THERE,
     ApiRequest,
     ApiResponse,
     CallFailed,
     Endpoint,
-    HttpTimeouts,
     calling,
     malformed,
-    object_of,
     trouble_of,
     whole_number,
     with_scheme,
 )
 from bailiwick.agents.port import Answered, Capabilities, Compacted, Emit, Trouble, Turn, TurnIo, Used
-from bailiwick.agents.settings import AgentSettings
+from bailiwick.agents.settings import AgentSettings, TurnTimeouts, endpoint_of
+from bailiwick.agents.streams import as_object
 from bailiwick.clock import Clock, SystemClock
 from bailiwick.ids import Json
 
-CHECK_CLOCKS = HttpTimeouts(silence=10.0, total=10.0)
-ENDPOINTS = ("openai", "litellm", "llama-swap")
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "response_format"})
 _DONE = b"[DONE]"
 
@@ -55,9 +53,7 @@ class OpenaiBackend:
     @classmethod
     def for_settings(cls, settings: AgentSettings) -> Self:
         """The backend for the first of these endpoints that is configured: openai, litellm, llama-swap."""
-        given = (settings.endpoints.get(name) for name in ENDPOINTS)
-        url = next((part["url"] for part in given if isinstance(part, dict) and part.get("url")), "")
-        return cls(Endpoint(with_scheme(str(url))))
+        return cls(Endpoint(with_scheme(str(endpoint_of(settings.endpoints, "openai").get("url") or ""))))
 
     async def turn(self, turn: Turn, io: TurnIo, emit: Emit) -> None:
         endpoint = self._endpoint.for_turn(turn)
@@ -67,7 +63,7 @@ class OpenaiBackend:
             emit(Trouble(f"the backend 'openai' needs {lacks}: set it in the configuration", type=NOT_THERE))
             return
         body = self._body(turn, model)
-        call = ApiRequest(endpoint, address(endpoint.base_url), body, clocks=HttpTimeouts.of(turn.options))
+        call = ApiRequest(endpoint, address(endpoint.base_url), body, clocks=TurnTimeouts.of(turn.options))
         answer = _Answer()
         try:
             async with calling(call) as reply:
@@ -92,7 +88,7 @@ class OpenaiBackend:
             async with calling(ApiRequest(self._endpoint, url, clocks=CHECK_CLOCKS)) as reply:
                 if reply.status != 200:
                     return False, f"{self._endpoint.host}: {(await reply.error(self._clock.now())).message}"
-                listed = (object_of(await reply.body()) or {}).get("data")
+                listed = (as_object(await reply.body()) or {}).get("data")
         except CallFailed as failed:
             event = failed.event
             return False, event.message if isinstance(event, Trouble) else f"{self._endpoint.host}: {event.stderr}"
@@ -115,7 +111,7 @@ class OpenaiBackend:
 
     async def _read(self, reply: ApiResponse, answer: _Answer) -> None:
         if reply.kind != "text/event-stream":
-            whole = object_of(await reply.body())
+            whole = as_object(await reply.body())
             if whole is None:
                 raise CallFailed(malformed(f"it is not a JSON object but {reply.kind or 'of no known type'}"))
             answer.take(whole, self._clock.now())
@@ -129,7 +125,7 @@ class OpenaiBackend:
                 if data.strip() == _DONE:
                     answer.finished = True
                     return
-                chunk = object_of(data)
+                chunk = as_object(data)
                 if chunk is None:
                     raise CallFailed(malformed("an event of its stream is not a JSON object"))
                 answer.take(chunk, self._clock.now())
@@ -192,7 +188,7 @@ class _Answer:
             emit(Answered("".join(self.refusals or self.parts), stop="refusal"))
         else:
             text = without_thinking("".join(self.parts))
-            emit(Answered(text, object_of(text.encode("utf-8", "replace")) if enforced else None, self.stop))
+            emit(Answered(text, as_object(text.encode("utf-8", "replace")) if enforced else None, self.stop))
 
 
 def _used(usage: dict[str, Json], model: Json) -> Used:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from bailiwick.agents.broker import refusals
-from bailiwick.agents.broker.asked import ModelRequest, read_asked, worst
+from bailiwick.agents.broker.asked import ModelRequest, largest, read_asked, worst
 from bailiwick.agents.broker.grants import ANSWERS, AdmittedRequest, Grant
 from bailiwick.agents.broker.meter import UsageMeter
 from bailiwick.agents.broker.purse import BudgetHeld, Hold
@@ -58,7 +57,7 @@ async def admit(asked: ModelRequest, grant: Grant, beta: str, seconds: float) ->
         return worst(grant.price, asked, prompt, tokens) or 0.0
 
     hold = await _held(asked, grant, (cost(output), cost(min(output, asked.least))), seconds)
-    allowed = _fitting(cost, output, min(output, asked.least), hold.amount)
+    allowed = largest(min(output, asked.least), output, lambda tokens: cost(tokens) <= hold.amount)
     sent = asked if cost(output) == 0 or grant.limit_usd is None else asked.limited(allowed)
     if grant.upstream.is_vendor:
         sent = sent.telling()
@@ -84,14 +83,3 @@ async def _held(asked: ModelRequest, grant: Grant, costs: tuple[float, float], s
         grant.stop()
         raise RequestRefused(400, refusals.BUDGET, refusals.budget_words(grant.limit_usd, least, grant.purse.left))
     return hold
-
-
-def _fitting(cost: Callable[[int], float], most: int, least: int, amount: float) -> int:
-    """The most tokens of an answer that an amount pays for; costs grow with tokens."""
-    low, high = least, most
-    if cost(high) <= amount:
-        return high
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if cost(middle) <= amount else (low, middle - 1)
-    return low

@@ -125,14 +125,16 @@ class Known:
 def _apart(old: bytes, new: bytes) -> int:
     """Bytes of the new text that are neither at its beginning nor at its end as in the old one."""
     short = min(len(old), len(new))
-    begin = _shared(short, lambda n: old[:n] == new[:n])
-    end = _shared(short - begin, lambda n: old[len(old) - n :] == new[len(new) - n :])
+    begin = largest(0, short, lambda n: old[:n] == new[:n])
+    end = largest(0, short - begin, lambda n: old[len(old) - n :] == new[len(new) - n :])
     return len(new) - begin - end
 
 
-def _shared(most: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `most` that fits, where all smaller ones do."""
-    low, high = 0, most
+def largest(least: int, most: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `most` that fits, where all smaller ones do; `least` is taken to fit."""
+    if fits(most):
+        return most
+    low, high = least, most
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)

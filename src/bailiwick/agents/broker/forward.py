@@ -18,8 +18,9 @@ from bailiwick.agents.broker.grants import ANSWERS, AdmittedRequest, Charge, Gra
 from bailiwick.agents.broker.intake import Intake, Left, beside
 from bailiwick.agents.broker.limits import limits_of
 from bailiwick.agents.broker.meter import UsageMeter
-from bailiwick.agents.http import MAX_ERROR, UNREACHABLE, object_of, trouble_of
+from bailiwick.agents.http import MAX_ERROR, UNREACHABLE, trouble_of
 from bailiwick.agents.port import Trouble
+from bailiwick.agents.streams import as_object
 from bailiwick.clock import Clock
 from bailiwick.egress.carry import PIECE, Connection
 from bailiwick.egress.http1 import (
@@ -264,7 +265,7 @@ class Exchange:
             told = trouble_of(kept or b"", response.status, headers, self.clock.now())
             self.grant.note(replace(told, final=False))
             return
-        whole = object_of(kept) if kept is not None else None
+        whole = as_object(kept) if kept is not None else None
         if whole is not None:
             self._meter.see_whole(whole)
         if kept is not None and not self._meter.complete:
@@ -301,7 +302,7 @@ class Exchange:
         if self._meter is None:
             return
         data = data_of(event) if is_whole else event
-        told = object_of(data) if is_whole else None
+        told = as_object(data) if is_whole else None
         if told is not None:
             self._meter.see(told)
         elif data.strip() != DONE:

@@ -94,8 +94,9 @@ async def _examine(name: str, config: Config, settings: AgentSettings, environme
     import asyncio
 
     from bailiwick.agents import registry
-    from bailiwick.agents.launch import Launcher, TurnTimeouts
-    from bailiwick.agents.usable import credential_problem
+    from bailiwick.agents.launch import Launcher
+    from bailiwick.agents.ready import credential_problem
+    from bailiwick.agents.settings import TurnTimeouts
 
     chosen = name == settings.backend
     try:
