@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bailiwick.engine.events import DefinitionAdopted, Entry, Forked, Rewound, RunCreated
 from bailiwick.engine.evolve import replay
@@ -15,12 +15,22 @@ from bailiwick.journal.port import Store
 from bailiwick.runtime.pins import Definitions
 
 
+@dataclass(slots=True)
+class _Read:
+    """What was read of a run: its own events, and the state after them where somebody asked for it."""
+
+    run_id: str
+    own: list[Entry]
+    state: State | None = None
+
+
 class RunReader:
-    """Reads runs from a store; definitions are read once."""
+    """Reads runs from a store; definitions are read once, and so are the events of the run that was read last."""
 
     def __init__(self, store: Store, definitions: Definitions | None = None) -> None:
         self.store = store
         self.definitions = definitions or Definitions()
+        self._last: _Read | None = None
 
     def fetch(self, digest: str) -> Json:
         """The value of a blob."""
@@ -28,15 +38,24 @@ class RunReader:
 
     async def history(self, run_id: str, upto: int | None = None) -> list[Entry]:
         """Every event in order. A forked run's inherited events have seqs up to 0, its own begin at 1."""
-        rows = await self.store.read(run_id, upto=upto)
-        own: list[Entry] = [(row.seq, row.at, decode(row)) for row in rows]
+        own = (await self._read(run_id)).own if upto is None else await self._entries(run_id, 0, upto)
         if not own:
             raise JournalCorrupt(f"run {run_id} has no events")
         first = own[0][2]
-        if isinstance(first, Forked):
-            own = _inherited(await self.history(first.run, first.upto)) + own
-        await self._define(own)
-        return own
+        inherited = _inherited(await self.history(first.run, first.upto)) if isinstance(first, Forked) else []
+        await self._define([*inherited, *own])
+        return [*inherited, *own]
+
+    async def _read(self, run_id: str) -> _Read:
+        """The events of a run; of the one that was read last only those are read that came since."""
+        last = self._last if self._last and self._last.run_id == run_id else _Read(run_id, [])
+        if news := await self._entries(run_id, last.own[-1][0] if last.own else 0):
+            last = _Read(run_id, [*last.own, *news])
+        self._last = last
+        return last
+
+    async def _entries(self, run_id: str, after: int, upto: int | None = None) -> list[Entry]:
+        return [(row.seq, row.at, decode(row)) for row in await self.store.read(run_id, after, upto)]
 
     async def _define(self, entries: list[Entry]) -> None:
         for _, _, event in entries:
@@ -49,8 +68,11 @@ class RunReader:
             self.definitions.add(digest, await self.store.definition(digest))
 
     async def state(self, run_id: str) -> State:
-        """The state of a run, from its journal alone."""
-        return self.replay(await self.history(run_id))
+        """The state of a run, from its journal alone; to look at, not to go on with."""
+        last, history = await self._read(run_id), await self.history(run_id)
+        if last.state is None:
+            last.state = self.replay(history)
+        return last.state
 
     def replay(self, entries: list[Entry]) -> State:
         """Fold events whose definitions were read."""
