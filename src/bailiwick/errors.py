@@ -124,6 +124,13 @@ class LeaseLost(StoreError):
     default_code = "BW301"
 
 
+class DocumentChanged(StoreError):
+    """Another process changed it in between; read it again and repeat the change."""
+
+    exit_code = 8
+    default_code = "BW305"
+
+
 class StoreUnavailable(StoreError):
     """Free disk space or repair the mount; the holder tries again every 5 s and nothing is lost."""
 

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -192,12 +193,41 @@ def test_reads_that_go_on_failing_are_no_damage(person: Person, first: int) -> N
     assert "backup" not in done.err
 
 
-def test_a_pin_that_is_gone_is_named_with_what_makes_it_anew(person: Person) -> None:
-    """`not in the workflow directory` sends people to look where nothing is wrong."""
-    flow = _killed(person, checkpointed=False)
+def _without_pins(person: Person) -> None:
     pins = person.home / "state" / "pins"
     subprocess.run(["chmod", "-R", "u+w", str(pins)], check=True)
     shutil.rmtree(pins)
+
+
+def _kept_files(person: Person, *, forget: bool = False) -> int:
+    """How many files of workflows the database holds; `forget`: as an older version left it."""
+    with closing(sqlite3.connect(person.home / "state" / "bailiwick.db")) as db, db:
+        if forget:
+            db.execute("DELETE FROM definition_file")
+        return int(db.execute("SELECT count(*) FROM definition_file").fetchone()[0])
+
+
+def test_pins_that_are_gone_are_laid_out_again(person: Person) -> None:
+    """The store has the files that a run was started with: another machine has never seen them."""
+    flow = _killed(person, checkpointed=False)
+    _without_pins(person)
+    assert person.runs("run", flow, timeout=600).code == 0
+
+
+def test_pins_of_an_older_version_come_into_the_store(person: Person) -> None:
+    """A run that goes on from there can go on anywhere afterwards."""
+    flow = _killed(person, checkpointed=False)
+    kept = _kept_files(person)
+    assert (kept > 0, _kept_files(person, forget=True)) == (True, 0)
+    assert person.runs("run", flow, timeout=600).code == 0
+    assert _kept_files(person) == kept
+
+
+def test_a_pin_that_is_nowhere_is_named_with_what_makes_it_anew(person: Person) -> None:
+    """`not in the workflow directory` sends people to look where nothing is wrong."""
+    flow = _killed(person, checkpointed=False)
+    _kept_files(person, forget=True)
+    _without_pins(person)
     failed = person.runs("run", flow, timeout=600)
     assert failed.code == 1
     assert "the pinned copy of 'scripts/hold.sh', with which the run was started, is gone" in failed.out

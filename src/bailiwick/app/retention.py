@@ -15,7 +15,7 @@ from bailiwick.errors import BailiwickError
 from bailiwick.git.packing import PackingDue, pack_git_dir, packing_due
 from bailiwick.git.worktrees import Worktree, Worktrees
 from bailiwick.journal.opening import database_of
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
 from bailiwick.runs.disk import directories, size_of
@@ -66,7 +66,7 @@ class StorageUsage:
 async def look(app: App) -> StorageUsage:
     """Measure everything and say what would go. Changes nothing."""
     config, now = app.config, app.runtime.clock.now()
-    rows = await app.runtime.store.runs(archived=True)
+    rows = await app.runtime.store.runs(RunFilter(archived=True))
     proposals = ProposalStore(config.paths.state).all()
     doomed = await plan(app.runtime, float(config.get("retention.runs")))
     safe = [one for one in doomed if not _waits(one, proposals)]

@@ -134,9 +134,10 @@ def _store_rows(read: Callable[[Any], Any]) -> Any:
 
 def _runs(_: click.Context) -> Found:
     async def read(store: Any) -> list[tuple[str, str]]:
+        from bailiwick.journal.rows import RunFilter
         from bailiwick.runs.query import facts, state_of
 
-        rows = [row for row in await store.runs() if row.parent is None][:NEWEST]
+        rows = await store.runs(RunFilter(called=False), limit=NEWEST)
         return [(f"{r.workflow}-{r.run_key}", f"{state_of(r)} at {facts(r).get('node', '')}") for r in rows]
 
     found: list[tuple[str, str]] = _store_rows(read)
@@ -151,7 +152,7 @@ def _nodes(ctx: click.Context) -> Found:
         from bailiwick.engine.graph import from_json, kind_of
         from bailiwick.runs.find import find_run
 
-        row = await find_run(store, str(named)) if named else next(iter(await store.runs()))
+        row = await find_run(store, str(named)) if named else (await store.runs(limit=1))[0]
         nodes = from_json(await store.definition(row.definition)).graph.nodes
         return [(name, kind_of(node)) for name, node in nodes.items()]
 

@@ -12,7 +12,7 @@ from bailiwick.app.night import NIGHT, Sleep, night_is_over
 from bailiwick.app.service import App
 from bailiwick.cli.view.port import Leaving, RunView
 from bailiwick.clock import local
-from bailiwick.journal.rows import ClaimFilter, Message, RunRow
+from bailiwick.journal.rows import ClaimFilter, Message, RunFilter, RunRow, WaitFilter
 from bailiwick.processes.owner import current_owner
 from bailiwick.processes.proc import become_subreaper
 from bailiwick.runs.control import Control
@@ -182,7 +182,7 @@ async def _tick(app: App, root_id: str, every: float) -> None:
     """A line now and then while a tree only waits for time, so that a long wait is not taken for a hang."""
     while True:
         await asyncio.sleep(every)
-        for row in await app.runtime.store.runs(root_id=root_id, status="ready"):
+        for row in await app.runtime.store.runs(RunFilter(root_id=root_id, status=("ready",))):
             facts = row.summary or {}
             if facts.get("state") == "sleeping" and facts.get("due_at"):
                 due = local(float(facts["due_at"]))
@@ -194,9 +194,9 @@ async def _ask(app: App, verdict: RunExit, view: RunView) -> bool:
     """Put an open question to the person at the terminal; False when there is none or they decline."""
     from bailiwick.cli.prompt import ask_person
 
-    tree = await app.runtime.store.runs(root_id=verdict.row.root_id)
+    tree = await app.runtime.store.runs(RunFilter(root_id=verdict.row.root_id))
     for row in tree:
-        for wait in await app.runtime.store.waits(row.id):
+        for wait in await app.runtime.store.waits(WaitFilter(run_id=row.id)):
             if isinstance(wait.body, dict) and "choices" in wait.body:
                 view.pause()
                 value = await ask_person(wait)
@@ -236,7 +236,7 @@ async def serve(app: App, concurrency: int, root_id: str | None, *, until_idle: 
             return False
         if root_id is None:
             return await app.runtime.store.next_wake() is None
-        rows = await app.runtime.store.runs(root_id=root_id)
+        rows = await app.runtime.store.runs(RunFilter(root_id=root_id))
         return not any(r.status == "ready" and r.wake_at is not None for r in rows)
 
     beside = Supervisor(lambda name, error: app.runtime.on_trouble("", f"{name}: {error}"))

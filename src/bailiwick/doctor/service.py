@@ -15,6 +15,7 @@ from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError
 from bailiwick.journal.opening import database_of, open_store
+from bailiwick.journal.rows import RunFilter
 from bailiwick.terminal.output import budget_limit, counted
 
 
@@ -102,7 +103,7 @@ async def _unfinished(config: Config) -> frozenset[str]:
         return frozenset()
     store = await open_store(config.paths.state, SystemClock())
     try:
-        return frozenset(row.id for row in await store.runs() if row.status != "done")
+        return frozenset(row.id for row in await store.runs(RunFilter(status=("ready", "stopped", "failed"))))
     finally:
         await store.close()
 

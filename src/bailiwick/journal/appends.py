@@ -68,3 +68,5 @@ def _alter(tx: Transaction, run_id: str, batch: Batch) -> None:
     }
     if any(value is not None for value in values.values()):
         tx.do("run.alter", {"id": run_id, **values})
+    if batch.status not in (None, "ready") and batch.events:
+        tx.do("run.ended", {"id": run_id, "at": batch.events[-1].at})

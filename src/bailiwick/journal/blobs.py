@@ -11,7 +11,10 @@ from pathlib import Path
 from bailiwick.crashpoints import reach
 from bailiwick.durable import sync_folder
 from bailiwick.errors import JournalCorrupt
+from bailiwick.ids import Json
 from bailiwick.ids import digest as digest_of
+from bailiwick.journal.columns import encode
+from bailiwick.journal.rows import PinnedFile
 from bailiwick.journal.transaction import Transaction
 
 IN_DATABASE = 1024 * 1024
@@ -23,12 +26,25 @@ REFERENCE = re.compile(r'"\$blob":\s*"([0-9a-f]{64})"')
 def keep_blobs(tx: Transaction, run_id: str, blobs: Mapping[str, bytes]) -> None:
     """Store what is not there yet and note that the run uses all of it."""
     for digest, data in blobs.items():
-        if tx.one("blob.known", (digest,)) is None:
-            small = len(data) <= IN_DATABASE
-            if not small:
-                write_file(tx.directory, digest, data)
-            tx.do("blob.insert", (digest, data if small else None))
+        _keep(tx, digest, data)
         tx.do("blob.use", {"run_id": run_id, "digest": digest})
+
+
+def keep_definition(tx: Transaction, digest: str, body: Json, files: Iterable[PinnedFile]) -> None:
+    """Store a definition with the files it was pinned with, each content once."""
+    tx.do("definition.keep", (digest, encode(body)))
+    for file in files:
+        content = digest_of(file.data)
+        _keep(tx, content, file.data)
+        tx.do("definition.keep_file", (digest, file.name, content, int(file.executable)))
+
+
+def _keep(tx: Transaction, digest: str, data: bytes) -> None:
+    if tx.one("blob.known", (digest,)) is None:
+        small = len(data) <= IN_DATABASE
+        if not small:
+            write_file(tx.directory, digest, data)
+        tx.do("blob.insert", (digest, data if small else None))
 
 
 def note_uses(tx: Transaction, run_id: str, texts: Iterable[str]) -> None:

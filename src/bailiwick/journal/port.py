@@ -11,17 +11,23 @@ from bailiwick.journal.rows import (
     Batch,
     CallRow,
     ClaimFilter,
+    Document,
+    EventFilter,
     InboxRow,
     Message,
     NewRun,
     Owner,
+    PinnedFile,
     Reservation,
     RunFilter,
     RunRow,
     SpendRow,
     StoredEvent,
+    WaitFilter,
     WaitRow,
 )
+
+EVERY_RUN, EVERY_WAIT = RunFilter(), WaitFilter()
 
 
 class Store(Protocol):
@@ -45,19 +51,11 @@ class Store(Protocol):
         """The newest run of this name and key that is not archived."""
 
     async def runs(
-        self,
-        *,
-        status: str | None = None,
-        workflow: str | None = None,
-        root_id: str | None = None,
-        archived: bool = False,
+        self, which: RunFilter = EVERY_RUN, *, limit: int | None = None, before: str | None = None
     ) -> list[RunRow]:
-        """Runs, newest first."""
+        """Runs that fit, newest first: at most `limit`, from behind the run `before`; nothing where that was removed.
 
-    async def page(self, which: RunFilter, limit: int, before: str | None = None) -> list[RunRow]:
-        """At most `limit` runs, newest first, from behind the run `before`; nothing where that run was removed.
-
-        Costs what it gives, however many runs there are.
+        With a limit it costs what it gives, however many runs there are.
         """
 
     async def claim(
@@ -91,8 +89,10 @@ class Store(Protocol):
     async def read(self, run_id: str, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
         """Events in order, from `after` (exclusive) up to `upto` (inclusive)."""
 
-    async def events(self, kind: str, *, since: float | None = None) -> list[tuple[str, StoredEvent]]:
-        """Events of one type of all runs, each with its run's id: by run, in order. Looks at every event there is."""
+    async def events(
+        self, which: EventFilter, *, limit: int | None = None, after: tuple[str, int] | None = None
+    ) -> list[tuple[str, StoredEvent]]:
+        """Events of all runs that fit, each with its run's id, by run and seq: at most `limit`, from behind `after`."""
 
     def blob(self, digest: str) -> bytes:
         """The bytes of a blob; raises `JournalCorrupt` when it is gone or its digest is wrong."""
@@ -103,14 +103,19 @@ class Store(Protocol):
     async def inbox(self, run_id: str) -> list[InboxRow]:
         """Messages in order of arrival."""
 
-    async def define(self, digest: str, body: Json) -> None:
-        """Keep a compiled definition under its digest; keeping it twice is fine."""
+    async def define(self, digest: str, body: Json, files: Sequence[PinnedFile] = ()) -> None:
+        """Keep a compiled definition under its digest, and the files it was pinned with; keeping it twice is fine."""
+
+    async def definition_files(self, digest: str) -> list[PinnedFile]:
+        """The files that a definition was pinned with, by name; none where an older version kept it."""
 
     async def definition(self, digest: str) -> Json:
         """A compiled definition; raises `JournalCorrupt` when it is not there."""
 
-    async def waits(self, run_id: str | None = None) -> list[WaitRow]:
-        """Open waits, of one run or of all, earliest due first."""
+    async def waits(
+        self, which: WaitFilter = EVERY_WAIT, *, limit: int | None = None, after: WaitRow | None = None
+    ) -> list[WaitRow]:
+        """Open waits that fit, earliest due first: at most `limit`, from behind the wait `after`."""
 
     async def spend(self, scope: str) -> list[SpendRow]:
         """The ledger of one scope."""
@@ -163,6 +168,21 @@ class Store(Protocol):
     async def cooldown_report(self, name: str, failures: int, until: float) -> None:
         """Replace what is known of an endpoint, for everybody; 0 failures forgets it."""
 
+    async def document(self, kind: str, id: str) -> Document | None:  # noqa: A002 - the column's name
+        """One document by kind and id."""
+
+    async def documents(self, kind: str, *, limit: int | None = None, after: str = "") -> list[Document]:
+        """The documents of a kind by id: at most `limit`, from behind the id `after`."""
+
+    async def put_document(self, kind: str, id: str, body: Json, version: int = 0) -> Document:  # noqa: A002
+        """Write a document in place of this version of it, 0 where it is new.
+
+        Raises `DocumentChanged` where another version is there, and changes nothing then.
+        """
+
+    async def drop_document(self, kind: str, id: str, version: int) -> None:  # noqa: A002
+        """Remove this version of a document; raises `DocumentChanged` where another is there, or none."""
+
     async def archive(self, run_id: str) -> None:
         """Set a finished run aside so that its name and key are free again."""
 
@@ -172,8 +192,11 @@ class Store(Protocol):
     async def next_wake(self) -> float | None:
         """The earliest wake_at of any ready run that nobody holds."""
 
-    def changed(self) -> bool:
-        """Whether another process has committed since the last call. Cheap: asked every 50 ms."""
+    async def wait_for_news(self, seen: int | None = None, timeout: float | None = None) -> int:
+        """How often others were seen to have committed; waits until that is not `seen`, `timeout` seconds at most.
+
+        At once without `seen`. What this very handle wrote is no news.
+        """
 
     async def close(self) -> None:
         """Finish what is queued and let go of the medium."""

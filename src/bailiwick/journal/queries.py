@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,18 @@ def named() -> dict[str, str]:
 def query(name: str) -> str:
     """One query; a name that is in no file is a `KeyError`."""
     return named()[name]
+
+
+@cache
+def query_for(name: str, count: int) -> str:
+    """A query with a list `(:each)` of so many values, bound as each0, each1 and so on."""
+    names = ", ".join(f":each{place}" for place in range(count))
+    return query(name).replace("(:each)", f"({names})" if names else "('')")
+
+
+def each(values: Iterable[str]) -> dict[str, str]:
+    """The bindings of such a list."""
+    return {f"each{place}": value for place, value in enumerate(values)}
 
 
 @cache

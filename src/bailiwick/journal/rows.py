@@ -221,6 +221,25 @@ class AttemptRow:
     size: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class PinnedFile:
+    """A file of a workflow as it was when a run began. `name` is its path below the workflow's directory."""
+
+    name: str
+    data: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Something small that several processes change as a whole; `version` counts its changes from 1."""
+
+    kind: str
+    id: str
+    version: int
+    body: Json
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """One transaction of the holder. `after` is the seq it builds on; `status` None leaves it; `release` lets go."""
@@ -246,12 +265,38 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs a list holds. `called`: those that other runs called and those set aside too."""
+    """Which runs a list holds; what is left out fits every run.
 
-    status: str | None = None
+    `id` may be the beginning of one; `since` is about when a run was created, `ended_since` about when it ended.
+    `called` False leaves out those that other runs called, `archived` True takes in those that were set aside.
+    """
+
+    status: tuple[Status, ...] = ()
+    id: str | None = None
     workflow: str | None = None
+    run_key: str | None = None
+    root_id: str | None = None
     since: float | None = None
-    called: bool = False
+    ended_since: float | None = None
+    called: bool = True
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events of all runs a list holds."""
+
+    type: str
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitFilter:
+    """Which open waits a list holds; what is left out fits every wait."""
+
+    run_id: str | None = None
+    root_id: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

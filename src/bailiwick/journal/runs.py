@@ -8,19 +8,21 @@ from bailiwick.errors import NotFound, UsageError
 from bailiwick.journal import ledger
 from bailiwick.journal.blobs import keep_blobs, note_uses
 from bailiwick.journal.columns import checksum, decode, encode, encode_owner, run_row
-from bailiwick.journal.queries import runs_where
+from bailiwick.journal.queries import each, query_for, runs_where
 from bailiwick.journal.rows import ClaimFilter, EncodedEvent, NewRun, Owner, RunRow, StoredEvent
 from bailiwick.journal.transaction import Transaction
 
 
 def create(tx: Transaction, new: NewRun) -> RunRow:
-    """Create a run and give it back, or the one that has its id, or its name and key, already."""
-    names = {"workflow": new.workflow, "run_key": new.run_key}
-    known = tx.db.execute(runs_where("run.by_name"), names).fetchall()
-    if known:
-        return run_row(known[0])
+    """Create a run and give it back, or the one that has its name and key, or its id, already."""
+    name = {"workflow": new.workflow, "run_key": new.run_key}
+    if tx.one("run.name", {"id": new.id, **name}) is None:
+        known = tx.one("run.of_name", name)
+        return load(tx, known[0] if known else new.id)
     if add(tx, new):
         tx.points.append("run.created")
+    else:
+        tx.do("run.free_name", (new.id,))
     return load(tx, new.id)
 
 
@@ -41,6 +43,7 @@ def add(tx: Transaction, new: NewRun) -> bool:
         return False
     cold = {"source": new.source, "runs_dir": new.runs_dir, "parent": new.parent, "generation": new.generation}
     tx.do("run.insert_fact", {"id": new.id, "created_at": new.created_at, **cold})
+    tx.do("run.name", {"id": new.id, "workflow": new.workflow, "run_key": new.run_key})
     if new.summary is not None:
         tx.do("run.summarise", (new.id, encode(new.summary)))
     keep_blobs(tx, new.id, new.blobs)
@@ -72,26 +75,25 @@ def load(tx: Transaction, run_id: str) -> RunRow:
 
 
 def claim(tx: Transaction, owner: Owner, times: tuple[float, float], reader: int, which: ClaimFilter) -> RunRow | None:
-    """Take the first run that may be taken; `times` are now and the end of the lease."""
+    """Take the first run that may be taken, else one of a dead owner; `times` are now and the end of the lease."""
     now, lease_until = times
-    row = tx.one(
-        "run.claim",
-        {
-            "owner": encode_owner(owner),
-            "lease_until": lease_until,
-            "now": now,
-            "reader": reader,
-            "host": owner.host,
-            "run_id": which.run_id,
-            "root_id": which.root_id,
-            "dead": encode(which.dead),
-            "without": encode(which.without),
-        },
-    )
-    if row is None:
-        return None
-    tx.points.append("claim.taken")
-    return load(tx, row[0])
+    bindings: dict[str, object] = {
+        "owner": encode_owner(owner),
+        "lease_until": lease_until,
+        "now": now,
+        "reader": reader,
+        "host": owner.host,
+        "root_id": which.root_id,
+        **each(which.without),
+    }
+    sql = query_for("run.claim", len(which.without))
+    dead = [one for one in which.dead if which.run_id in (None, one[0])]
+    for run_id, epoch in ((which.run_id, None), *dead):
+        rows = tx.db.execute(sql, {**bindings, "run_id": run_id, "dead": epoch}).fetchall()
+        if rows:
+            tx.points.append("claim.taken")
+            return load(tx, str(rows[0][0]))
+    return None
 
 
 def renew(tx: Transaction, leases: Mapping[str, int], lease_until: float) -> set[str]:
@@ -112,6 +114,7 @@ def archive(tx: Transaction, run_id: str) -> None:
     """Set an ended run aside."""
     _require_ended(run_id, _standing(tx, run_id), "archived")
     tx.do("run.archive", (run_id,))
+    tx.do("run.free_name", (run_id,))
 
 
 def delete(tx: Transaction, run_id: str) -> None:
@@ -121,19 +124,19 @@ def delete(tx: Transaction, run_id: str) -> None:
     for member, status in rows:
         _require_ended(member, status, "deleted")
     members = [member for member, _ in rows]
-    tree = encode(members)
-    leaning = tx.one("run.referred", {"tree": tree})
+    inside = set(members)
+    leaning = next((row for row in tx.all_of("run.referred", members) if row[0] not in inside), None)
     if leaning:
         raise UsageError(
             f"run {leaning[1]} can't be deleted: run {leaning[0]} was forked from it and reads its journal",
             hint=f"delete run {leaning[0]} first",
             code="BW232",
         )
-    digests = encode([digest for (digest,) in tx.all("blob.used_by", {"tree": tree})])
+    digests = sorted({str(digest) for (digest,) in tx.all_of("blob.used_by", members)})
     ledger.forget(tx, members)
-    tx.removed += [number for (number,) in tx.all("run.slots_of", {"tree": tree})]
-    tx.do("run.delete", {"tree": tree})
-    for digest, is_file in tx.all("blob.drop_unused", {"digests": digests}):
+    tx.removed += [number for (number,) in tx.all_of("run.slots_of", members)]
+    tx.all_of("run.delete", members)
+    for digest, is_file in tx.all_of("blob.drop_unused", digests):
         if is_file:
             tx.discarded.append(digest)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,27 +11,31 @@ import apsw
 from bailiwick.clock import SystemClock
 from bailiwick.errors import JournalCorrupt, StoreUnavailable
 from bailiwick.ids import Json
-from bailiwick.journal import appends, calls, inbox, runs
-from bailiwick.journal.blobs import checked, missing, read_file
-from bailiwick.journal.columns import checked_event, decode, encode, inbox_row, run_row, spend_row, wait_row
+from bailiwick.journal import appends, calls, documents, inbox, lists, runs
+from bailiwick.journal.blobs import checked, keep_definition, missing, read_file
+from bailiwick.journal.columns import checked_event, decode, inbox_row, run_row, spend_row, wait_row
 from bailiwick.journal.connection import ReadConnection, translate
 from bailiwick.journal.marks import Loss, find_losses, record_losses
-from bailiwick.journal.port import Store
+from bailiwick.journal.port import EVERY_RUN, EVERY_WAIT, Store
 from bailiwick.journal.queries import query, runs_where
 from bailiwick.journal.rows import (
     AttemptRow,
     Batch,
     CallRow,
     ClaimFilter,
+    Document,
+    EventFilter,
     InboxRow,
     Message,
     NewRun,
     Owner,
+    PinnedFile,
     Reservation,
     RunFilter,
     RunRow,
     SpendRow,
     StoredEvent,
+    WaitFilter,
     WaitRow,
 )
 from bailiwick.journal.transaction import Transaction
@@ -41,9 +46,9 @@ PATIENCE = 60.0
 BUSY_TIMEOUT = 5.0
 """Seconds to wait for other processes before a write counts as failed; below what a lease leaves for renewing."""
 
+LOOK = 0.05
+"""Seconds between two looks at whether another process has written."""
 END = 2**63 - 1
-LAST = 1e300
-"""A time that is after every run's."""
 
 
 class SqliteStore(Store):
@@ -83,31 +88,12 @@ class SqliteStore(Store):
         return run_row(rows[0]) if rows else None
 
     async def runs(
-        self,
-        *,
-        status: str | None = None,
-        workflow: str | None = None,
-        root_id: str | None = None,
-        archived: bool = False,
+        self, which: RunFilter = EVERY_RUN, *, limit: int | None = None, before: str | None = None
     ) -> list[RunRow]:
-        bindings = {"status": status, "workflow": workflow, "root_id": root_id, "archived": int(archived)}
-        name = "run.listed" if root_id is None or status is None else "run.listed_in_tree"
-        return [run_row(row) for row in self._reader.rows(runs_where(name), bindings)]
-
-    async def page(self, which: RunFilter, limit: int, before: str | None = None) -> list[RunRow]:
-        behind = [(LAST, END)] if before is None else self._reader.rows(query("run.listed_at"), (before,))
-        if not behind:
+        place = self._reader.rows(query("run.listed_at"), (before,)) if before is not None else []
+        if before is not None and not place:
             return []
-        bindings = {
-            "status": which.status,
-            "workflow": which.workflow,
-            "since": _beginning(which.since),
-            "called": int(which.called),
-            "at": behind[0][0],
-            "number": behind[0][1],
-            "most": limit,
-        }
-        return [run_row(row) for row in self._reader.rows(runs_where("run.page"), bindings)]
+        return [run_row(row) for row in self._reader.rows(*lists.runs(which, limit, place[0] if place else None))]
 
     async def claim(
         self, owner: Owner, now: float, lease_until: float, reader: int, which: ClaimFilter
@@ -133,8 +119,10 @@ class SqliteStore(Store):
         bindings = (run_id, after, END if upto is None else upto)
         return [checked_event(run_id, row) for row in self._reader.rows(query("event.read"), bindings)]
 
-    async def events(self, kind: str, *, since: float | None = None) -> list[tuple[str, StoredEvent]]:
-        rows = self._reader.rows(query("event.of_type"), (kind, _beginning(since)))
+    async def events(
+        self, which: EventFilter, *, limit: int | None = None, after: tuple[str, int] | None = None
+    ) -> list[tuple[str, StoredEvent]]:
+        rows = self._reader.rows(*lists.events(which, limit, after))
         return [(row[0], StoredEvent(*row[1:])) for row in rows]
 
     def blob(self, digest: str) -> bytes:
@@ -154,9 +142,14 @@ class SqliteStore(Store):
     async def inbox(self, run_id: str) -> list[InboxRow]:
         return [inbox_row(row) for row in self._reader.rows(query("inbox.read"), (run_id,))]
 
-    async def define(self, digest: str, body: Json) -> None:
-        if not self._reader.rows(query("definition.read"), (digest,)):
-            await patiently(self._writer, lambda tx: tx.do("definition.keep", (digest, encode(body))))
+    async def define(self, digest: str, body: Json, files: Sequence[PinnedFile] = ()) -> None:
+        known = self._reader.rows(query("definition.read"), (digest,))
+        if not known or len(self._reader.rows(query("definition.files"), (digest,))) < len(files):
+            await patiently(self._writer, lambda tx: keep_definition(tx, digest, body, files))
+
+    async def definition_files(self, digest: str) -> list[PinnedFile]:
+        rows = self._reader.rows(query("definition.files"), (digest,))
+        return [PinnedFile(name, self.blob(content), bool(executable)) for name, content, executable in rows]
 
     async def definition(self, digest: str) -> Json:
         rows = self._reader.rows(query("definition.read"), (digest,))
@@ -164,8 +157,10 @@ class SqliteStore(Store):
             raise JournalCorrupt(f"definition {digest} is gone", hint="restore the state directory from a backup")
         return decode(rows[0][0])
 
-    async def waits(self, run_id: str | None = None) -> list[WaitRow]:
-        return [wait_row(row) for row in self._reader.rows(query("wait.listed"), {"run_id": run_id})]
+    async def waits(
+        self, which: WaitFilter = EVERY_WAIT, *, limit: int | None = None, after: WaitRow | None = None
+    ) -> list[WaitRow]:
+        return [wait_row(row) for row in self._reader.rows(*lists.waits(which, limit, after))]
 
     async def spend(self, scope: str) -> list[SpendRow]:
         return [spend_row(row) for row in self._reader.rows(query("spend.read"), (scope,))]
@@ -220,6 +215,20 @@ class SqliteStore(Store):
         if failures or self._reader.rows(query("cooldown.read"), (name,)):
             await self._writer.do(lambda tx: calls.report(tx, name, failures, until))
 
+    async def document(self, kind: str, id: str) -> Document | None:  # noqa: A002
+        rows = self._reader.rows(query("document.read"), {"kind": kind, "id": id})
+        return documents.row(rows[0]) if rows else None
+
+    async def documents(self, kind: str, *, limit: int | None = None, after: str = "") -> list[Document]:
+        bindings = {"kind": kind, "after": after, "most": END if limit is None else limit}
+        return [documents.row(columns) for columns in self._reader.rows(query("document.listed"), bindings)]
+
+    async def put_document(self, kind: str, id: str, body: Json, version: int = 0) -> Document:  # noqa: A002
+        return await patiently(self._writer, lambda tx: documents.put(tx, Document(kind, id, version, body)))
+
+    async def drop_document(self, kind: str, id: str, version: int) -> None:  # noqa: A002
+        await patiently(self._writer, lambda tx: documents.drop(tx, kind, id, version))
+
     async def archive(self, run_id: str) -> None:
         await self._writer.do(lambda tx: runs.archive(tx, run_id))
 
@@ -230,8 +239,14 @@ class SqliteStore(Store):
         found: float | None = self._reader.rows(query("run.next_wake"))[0][0]
         return found
 
-    def changed(self) -> bool:
-        return self._writer.changed()
+    async def wait_for_news(self, seen: int | None = None, timeout: float | None = None) -> int:
+        monotonic = SystemClock().monotonic
+        until = None if timeout is None else monotonic() + timeout
+        while True:
+            news = self._writer.news()
+            if news != seen or (until is not None and monotonic() >= until):
+                return news
+            await asyncio.sleep(LOOK)
 
     async def close(self) -> None:
         self._reader.close()
@@ -256,16 +271,10 @@ def _beginning(since: float | None) -> float:
 
 def _take_bucket(tx: Transaction, name: str, now: float, patience: float) -> float:
     """0 to go ahead, else the seconds to wait. After a window the first that asks probes for `patience` seconds."""
-    row = tx.one("bucket.read", (name,))
-    if row is None:
+    if tx.one("bucket.probe", {"name": name, "now": now, "until": now + patience}) is not None:
         return 0.0
-    blocked, probed = row
-    if blocked > now:
-        return float(blocked - now)
-    if probed > now:
-        return float(probed - now)
-    tx.do("bucket.probe", (now + patience, name))
-    return 0.0
+    blocked, probed = tx.one("bucket.read", (name,)) or (0.0, 0.0)
+    return max(0.0, float(blocked if blocked > now else probed) - now)
 
 
 def _report_bucket(tx: Transaction, name: str, blocked_until: float | None) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bailiwick.journal.queries import query
+from bailiwick.journal.queries import each, query, query_for
 
 if TYPE_CHECKING:
     import apsw
+
+
+AT_ONCE = 500
+"""Values of a list that one query is given."""
 
 
 @dataclass(slots=True)
@@ -52,3 +56,8 @@ class Transaction:
     def all(self, name: str, bindings: Any = None) -> list[tuple[Any, ...]]:
         """Every row of a named query."""
         return self.db.execute(query(name), bindings).fetchall()
+
+    def all_of(self, name: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Every row of a named query about a list of values, however long it is."""
+        parts = [values[at : at + AT_ONCE] for at in range(0, len(values), AT_ONCE)]
+        return [row for part in parts for row in self.db.execute(query_for(name, len(part)), each(part)).fetchall()]

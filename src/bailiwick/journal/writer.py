@@ -80,7 +80,6 @@ class Writer:
         self._monotonic = SystemClock().monotonic
         self._version = 0
         self._foreign = 0
-        self._noticed = 0
         self._committing = False
         self.marks = Marks(path)
         self._thread = threading.Thread(target=self._serve, name="bailiwick-journal", daemon=True)
@@ -132,8 +131,8 @@ class Writer:
             db.set_busy_timeout(int(self._busy_timeout * 1000))
         return True
 
-    def changed(self) -> bool:
-        """Whether another connection than the writer's has committed since the last call."""
+    def news(self) -> int:
+        """How often another connection than the writer's was seen to have committed. Cheap, and never waits."""
         if self._guard.acquire(blocking=False):
             try:
                 if self._db is not None:
@@ -142,8 +141,7 @@ class Writer:
                 raise translate(error, self._path) from error
             finally:
                 self._guard.release()
-        before, self._noticed = self._noticed, self._foreign
-        return before != self._noticed
+        return self._foreign
 
     async def close(self) -> None:
         """Carry out what is queued, then end the thread and close the file."""

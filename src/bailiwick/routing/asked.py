@@ -9,7 +9,7 @@ from bailiwick.engine.events import EffectFinished
 from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import AttemptRow
+from bailiwick.journal.rows import AttemptRow, EventFilter, RunFilter
 from bailiwick.routing.model import NOT_ASKED
 
 LOCAL_BACKENDS = frozenset({"ollama", "openai", "simulate"})
@@ -40,7 +40,7 @@ async def asked_since(store: Store, since: float | None) -> list[ModelAttempt]:
 
 async def workflow_names(store: Store) -> dict[str, str]:
     """By the id of each run, the name of the workflow that was started: of the root of its tree."""
-    rows = await store.runs(archived=True)
+    rows = await store.runs(RunFilter(archived=True))
     names = {row.id: row.workflow for row in rows}
     return {row.id: names.get(row.root_id, row.workflow) for row in rows}
 
@@ -67,7 +67,7 @@ async def _by_nodes(store: Store, since: float | None) -> list[ModelAttempt]:
     names = await workflow_names(store)
     totals: dict[tuple[str, str, str], Mapping[str, Json]] = {}
     found = []
-    for run, stored in await store.events("EffectFinished"):
+    for run, stored in await store.events(EventFilter(type="EffectFinished")):
         event = decode(stored)
         if not isinstance(event, EffectFinished) or "backend" not in event.log:
             continue

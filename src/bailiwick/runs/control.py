@@ -116,8 +116,7 @@ class Control:
         """Adopt the files as they are now, if every live node still exists with its type."""
         digest, pinned = pin_all(loaded)
         for item in pinned:
-            self._runtime.pins.materialise(item)
-            await self._runtime.store.define(item.digest, item.body)
+            await self._runtime.pin(item)
         return await self.send(row, "reload", {"definition": digest})
 
     async def point(self, row: RunRow, node: str, visit: int | None) -> Point:

@@ -15,7 +15,7 @@ from bailiwick import __version__
 from bailiwick.errors import Place, UsageError
 from bailiwick.ids import Json, digest
 from bailiwick.journal.blobs import REFERENCE
-from bailiwick.journal.rows import RunRow, StoredEvent
+from bailiwick.journal.rows import RunFilter, RunRow, StoredEvent
 from bailiwick.processes.owner import host_id
 from bailiwick.runs.disk import directories
 from bailiwick.runs.find import name_of
@@ -145,7 +145,7 @@ async def export(runtime: Runtime, row: RunRow, target: Path, *, force: bool = F
         hint = "choose another with -o, or --force"
         raise UsageError("the file exists", place=Place(str(target)), hint=hint, code="BW240")
     evidence = RunArchive(runtime)
-    rows = await runtime.store.runs(root_id=row.root_id, archived=True)
+    rows = await runtime.store.runs(RunFilter(root_id=row.root_id, archived=True))
     items = await evidence.items(row, rows)
     passing = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:

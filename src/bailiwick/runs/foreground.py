@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from bailiwick.journal.rows import ClaimFilter, Owner, RunRow
+from bailiwick.journal.rows import ClaimFilter, Owner, RunFilter, RunRow
 from bailiwick.runs.control import Control, refuse_if_held
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.worker import Worker, mend
@@ -116,7 +116,7 @@ class Foreground:
 
     def _finished_of(self, root_id: str) -> Callable[[], Awaitable[bool]]:
         async def finished() -> bool:
-            tree = await self._runtime.store.runs(root_id=root_id)
+            tree = await self._runtime.store.runs(RunFilter(root_id=root_id))
             state = leaf_state(tree)
             if state == "waiting":
                 return not self._wait
@@ -126,6 +126,6 @@ class Foreground:
 
     async def verdict(self, row: RunRow) -> RunExit:
         """The run as it is, with the exit code that says so."""
-        tree = await self._runtime.store.runs(root_id=row.root_id)
+        tree = await self._runtime.store.runs(RunFilter(root_id=row.root_id))
         fresh = await self._runtime.store.run(row.id) or row
         return RunExit(fresh, exit_code(fresh, tree))

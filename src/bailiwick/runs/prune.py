@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bailiwick.engine.graph import from_json
 from bailiwick.errors import UsageError
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.runs.disk import directories, size_of
 from bailiwick.runs.query import facts
 from bailiwick.runtime.assemble import Runtime
@@ -69,7 +69,7 @@ def select(rows: Iterable[RunRow], now: float, older_than: float, keep: int = 0)
 
 async def plan(runtime: Runtime, older_than: float, keep: int = 0) -> list[PruneItem]:
     """What `prune` would remove, with sizes. Changes nothing."""
-    rows = await runtime.store.runs(archived=True)
+    rows = await runtime.store.runs(RunFilter(archived=True))
     out = []
     for row, members in select(rows, runtime.clock.now(), older_than, keep):
         paths = [path for member in members for path in _paths(runtime, member)]
@@ -129,7 +129,7 @@ async def _used(runtime: Runtime) -> set[str]:
     store = runtime.store
     found: set[str] = set()
     waiting: list[str] = []
-    for row in await store.runs(archived=True):
+    for row in await store.runs(RunFilter(archived=True)):
         waiting.append(row.definition)
         named = [e for e in await store.read(row.id) if e.type in ("RunCreated", "DefinitionAdopted")]
         waiting += [str(json.loads(event.body)["definition"]) for event in named]

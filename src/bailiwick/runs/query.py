@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from bailiwick.ids import Json, place
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import Owner, RunRow, WaitRow
+from bailiwick.journal.rows import Owner, RunFilter, RunRow, WaitRow
 from bailiwick.processes.owner import is_dead, shown
 from bailiwick.runs.find import name_of
 
@@ -198,18 +198,15 @@ def questions(rows: Iterable[RunRow], waits: Iterable[WaitRow]) -> list[OpenQues
 
 async def overview(store: Store, me: Owner, now: float) -> Overview:
     """Everything `status` shows."""
-    rows = await store.runs()
+    ready = await store.runs(RunFilter(status=("ready",)))
     trees: dict[str, list[RunRow]] = {}
-    for row in rows:
+    for row in ready:
         trees.setdefault(row.root_id, []).append(row)
-    found = [standing(row, trees[row.root_id], me, now) for row in rows if row.parent is None]
-    return Overview(questions(rows, await store.waits()), [one for one in found if _matters(one, now)])
-
-
-def _matters(found: RunStatus, now: float) -> bool:
-    """Whether a run is listed; what is done is news for a while only."""
-    old = found.state == "done" and now - float(found.ended_at or found.row.created_at) > LATELY
-    return found.state in LISTED and not old
+    over = await store.runs(RunFilter(status=("failed", "stopped"), called=False))
+    lately = await store.runs(RunFilter(status=("done",), called=False, ended_since=now - LATELY))
+    tops = [row for row in (*ready, *over, *lately) if row.parent is None]
+    found = [standing(row, trees.get(row.root_id, ()), me, now) for row in tops]
+    return Overview(questions(ready, await store.waits()), [one for one in found if one.state in LISTED])
 
 
 def children_of(row: RunRow, rows: Iterable[RunRow]) -> list[RunRow]:

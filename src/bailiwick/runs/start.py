@@ -11,7 +11,7 @@ from bailiwick.engine.graph import Budget
 from bailiwick.engine.state import State
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json, params_key, run_uid
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, unread_params
 from bailiwick.processes.owner import host_id
@@ -22,6 +22,8 @@ from bailiwick.runtime.pins import Pinned, pin_all
 
 UNITS = ("usd", "tokens", "agent_calls", "wall")
 """What a run has ceilings for."""
+OTHERS = 5
+"""Unfinished runs of the same workflow that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +162,10 @@ async def _set_aside(runtime: Runtime, row: RunRow) -> None:
 
 
 async def _others(runtime: Runtime, workflow: str, key: str) -> list[str]:
-    rows = await runtime.store.runs(workflow=workflow)
-    names = [f"{r.workflow}-{r.run_key}" for r in rows if r.run_key != key and r.status != "done" and r.parent is None]
-    return [f"unfinished run of the same workflow: {', '.join(names[:5])}"] if names else []
+    which = RunFilter(status=("ready", "stopped", "failed"), workflow=workflow, called=False)
+    rows = await runtime.store.runs(which, limit=OTHERS + 1)
+    names = [f"{r.workflow}-{r.run_key}" for r in rows if r.run_key != key]
+    return [f"unfinished run of the same workflow: {', '.join(names[:OTHERS])}"] if names else []
 
 
 async def _create(
@@ -170,8 +173,7 @@ async def _create(
 ) -> RunRow:
     graph, now = start_request.loaded.graph, runtime.clock.now()
     for item in pinned:
-        runtime.pins.materialise(item)
-        await runtime.store.define(item.digest, item.body)
+        await runtime.pin(item)
     uid = run_uid(graph.name, key, generation, f"{host_id()}:{runtime.state_dir}:{now!r}")
     place = NewRunPlace(
         id=uid,
@@ -182,7 +184,7 @@ async def _create(
         source=str(start_request.loaded.root),
         runs_dir=start_request.runs_dir,
         generation=generation,
-        sources={item.digest: str(item.root) for item in pinned},
+        sources={item.digest: item.source for item in pinned},
         limits=start_request.limits,
         agents=start_request.agents,
     )

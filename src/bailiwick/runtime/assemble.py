@@ -23,7 +23,7 @@ from bailiwick.runtime.effects import Clean, Effects, KindTable, RunPaths
 from bailiwick.runtime.history import RunReader
 from bailiwick.runtime.kinds import NodeKind
 from bailiwick.runtime.leases import Leases
-from bailiwick.runtime.pins import Pins
+from bailiwick.runtime.pins import Pinned, Pins
 from bailiwick.runtime.projector import Projector
 from bailiwick.runtime.run_tree import Purse, RunTree, no_purse
 from bailiwick.runtime.supervise import Supervisor
@@ -74,7 +74,8 @@ class Runtime:
     purse: Purse = no_purse
     watch: Watch = field(default_factory=Watch)
     clean: Clean = lambda value: value
-    nudge: Callable[[], None] = lambda: None
+    wakers: set[Callable[[], None]] = field(default_factory=set)
+    """Of each worker of this process what makes it look for work."""
     require_room: Callable[[], None] = lambda: None
     library: RunReader = field(init=False)
     pins: Pins = field(init=False)
@@ -82,6 +83,7 @@ class Runtime:
     leases: Leases = field(init=False)
     deadlines: Deadlines = field(init=False)
     _installed: Installed = field(default_factory=Installed)
+    _laid_out: set[str] = field(default_factory=set)
     _resting: dict[str, tuple[int, list[Entry], State]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -91,9 +93,10 @@ class Runtime:
         self.deadlines = Deadlines(self.clock)
         self.leases = Leases(self.store, self.clock, self.on_trouble)
 
-    def _sent(self) -> None:
-        """Another run of this process may have got something; its own commits wake nobody."""
-        self.nudge()
+    def nudge(self) -> None:
+        """Another run of this process may have got something: its own commits are no news to its workers."""
+        for wake in tuple(self.wakers):
+            wake()
 
     def on_trouble(self, run_id: str, text: str) -> None:
         """Tell whoever watches."""
@@ -106,6 +109,23 @@ class Runtime:
     def workspace(self, run_id: str) -> str:
         """A run's own directory for its files."""
         return str(self.state_dir / "workspaces" / run_id)
+
+    async def pin(self, pinned: Pinned) -> None:
+        """Keep a definition with its files: here, where scripts run from, and in the store for every other machine."""
+        self.pins.materialise(pinned)
+        await self.store.define(pinned.digest, pinned.body, pinned.files)
+
+    async def _lay_out(self, digest: str) -> None:
+        """Make sure that the files of a definition are here and in the store: each can be made from the other."""
+        if digest in self._laid_out:
+            return
+        definition = self.library.definitions.get(digest)
+        body, kept = await self.store.definition(digest), await self.store.definition_files(digest)
+        if kept:
+            self.pins.materialise(Pinned(digest, body, tuple(kept)))
+        elif definition.files and self.pins.is_whole(digest, definition.files):
+            await self.store.define(digest, body, self.pins.read(digest, definition.files))
+        self._laid_out.add(digest)
 
     def run_dir(self, row: RunRow) -> Path:
         """Where a run is projected to; a run that was set aside keeps its directory under a number."""
@@ -163,6 +183,7 @@ class Runtime:
 
     async def _setup(self, row: RunRow, state: State) -> RunSetup:
         definition = self.library.definitions.get(state.definition)
+        await self._lay_out(state.definition)
         renderer = Templates(self.pins.path(state.definition), strict=definition.graph.strict)
         rules = Rules(renderer, self.kinds.preparer(renderer), policy=self.policy)
         return RunSetup(rules, self._around(row, definition, state), await self._run_tree(row, definition))
@@ -182,7 +203,7 @@ class Runtime:
             zone=self.zone,
             app=__version__,
             on_durable=durable,
-            on_sent=self._sent,
+            on_sent=self.nudge,
             on_left=left,
             on_trouble=self.on_trouble,
             deadlines=self.deadlines,

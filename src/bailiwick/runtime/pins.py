@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from bailiwick import crashpoints
 from bailiwick.engine.graph import Definition, Graph, from_json, to_json
 from bailiwick.errors import StoreUnavailable
 from bailiwick.ids import Json, canonical, digest
+from bailiwick.journal.rows import PinnedFile
 
 if TYPE_CHECKING:
     from bailiwick.lang.load import Loaded
@@ -27,21 +29,24 @@ class Pinned:
 
     digest: str
     body: Json
-    files: dict[str, Path]
-    root: Path
+    files: tuple[PinnedFile, ...]
+    source: str = ""
+    """The directory of the workflow, where it was read from one."""
 
 
 def pin_all(loaded: Loaded) -> tuple[str, list[Pinned]]:
     """The definitions of a workflow and all that it calls; the first result is the digest of the workflow itself."""
     reached = _reach(loaded)
-    graphs = {key: to_json(Definition(graph=item.graph, files=_digests(item))) for key, item in reached.items()}
+    files = {key: _files(item) for key, item in reached.items()}
+    contents = {key: {one.name: digest(one.data) for one in some} for key, some in files.items()}
+    graphs = {key: to_json(Definition(graph=item.graph, files=contents[key])) for key, item in reached.items()}
     bases = {key: digest(canonical([graphs[key], sorted(item.calls)])) for key, item in reached.items()}
     every = {key: sorted(bases[k] for k in _reach(item)) for key, item in reached.items()}
     digests = {key: digest(canonical([bases[key], every[key]])) for key in reached}
     out = []
     for key, item in reached.items():
         calls = {name: digests[str(child.root)] for name, child in item.calls.items()}
-        out.append(Pinned(digests[key], {**graphs[key], "calls": calls}, dict(item.files), item.root))
+        out.append(Pinned(digests[key], {**graphs[key], "calls": calls}, files[key], str(item.root)))
     return digests[str(loaded.root)], out
 
 
@@ -56,8 +61,11 @@ def _reach(loaded: Loaded) -> dict[str, Loaded]:
     return found
 
 
-def _digests(loaded: Loaded) -> dict[str, str]:
-    return {name: digest(path.read_bytes()) for name, path in sorted(loaded.files.items())}
+def _files(loaded: Loaded) -> tuple[PinnedFile, ...]:
+    """Its files, each read once: what is stored is what its digest says."""
+    return tuple(
+        PinnedFile(name, path.read_bytes(), os.access(path, os.X_OK)) for name, path in sorted(loaded.files.items())
+    )
 
 
 def pin_gone(pinned: Path, name: str, run: str) -> str:
@@ -82,10 +90,19 @@ class Pins:
         """Where a pin lies."""
         return self.root / name
 
+    def is_whole(self, name: str, files: Iterable[str]) -> bool:
+        """Whether a pin is there with all its files."""
+        return all((self.path(name) / file).is_file() for file in (*files, DEFINITION))
+
+    def read(self, name: str, files: Iterable[str]) -> tuple[PinnedFile, ...]:
+        """The files of a pin that is there."""
+        paths = [(file, self.path(name) / file) for file in files]
+        return tuple(PinnedFile(file, path.read_bytes(), os.access(path, os.X_OK)) for file, path in paths)
+
     def materialise(self, pinned: Pinned) -> Path:
         """Write a pin unless it is there: beside its place, synced, then renamed. Safe against a second writer."""
         target = self.path(pinned.digest)
-        if target.is_dir() and all((target / name).is_file() for name in (*pinned.files, DEFINITION)):
+        if self.is_whole(pinned.digest, (file.name for file in pinned.files)):
             return target
         try:
             self._write(pinned, target)
@@ -102,12 +119,15 @@ class Pins:
         work = self.root / f".{pinned.digest}.{os.getpid()}"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(mode=0o700)
-        for name, source in pinned.files.items():
-            _copy(source, work / name)
+        for file in pinned.files:
+            path = work / file.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, file.data)
+            path.chmod(0o555 if file.executable else 0o444)
         _write(work / DEFINITION, json.dumps(pinned.body).encode())
         _sync_dir(work)
         try:
-            if target.is_dir() and not all((target / name).is_file() for name in pinned.files):
+            if target.is_dir() and not self.is_whole(pinned.digest, (file.name for file in pinned.files)):
                 target.rename(self.root / f".{pinned.digest}.{os.getpid()}.broken")
             work.rename(target)
         except OSError:
@@ -116,12 +136,6 @@ class Pins:
                 raise
         shutil.rmtree(self.root / f".{pinned.digest}.{os.getpid()}.broken", ignore_errors=True)
         _sync_dir(self.root)
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _write(target, source.read_bytes())
-    target.chmod(0o555 if os.access(source, os.X_OK) else 0o444)
 
 
 def _write(target: Path, data: bytes) -> None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from bailiwick import crashpoints
 from bailiwick.errors import BailiwickError, LeaseLost, NotFound, StoreUnavailable
-from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunRow
+from bailiwick.journal.rows import ClaimFilter, Message, Owner, RunFilter, RunRow
 from bailiwick.runtime.assemble import Runtime
 from bailiwick.runtime.layout import read_bookmark
 from bailiwick.runtime.supervise import Supervisor, wait_set
 from bailiwick.runtime.walker import Walker
 
-LOOK = 0.05
+UPGRADE_CHECK = 1.0
 DEAD_CHECK = 1.0
 
 
@@ -36,7 +36,7 @@ class Worker:
     async def run(self, finished: Callable[[], Awaitable[bool]]) -> None:
         """Serve until `finished` (asked whenever nothing can be claimed) or until told to drain."""
         self._supervisor = Supervisor(self._crashed)
-        self.runtime.nudge = self.nudge
+        self.runtime.wakers.add(self.nudge)
         self._supervisor.start(self._look_forever(), "wake-ups")
         try:
             if self.which.root_id is not None:
@@ -50,6 +50,7 @@ class Worker:
                 await wait_set(self.wake, await self._pause())
             raise self.problem
         finally:
+            self.runtime.wakers.discard(self.nudge)
             await self._let_go()
 
     def drain(self, why: str, *, now: bool) -> None:
@@ -145,9 +146,11 @@ class Worker:
             self.problem = error
 
     async def _look_forever(self) -> None:
+        seen = await self.runtime.store.wait_for_news()
         while True:
-            await asyncio.sleep(LOOK)
-            if self.runtime.store.changed():
+            news = await self.runtime.store.wait_for_news(seen, UPGRADE_CHECK)
+            if news != seen:
+                seen = news
                 self.nudge()
             if not self.draining and self.runtime.replaced():
                 self.drain("upgrade", now=False)
@@ -169,7 +172,7 @@ class Worker:
     async def _next_wake(self) -> float | None:
         if self.which.root_id is None:
             return await self.runtime.store.next_wake()
-        tree = await self.runtime.store.runs(root_id=self.which.root_id, status="ready")
+        tree = await self.runtime.store.runs(RunFilter(root_id=self.which.root_id, status=("ready",)))
         return min((r.wake_at for r in tree if r.wake_at is not None and r.owner is None), default=None)
 
     def _crashed(self, name: str, error: BaseException) -> None:
@@ -186,7 +189,7 @@ class Worker:
 
 async def mend(runtime: Runtime, root_id: str) -> None:
     """Bring the directories of a tree's ended runs up to date: their walker may have died before writing them."""
-    for row in await runtime.store.runs(root_id=root_id):
+    for row in await runtime.store.runs(RunFilter(root_id=root_id)):
         mark = read_bookmark(runtime.run_dir(row))
         if row.status in ("done", "failed") and (mark is None or (mark.uid, mark.seq) != (row.id, row.seq)):
             history = await runtime.library.history(row.id)

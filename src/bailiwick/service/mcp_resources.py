@@ -18,9 +18,9 @@ from bailiwick.clock import SystemClock, iso
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.processes.owner import current_owner
-from bailiwick.runs.find import name_of
+from bailiwick.runs.find import name_of, runs_named
 from bailiwick.runs.query import state_alone
 from bailiwick.skills.model import Skill
 
@@ -48,7 +48,7 @@ class Resources:
 
     async def entries(self, skills: Mapping[str, Skill]) -> list[Json]:
         """Every discipline, then the newest sessions and runs."""
-        rows = [row for row in await self.store.runs() if row.parent is None][:SHOWN]
+        rows = await self.store.runs(RunFilter(called=False), limit=SHOWN)
         return [
             *(_entry(f"skills/{one.name}", one.name, one.description, "text/markdown") for one in skills.values()),
             *(_entry(f"sessions/{name}", name, "The calls of a session.") for name in self._logged()),
@@ -112,7 +112,7 @@ class Resources:
 async def exact_run(store: Store, name: str, hint: str) -> RunRow:
     """The run with this id or this very name. Raises `NotFound` with a hint."""
     if _RUN.fullmatch(name):
-        row = await store.run(name) or next((one for one in await store.runs() if name_of(one) == name), None)
+        row = await store.run(name) or next(iter(await runs_named(store, name)), None)
         if row is not None:
             return row
     raise NotFound(f"there is no run '{name[:80]}'", hint=hint)

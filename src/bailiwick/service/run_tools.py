@@ -13,7 +13,7 @@ from bailiwick.config.variables import Environment
 from bailiwick.engine.state import State
 from bailiwick.errors import NotFound, NotReady, UsageError
 from bailiwick.ids import NAME, Json
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow, WaitFilter
 from bailiwick.lang.load import Loaded, load
 from bailiwick.processes.owner import current_owner
 from bailiwick.runs import documents as doc
@@ -105,9 +105,9 @@ class RunTools:
         """Where a run is, what it waits for, what it has spent."""
         row, state = await self._found(asked)
         runtime = self.app.runtime
-        tree = await runtime.store.runs(root_id=row.root_id)
+        tree = await runtime.store.runs(RunFilter(root_id=row.root_id))
         found = standing(row, tree, current_owner("bailiwick"), runtime.clock.now())
-        waits = [doc.wait_document(wait) for wait in await runtime.store.waits(row.id)]
+        waits = [doc.wait_document(wait) for wait in await runtime.store.waits(WaitFilter(run_id=row.id))]
         about = doc.standing_document(found)
         return {
             **self._head(row, state, found.state),

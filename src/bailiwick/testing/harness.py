@@ -19,7 +19,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.config.variables import Environment
 from bailiwick.engine.state import State
 from bailiwick.ids import Json
-from bailiwick.journal.rows import InboxRow, RunRow, StoredEvent, WaitRow
+from bailiwick.journal.rows import InboxRow, RunRow, StoredEvent, WaitFilter, WaitRow
 from bailiwick.processes.children import find_children
 from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
@@ -130,7 +130,7 @@ async def walk(runtime: Runtime, row: RunRow, name: str = "harness", answer: Jso
         row = verdict.row
         if row.status in OVER:
             return verdict
-        for wait in await runtime.store.waits(row.id):
+        for wait in await runtime.store.waits(WaitFilter(run_id=row.id)):
             if row.status == "ready" and "choices" in wait.body:
                 await Control(runtime, name).answer(row, answer, wait.id)
     raise AssertionError(f"the run is stuck: {row}")
@@ -187,7 +187,7 @@ async def look_at(runtime: Runtime) -> Look:
             row,
             events=await store.read(row.id),
             state=state,
-            waits=await store.waits(row.id),
+            waits=await store.waits(WaitFilter(run_id=row.id)),
             inbox=await store.inbox(row.id),
         )
     return out

@@ -15,6 +15,7 @@ from bailiwick.agents.port import (
 )
 from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
+from bailiwick.journal.rows import WaitFilter
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, WAITS
 from tests.unit.agents.played import GOOD, QUICK, ScriptedBackend, agent, stage_of
@@ -87,7 +88,7 @@ def test_a_days_budget_is_shared_by_runs_and_begins_anew_at_midnight(tmp_path: P
         verdict = await stage.walk(runtime, second)
         assert verdict.code == BUDGET
         assert len(backend.seen) == 2
-        waits = await runtime.store.waits(verdict.row.id)
+        waits = await runtime.store.waits(WaitFilter(run_id=verdict.row.id))
         assert waits[0].due_at is not None
         clock.advance(waits[0].due_at - clock.now() + 1)
         assert (await stage.walk(runtime, second)).code == DONE

@@ -8,15 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import apsw
-
 from bailiwick.clock import ManualClock
 from bailiwick.journal.calls import KEPT
-from bailiwick.journal.queries import migrations
 from bailiwick.journal.rows import CallRow, SpendRow
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.testing.store_conformance.calls import DAY, attempt, call, ended
-from bailiwick.testing.store_conformance.stage import new_run
 
 SCRIPT = """
 import asyncio, os, signal, sys
@@ -91,32 +87,6 @@ def test_processes_that_call_at_once_share_the_days_ceiling(tmp_path: Path) -> N
     rows, ledger = found(path)
     assert sorted(row.id for row in rows) == [line.key for line in ledger]
     assert [line.reserved for line in ledger] == [3.0, 3.0, 3.0]
-
-
-def test_a_database_of_before_calls_gets_their_tables_and_keeps_its_runs(tmp_path: Path) -> None:
-    """People upgrade with runs in flight."""
-    path = tmp_path / "journal.db"
-    db = apsw.Connection(str(path))
-    db.pragma("journal_mode", "WAL")
-    for number, text in migrations()[:2]:
-        db.execute(text)
-        db.execute("UPDATE meta SET schema = ?", (number,))
-        db.execute("INSERT INTO migration (number, applied_at) VALUES (?, 0)", (number,))
-    db.execute(
-        "INSERT INTO run VALUES ('old', 'w', 'k', 'ready', 0, 0, NULL, 0, NULL, 0, 'old', NULL, 'd', 1);"
-        "INSERT INTO run_fact (run_id, source, runs_dir, generation, created_at) VALUES ('old', '', '', 0, 0)"
-    )
-    db.close()
-
-    async def look() -> None:
-        store = await SqliteStore.open(path, now=ManualClock().now)
-        await store.create(new_run())
-        await store.begin_call(call())
-        assert [row.id for row in await store.runs()] == ["r1", "old"]
-        assert [row.id for row in await store.calls()] == ["c-1"]
-        await store.close()
-
-    asyncio.run(look())
 
 
 def test_of_a_long_runner_output_its_end_is_kept(tmp_path: Path) -> None:

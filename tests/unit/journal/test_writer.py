@@ -77,12 +77,14 @@ def test_a_busy_writer_still_notices_the_commits_of_others(tmp_path: Path) -> No
     """The question is asked on the event loop and may not wait; under load the writer itself has to look."""
 
     async def scene(store: SqliteStore) -> None:
+        seen = await store.wait_for_news()
         other = await opened(tmp_path)
         await other.create(new_run("theirs"))
         await other.close()
         await store.create(new_run("mine"))
         with store._writer._guard:
-            assert store.changed() is True
-            assert store.changed() is False
+            news = await store.wait_for_news(seen, 0)
+            assert news != seen
+            assert await store.wait_for_news(news, 0) == news
 
     play(tmp_path, scene)

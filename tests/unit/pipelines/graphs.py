@@ -10,6 +10,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.engine.graph import Node, Work
 from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.ids import Json
+from bailiwick.journal.rows import WaitFilter
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.load import load
 from bailiwick.pipelines.model import Pattern
@@ -167,7 +168,7 @@ async def _answered(
         row = await runtime.store.run(run)
         assert row is not None
         verdict = await foreground.walk(row, Quiet())
-        waits = await runtime.store.waits(run)
+        waits = await runtime.store.waits(WaitFilter(run_id=run))
         questions += [str(wait.body["question"]) for wait in waits]
         if not waits or given is None:
             break

@@ -15,7 +15,7 @@ from bailiwick.engine import graph as g
 from bailiwick.engine.state import State
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, first_context
 from bailiwick.processes.owner import current_owner
@@ -79,7 +79,7 @@ async def _started(runtime: Runtime, loaded: Loaded, params: dict[str, Json]) ->
 
 async def _called(runtime: Runtime, caller: Loaded) -> tuple[RunRow | None, State]:
     parent = await _walked(runtime, caller, {}, "parent")
-    children = [row for row in await runtime.store.runs(root_id=parent.id) if row.parent]
+    children = [row for row in await runtime.store.runs(RunFilter(root_id=parent.id)) if row.parent]
     return (children[0] if children else None), await runtime.library.state(parent.id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from bailiwick.engine.events import Failure
 from bailiwick.engine.render import Lookup, Rendered, Renderer
 from bailiwick.errors import LeaseLost, StoreUnavailable
 from bailiwick.ids import Json
-from bailiwick.journal.rows import Batch, ClaimFilter, Message
+from bailiwick.journal.rows import Batch, ClaimFilter, Message, WaitFilter
 from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
 from bailiwick.runs.foreground import BUDGET, DONE, FAILED, WAITS
@@ -355,6 +356,40 @@ def test_every_attempt_of_a_visit_is_asked_for_what_the_first_was(tmp_path: Path
     stage.play(first)
     stage.play(second)
     assert [(r.visit, r.attempt, r.prepared["look"]) for r in kind.seen] == [(1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 1)]
+
+
+def test_every_worker_of_a_process_hears_what_the_process_sends(tmp_path: Path) -> None:
+    """What is written here is no news to this process's own handle: each of its workers is told."""
+    stage = RuntimeSetup(tmp_path, Scripted(at_once))
+    graph = chain(g.Ask(id="ask", question="?", choices=("yes",)))
+
+    async def scene(runtime: Runtime) -> None:
+        flows = [replace(graph, name=name) for name in ("first", "second")]
+        rows = [(await start(runtime, StartRequest(stage.loaded(flow)))).row for flow in flows]
+        workers = [Worker(runtime, current_owner("test"), ClaimFilter(root_id=row.id)) for row in rows]
+
+        async def answered(run_id: str) -> bool:
+            row = await runtime.store.run(run_id)
+            if row is not None and await runtime.store.waits(WaitFilter(run_id=run_id)):
+                asked.add(run_id)
+            if len(asked) == len(rows) and not sent:
+                sent.append(True)
+                for one in rows:
+                    body: dict[str, Json] = {"value": "yes"}
+                    await runtime.store.send(
+                        Message(one.id, kind="answer", dedupe="a", body=body, at=runtime.clock.now())
+                    )
+                runtime.nudge()
+            return row is not None and row.status == "done"
+
+        asked: set[str] = set()
+        sent: list[bool] = []
+        pairs = zip(workers, rows, strict=True)
+        async with asyncio.timeout(600):
+            await asyncio.gather(*(worker.run(partial(answered, row.id)) for worker, row in pairs))
+        assert not runtime.wakers
+
+    stage.play(scene)
 
 
 async def _never() -> bool:

@@ -12,6 +12,7 @@ from bailiwick.clock import ManualClock
 from bailiwick.engine import graph as g
 from bailiwick.engine.events import Failure
 from bailiwick.ids import Json
+from bailiwick.journal.rows import RunFilter
 from bailiwick.lang.load import Loaded
 from bailiwick.processes.owner import current_owner
 from bailiwick.runs.control import Control
@@ -132,7 +133,7 @@ def test_the_work_of_a_called_run_counts_and_its_waits_do_not(tmp_path: Path) ->
         foreground = Foreground(runtime, current_owner("test"))
         assert (await foreground.walk(row, Calm())).code == WAITS
         clock.advance(90 * HOURS)
-        child = next(r for r in await runtime.store.runs(root_id=row.id) if r.parent)
+        child = next(r for r in await runtime.store.runs(RunFilter(root_id=row.id)) if r.parent)
         await Control(runtime, "tester").answer(child, "yes")
         verdict = await foreground.walk(row, Calm())
         state = await runtime.library.state(row.id)

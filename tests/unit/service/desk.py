@@ -11,7 +11,7 @@ from typing import Any
 
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.runtime.supervise import Supervisor
 from bailiwick.service.asgi_app import Part, Parts, create_app
 from bailiwick.service.hosts import Hosts
@@ -64,7 +64,7 @@ class Office:
 class NoRuns:
     """A store without runs."""
 
-    async def runs(self) -> list[RunRow]:
+    async def runs(self, _which: RunFilter, **_: object) -> list[RunRow]:
         return []
 
     async def run(self, _run_id: str) -> RunRow | None:

@@ -12,7 +12,7 @@ import pytest
 
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.service.mcp_resources import LARGEST, Resources, files_below, read_below
 
 RUN = RunRow(
@@ -24,8 +24,9 @@ RUN = RunRow(
 class OneRun:
     """A store with one run."""
 
-    async def runs(self) -> list[RunRow]:
-        return [RUN]
+    async def runs(self, which: RunFilter, *, limit: int | None = None) -> list[RunRow]:
+        fits = which.workflow in (None, RUN.workflow) and which.run_key in (None, RUN.run_key)
+        return [RUN][:limit] if fits else []
 
     async def run(self, run_id: str) -> RunRow | None:
         return RUN if run_id == RUN.id else None

@@ -12,7 +12,7 @@ from bailiwick.cli.commands.control import after, may_ask, refuse, report
 from bailiwick.cli.printing import printing
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json, place
-from bailiwick.journal.rows import RunRow, WaitRow
+from bailiwick.journal.rows import RunFilter, RunRow, WaitFilter, WaitRow
 from bailiwick.lang.durations import seconds_of
 from bailiwick.runs.control import Control
 from bailiwick.runs.find import find_run, name_of
@@ -103,9 +103,10 @@ async def _answer(out: Printer, run: str, value: Json, wait_id: str | None) -> i
 async def _open(app: App, row: RunRow) -> list[Asked]:
     """Open questions of a run, its own first, then those of the runs below it."""
     store = app.runtime.store
-    rows = [r for r in await store.runs(root_id=row.root_id) if r.status == "ready" and row.id in (r.id, r.root_id)]
-    rows.sort(key=lambda r: (r.id != row.id, r.created_at))
-    return [(member, wait) for member in rows for wait in await store.waits(member.id) if is_question(wait)]
+    tree = await store.runs(RunFilter(root_id=row.root_id, status=("ready",)))
+    rows = sorted((r for r in tree if row.id in (r.id, r.root_id)), key=lambda r: (r.id != row.id, r.created_at))
+    waits = [wait for wait in await store.waits(WaitFilter(root_id=row.root_id)) if is_question(wait)]
+    return [(member, wait) for member in rows for wait in waits if wait.run_id == member.id]
 
 
 def _choose(row: RunRow, found: list[Asked], wait_id: str | None) -> Asked:

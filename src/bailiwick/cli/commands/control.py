@@ -18,7 +18,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.engine import events as ev
 from bailiwick.errors import NotReady, UsageError
 from bailiwick.ids import NAME, Json
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.processes.children import end_children
 from bailiwick.processes.owner import current_owner, shown
 from bailiwick.runs import documents as doc
@@ -29,7 +29,6 @@ from bailiwick.runs.start import starting_limits
 from bailiwick.terminal.output import Printer, clean, is_terminal
 
 REFUSED = "BW244"
-LOOK = 0.05
 MOMENT, GRACE = 1.0, 3.0
 """`stop --all`: seconds that holders get to end their processes, and that a process gets after TERM."""
 LANDING = 10.0
@@ -92,7 +91,7 @@ async def stop(out: Printer, run: str | None, now: bool, every: bool) -> int:
         raise UsageError("name one run, or give --all", hint="bailiwick runs list", code="BW245")
     async with open_app() as app:
         store = app.runtime.store
-        ready = await store.runs(status="ready")
+        ready = await store.runs(RunFilter(status=("ready",)))
         rows = [await find_run(store, run)] if run else [row for row in ready if row.parent is None]
         control = Control(app.runtime, app.by)
         stopping = [asyncio.ensure_future(control.stop(row, now=now or every)) for row in rows]
@@ -130,16 +129,17 @@ async def _landed(app: App, outcome: ControlResult) -> ControlResult:
     store, clock = app.runtime.store, app.runtime.clock
     until = clock.monotonic() + LANDING
     row = outcome.row
-    while outcome.taken and row.status == "ready" and clock.monotonic() < until:
-        await asyncio.sleep(LOOK)
+    heard = await store.wait_for_news()
+    while outcome.taken and row.status == "ready" and (left := until - clock.monotonic()) > 0:
         row = await store.run(row.id) or row
+        heard = await store.wait_for_news(heard, left) if row.status == "ready" else heard
     return replace(outcome, row=row)
 
 
 async def _pass_on(app: App, control: Control, row: RunRow) -> None:
     """Let runs below take the stop that their parent sent them, where nobody walks them."""
     store = app.runtime.store
-    for child in children_of(row, await store.runs(root_id=row.root_id, status="ready")):
+    for child in children_of(row, await store.runs(RunFilter(root_id=row.root_id, status=("ready",)))):
         held = is_held(child, current_owner("bailiwick"), app.runtime.clock.now())
         if not held and await store.inbox(child.id):
             await control.send(child, "wake", {})

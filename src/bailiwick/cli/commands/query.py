@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from difflib import get_close_matches
 from io import StringIO
@@ -17,7 +16,7 @@ from bailiwick.engine.visits import visits
 from bailiwick.errors import NotFound, UsageError
 from bailiwick.ids import Json
 from bailiwick.journal.codec import decode
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.lang.durations import seconds_of
 from bailiwick.processes.owner import current_owner, shown
 from bailiwick.runs import documents as doc
@@ -28,7 +27,6 @@ from bailiwick.runs.query import Overview, RunStatus, is_held, overview, run_tre
 from bailiwick.runs.why import RunHistory, explain, explain_node
 from bailiwick.terminal.output import Printer, Styled, counted, json_text
 
-LOOK = 0.05
 GLANCE = 1.0
 """Seconds after which `status --watch` looks even though nothing was written: a process that dies writes nothing."""
 CLEAR = "\x1b[2J\x1b[H"
@@ -56,6 +54,7 @@ async def status(out: Printer, watch: bool) -> int:
     """
     async with open_app() as app:
         last = ""
+        seen = await app.runtime.store.wait_for_news()
         while True:
             text = await _overview_text(app, out, indent=None if watch else 2)
             if text != last:
@@ -63,7 +62,7 @@ async def status(out: Printer, watch: bool) -> int:
             last = text
             if not watch:
                 return 0
-            await next_change(app, app.runtime.clock.monotonic() + GLANCE)
+            seen = await app.runtime.store.wait_for_news(seen, GLANCE)
 
 
 async def _overview_text(app: App, out: Printer, *, indent: int | None) -> str:
@@ -157,7 +156,7 @@ async def logs(out: Printer, run: str | None, node: str | None, follow: bool) ->
     told: list[Json] = []
     async with open_app() as app:
         store, library = app.runtime.store, app.runtime.library
-        store.changed()
+        heard = await store.wait_for_news()
         row = await find_run(store, run) if run else await newest(app)
         news = await library.history(row.id)
         if node is not None:
@@ -176,7 +175,7 @@ async def logs(out: Printer, run: str | None, node: str | None, follow: bool) ->
                     _print_line(out, line, app.runtime.clock.now())
             if not follow or row.status != "ready":
                 break
-            await next_change(app)
+            heard = await store.wait_for_news(heard)
             row, news = await _news(app, row, seen)
         state = (await standing_of(app, row)).state
     if out.json:
@@ -197,26 +196,16 @@ def require_node(run: str, node: str, state: State, entries: list[Entry]) -> Non
 
 async def standing_of(app: App, row: RunRow) -> RunStatus:
     """Where a run stands now."""
-    rows = await app.runtime.store.runs(root_id=row.root_id, archived=True)
+    rows = await app.runtime.store.runs(RunFilter(root_id=row.root_id, archived=True))
     return standing(row, rows, current_owner("bailiwick"), app.runtime.clock.now())
 
 
 async def newest(app: App) -> RunRow:
     """The run that was started last."""
-    rows = [row for row in await app.runtime.store.runs() if row.parent is None]
+    rows = await app.runtime.store.runs(RunFilter(called=False), limit=1)
     if not rows:
         raise NotFound("there is no run yet", hint="bailiwick demo, or bailiwick new hello")
     return rows[0]
-
-
-async def next_change(app: App, until: float | None = None) -> bool:
-    """Wait until another process has committed; False when it is `until` on the monotonic clock before that."""
-    clock = app.runtime.clock
-    while not app.runtime.store.changed():
-        if until is not None and clock.monotonic() >= until:
-            return False
-        await asyncio.sleep(LOOK)
-    return True
 
 
 async def _news(app: App, row: RunRow, seen: int) -> tuple[RunRow, list[Entry]]:
@@ -255,15 +244,17 @@ async def wait(out: Printer, run: str, timeout: str | None, through: bool) -> in
     async with open_app() as app:
         store, clock = app.runtime.store, app.runtime.clock
         until = None if limit is None else clock.monotonic() + limit
-        store.changed()
+        heard = await store.wait_for_news()
         row = await find_run(store, run)
         late = False
         while True:
-            tree = run_tree(row, await store.runs(root_id=row.root_id, archived=True))
+            tree = run_tree(row, await store.runs(RunFilter(root_id=row.root_id, archived=True)))
             row, state = tree[0], tree_state(tree)
             if late or row.status != "ready" or (state in ("waiting", "sleeping") and not through):
                 break
-            late = not await next_change(app, until)
+            left = None if until is None else max(0.0, until - clock.monotonic())
+            before, heard = heard, await store.wait_for_news(heard, left)
+            late = heard == before
         found = standing(row, tree, current_owner("bailiwick"), clock.now())
     code = TIME if late else exit_code(row, tree)
     if out.json:

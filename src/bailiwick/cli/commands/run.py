@@ -19,7 +19,7 @@ from bailiwick.config.layers import LayerKind
 from bailiwick.config.variables import Environment
 from bailiwick.errors import UsageError
 from bailiwick.ids import Json
-from bailiwick.journal.rows import RunRow
+from bailiwick.journal.rows import RunFilter, RunRow
 from bailiwick.lang.load import Loaded
 from bailiwick.lang.params import check_params, unread_params
 from bailiwick.runs.edits import source_notices
@@ -278,7 +278,7 @@ async def _resume(reference: str | None, request: RunArguments, view: RunView) -
 
 async def _latest(app: App, request: RunArguments) -> RunRow:
     """The newest unfinished run; where the command names a runs directory or a workflow, of those only."""
-    rows = [r for r in await app.runtime.store.runs() if r.parent is None and r.status != "done"]
+    rows = await app.runtime.store.runs(RunFilter(status=("ready", "stopped", "failed"), called=False))
     where = ""
     if app.config.origin("runs_dir").kind is not LayerKind.BUILT_IN:
         wanted = Path(app.config.runs_dir).resolve()

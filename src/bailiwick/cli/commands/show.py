@@ -12,7 +12,7 @@ from bailiwick.cli.printing import printing
 from bailiwick.cli.view.ending import results, shown_value
 from bailiwick.engine.state import State
 from bailiwick.engine.visits import Visit, visits
-from bailiwick.journal.rows import RunFilter, RunRow
+from bailiwick.journal.rows import RunFilter, RunRow, Status, WaitFilter
 from bailiwick.lang.durations import beginning
 from bailiwick.processes.owner import current_owner
 from bailiwick.runs import documents as doc
@@ -45,12 +45,11 @@ async def list_(out: Printer, state: str | None, workflow: str | None, every: bo
     """
     async with open_app() as app:
         now, store = app.runtime.clock.now(), app.runtime.store
-        status = state if state in ("stopped", "failed", "done") else "ready" if state else None
         since = beginning(page["since"], now)
-        which = RunFilter(status=status, workflow=workflow, since=since, called=every)
+        which = RunFilter(status=_stored(state), workflow=workflow, since=since, called=every, archived=every)
         cursor = (await find_run(store, page["before"])).id if page["before"] else None
         found, more = await _fitting(app, which, (state, page["limit"]), cursor)
-        empty = not found and not await store.page(RunFilter(called=True), 1)
+        empty = not found and not await store.runs(RunFilter(archived=True), limit=1)
     if out.json:
         out.emit_json({"runs": [doc.standing_document(one) for one in found], "more": more})
     elif not found:
@@ -63,15 +62,26 @@ async def list_(out: Printer, state: str | None, workflow: str | None, every: bo
     return 0
 
 
+def _stored(state: str | None) -> tuple[Status, ...]:
+    """Under which status runs of a state are stored; none is any."""
+    match state:
+        case None:
+            return ()
+        case "stopped" | "failed" | "done":
+            return (state,)
+        case _:
+            return ("ready",)
+
+
 async def _fitting(
     app: App, which: RunFilter, wanted: tuple[str | None, int | None], cursor: str | None
 ) -> tuple[list[RunStatus], bool]:
     """The first runs that fit, page by page, and whether there are more: no more is read than is needed."""
     state, limit = wanted
     store, me, now = app.runtime.store, current_owner("bailiwick"), app.runtime.clock.now()
-    unfinished = await store.runs(status="ready", archived=True)
+    unfinished = await store.runs(RunFilter(status=("ready",), archived=True))
     found: list[RunStatus] = []
-    while rows := await store.page(which, PAGE, cursor):
+    while rows := await store.runs(which, limit=PAGE, before=cursor):
         for row in rows:
             one = standing(row, unfinished if row.status == "ready" else (), me, now)
             if state in (None, one.state):
@@ -106,7 +116,7 @@ async def show(out: Printer, run: str, every: bool) -> int:
         found = await standing_of(app, row)
         entries = await runtime.library.history(row.id)
         state = runtime.library.replay(entries)
-        waits = await runtime.store.waits(row.id)
+        waits = await runtime.store.waits(WaitFilter(run_id=row.id))
         places = _places(app, row, state)
         returned = results(state)
     made = [(visit, _result(visit, found)) for visit in visits(entries)]
@@ -183,7 +193,7 @@ async def tree(out: Printer, run: str) -> int:
     """
     async with open_app() as app:
         row = await find_run(app.runtime.store, run)
-        rows = await app.runtime.store.runs(root_id=row.root_id, archived=True)
+        rows = await app.runtime.store.runs(RunFilter(root_id=row.root_id, archived=True))
         me, now = current_owner("bailiwick"), app.runtime.clock.now()
         tree_row = await grow(app.runtime.library, row, rows, lambda one: standing(one, rows, me, now).state)
     parent = next((name_of(r) for r in rows if r.id == row.parent), None)

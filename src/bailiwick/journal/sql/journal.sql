@@ -7,9 +7,6 @@ INSERT INTO event (run_id, seq, type, version, body, at, checksum) VALUES (?, ?,
 -- name: event.read
 SELECT seq, type, version, body, at, checksum FROM event WHERE run_id = ? AND seq > ? AND seq <= ? ORDER BY seq
 
--- name: event.of_type
-SELECT run_id, seq, type, version, body, at FROM event WHERE type = ? AND at >= ? ORDER BY run_id, seq
-
 -- name: event.every
 SELECT run_id, seq, type, version, body, at, checksum FROM event ORDER BY run_id, seq
 
@@ -24,15 +21,17 @@ ON CONFLICT (run_id, id) DO UPDATE SET scope = excluded.scope, node = excluded.n
 -- name: wait.close
 DELETE FROM wait WHERE run_id = ? AND id = ?
 
--- name: wait.listed
-SELECT run_id, id, scope, node, kind, due_at, body FROM wait WHERE :run_id IS NULL OR run_id = :run_id
- ORDER BY due_at NULLS LAST, run_id, id
-
 -- name: definition.keep
 INSERT INTO definition (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING
 
 -- name: definition.read
 SELECT body FROM definition WHERE digest = ?
+
+-- name: definition.keep_file
+INSERT INTO definition_file (definition, name, digest, executable) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: definition.files
+SELECT name, digest, executable FROM definition_file WHERE definition = ? ORDER BY name
 
 -- name: inbox.remember
 INSERT INTO inbox_seen (run_id, dedupe) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1
@@ -59,10 +58,11 @@ SELECT data FROM blob WHERE digest = ?
 INSERT INTO blob_use (run_id, digest) SELECT :run_id, digest FROM blob WHERE digest = :digest ON CONFLICT DO NOTHING
 
 -- name: blob.used_by
-SELECT DISTINCT digest FROM blob_use WHERE run_id IN (SELECT value FROM json_each(:tree))
+SELECT DISTINCT digest FROM blob_use WHERE run_id IN (:each)
 
 -- name: blob.drop_unused
 DELETE FROM blob
- WHERE digest IN (SELECT value FROM json_each(:digests))
+ WHERE digest IN (:each)
    AND NOT EXISTS (SELECT 1 FROM blob_use u WHERE u.digest = blob.digest)
+   AND NOT EXISTS (SELECT 1 FROM definition_file d WHERE d.digest = blob.digest)
 RETURNING digest, data IS NULL

@@ -1,14 +1,22 @@
 -- name: spend.total
 SELECT amount FROM spend_total WHERE scope = ? AND unit = ?
 
+-- name: spend.take
+-- Adds to the total where it stays within the limit; no row where it does not. One statement: two writers can't pass it.
+INSERT INTO spend_total (scope, unit, amount)
+SELECT :scope, :unit, :amount WHERE CAST(:most AS REAL) IS NULL OR :amount <= :most
+ON CONFLICT (scope, unit) DO UPDATE SET amount = spend_total.amount + excluded.amount
+ WHERE CAST(:most AS REAL) IS NULL OR spend_total.amount + excluded.amount <= :most
+RETURNING amount
+
 -- name: spend.add
 INSERT INTO spend_total (scope, unit, amount) VALUES (:scope, :unit, :amount)
-ON CONFLICT (scope, unit) DO UPDATE SET amount = amount + excluded.amount
+ON CONFLICT (scope, unit) DO UPDATE SET amount = spend_total.amount + excluded.amount
 
 -- name: spend.reserve
 INSERT INTO spend (scope, unit, key, reserved, settled, known, run_id)
 VALUES (:scope, :unit, :key, :amount, NULL, 1, :run_id)
-ON CONFLICT (scope, unit, key) DO UPDATE SET reserved = reserved + excluded.reserved
+ON CONFLICT (scope, unit, key) DO UPDATE SET reserved = spend.reserved + excluded.reserved
 
 -- name: spend.open
 SELECT reserved FROM spend WHERE scope = :scope AND unit = :unit AND key = :key
@@ -17,13 +25,14 @@ SELECT reserved FROM spend WHERE scope = :scope AND unit = :unit AND key = :key
 INSERT INTO spend (scope, unit, key, reserved, settled, known, run_id)
 VALUES (:scope, :unit, :key, 0, :amount, :known, :run_id)
 ON CONFLICT (scope, unit, key) DO UPDATE
-   SET reserved = 0, settled = coalesce(settled, 0) + excluded.settled, known = min(known, excluded.known)
+   SET reserved = 0, settled = coalesce(spend.settled, 0) + excluded.settled,
+       known = CASE WHEN spend.known < excluded.known THEN spend.known ELSE excluded.known END
 
 -- name: spend.read
 SELECT scope, key, unit, reserved, settled, known, run_id FROM spend WHERE scope = ? ORDER BY unit, key
 
 -- name: spend.scopes_of
-SELECT DISTINCT scope FROM spend WHERE run_id IN (SELECT value FROM json_each(:tree))
+SELECT DISTINCT scope FROM spend WHERE run_id IN (:each)
 
 -- name: spend.drop
 DELETE FROM spend WHERE scope = ?

@@ -12,28 +12,6 @@ SELECT r.id, r.workflow, r.run_key, r.status, r.seq, r.epoch, r.owner, r.lease_u
  WHERE r.workflow = :workflow AND r.run_key = :run_key AND f.archived = 0
  ORDER BY f.created_at DESC, f.number DESC LIMIT 1
 
--- name: run.listed
- WHERE (:status IS NULL OR r.status = :status)
-   AND (:workflow IS NULL OR r.workflow = :workflow)
-   AND (:root_id IS NULL OR r.root_id = :root_id)
-   AND (:archived OR f.archived = 0)
- ORDER BY f.created_at DESC, f.number DESC
-
--- name: run.listed_in_tree
--- As run.listed where both are given: the planner can use the index only when it knows that they are.
- WHERE r.root_id = :root_id AND r.status = :status
-   AND (:workflow IS NULL OR r.workflow = :workflow)
-   AND (:archived OR f.archived = 0)
- ORDER BY f.created_at DESC, f.number DESC
--- name: run.page
--- Rows behind a place in the order of the list, which goes by the index run_fact_recent.
- WHERE (:status IS NULL OR r.status = :status)
-   AND (:workflow IS NULL OR r.workflow = :workflow)
-   AND (:called OR (f.parent IS NULL AND f.archived = 0))
-   AND f.created_at >= :since
-   AND (f.created_at, f.number) < (:at, :number)
- ORDER BY f.created_at DESC, f.number DESC LIMIT :most
-
 -- name: run.slot
 SELECT f.number, r.workflow || '-' || r.run_key FROM run_fact f JOIN run r ON r.id = f.run_id WHERE f.run_id = ?
 
@@ -41,15 +19,15 @@ SELECT f.number, r.workflow || '-' || r.run_key FROM run_fact f JOIN run r ON r.
 SELECT f.number, r.id, r.seq FROM run_fact f JOIN run r ON r.id = f.run_id
 
 -- name: run.slots_of
-SELECT number FROM run_fact WHERE run_id IN (SELECT value FROM json_each(:tree))
+SELECT number FROM run_fact WHERE run_id IN (:each)
 
 -- name: run.listed_at
 SELECT created_at, number FROM run_fact WHERE run_id = ?
 
 -- name: run.held
  WHERE r.status = 'ready' AND r.wake_at <= :now AND r.owner IS NOT NULL AND r.lease_until > :now
-   AND (:run_id IS NULL OR r.id = :run_id)
-   AND (:root_id IS NULL OR r.root_id = :root_id)
+   AND (CAST(:run_id AS TEXT) IS NULL OR r.id = :run_id)
+   AND (CAST(:root_id AS TEXT) IS NULL OR r.root_id = :root_id)
  ORDER BY r.priority, r.wake_at, r.id
 
 -- name: run.next_wake
@@ -73,13 +51,11 @@ INSERT INTO run_summary (run_id, body) VALUES (?, ?) ON CONFLICT (run_id) DO UPD
 UPDATE run SET epoch = epoch + 1, owner = :owner, lease_until = :lease_until
  WHERE id = (SELECT id FROM run
               WHERE status = 'ready' AND wake_at <= :now AND min_reader <= :reader
-                AND id NOT IN (SELECT value FROM json_each(:without))
+                AND id NOT IN (:each)
                 AND (host IS NULL OR host = :host)
-                AND (:run_id IS NULL OR id = :run_id)
-                AND (:root_id IS NULL OR root_id = :root_id)
-                AND (owner IS NULL OR lease_until <= :now
-                     OR EXISTS (SELECT 1 FROM json_each(:dead) d
-                                 WHERE d.value ->> 0 = run.id AND d.value ->> 1 = run.epoch))
+                AND (CAST(:run_id AS TEXT) IS NULL OR id = :run_id)
+                AND (CAST(:root_id AS TEXT) IS NULL OR root_id = :root_id)
+                AND (owner IS NULL OR lease_until <= :now OR epoch = :dead)
               ORDER BY priority, wake_at, id LIMIT 1)
 RETURNING id
 
@@ -91,12 +67,12 @@ UPDATE run SET owner = NULL, lease_until = 0, wake_at = ? WHERE id = ? AND epoch
 
 -- name: run.wake_for_inbox
 -- What came while the run was held must not be slept over: order of sending and letting go makes no difference.
-UPDATE run SET status = 'ready', wake_at = min(coalesce(wake_at, came.at), came.at)
+UPDATE run SET status = 'ready', wake_at = CASE WHEN wake_at < came.at THEN wake_at ELSE came.at END
   FROM (SELECT min(at) AS at FROM inbox WHERE run_id = :id) came
  WHERE run.id = :id AND came.at IS NOT NULL
 
 -- name: run.wake
-UPDATE run SET status = 'ready', wake_at = min(coalesce(wake_at, :at), :at) WHERE id = :id
+UPDATE run SET status = 'ready', wake_at = CASE WHEN wake_at < :at THEN wake_at ELSE :at END WHERE id = :id
 
 -- name: run.advance
 UPDATE run SET seq = ? WHERE id = ? AND epoch = ? AND seq = ? RETURNING 1
@@ -110,8 +86,20 @@ UPDATE run SET status = coalesce(:status, status), definition = coalesce(:defini
                min_reader = coalesce(:min_reader, min_reader), host = nullif(coalesce(:host, host), '')
  WHERE id = :id
 
+-- name: run.ended
+UPDATE run_fact SET ended_at = :at WHERE run_id = :id
+
 -- name: run.standing
 SELECT r.status, f.archived FROM run r JOIN run_fact f ON f.run_id = r.id WHERE r.id = ?
+
+-- name: run.name
+INSERT INTO run_name (workflow, run_key, run_id) VALUES (:workflow, :run_key, :id) ON CONFLICT DO NOTHING RETURNING 1
+
+-- name: run.of_name
+SELECT run_id FROM run_name WHERE workflow = :workflow AND run_key = :run_key
+
+-- name: run.free_name
+DELETE FROM run_name WHERE run_id = ?
 
 -- name: run.archive
 UPDATE run_fact SET archived = 1 WHERE run_id = ?
@@ -123,12 +111,10 @@ WITH RECURSIVE tree (id) AS (
 SELECT r.id, r.status FROM tree JOIN run r ON r.id = tree.id
 
 -- name: run.referred
-SELECT run_id, refers_to FROM run_ref
- WHERE refers_to IN (SELECT value FROM json_each(:tree)) AND run_id NOT IN (SELECT value FROM json_each(:tree))
- LIMIT 1
+SELECT run_id, refers_to FROM run_ref WHERE refers_to IN (:each) ORDER BY run_id
 
 -- name: run.refer
 INSERT INTO run_ref (run_id, refers_to) VALUES (?, ?) ON CONFLICT DO NOTHING
 
 -- name: run.delete
-DELETE FROM run WHERE id IN (SELECT value FROM json_each(:tree))
+DELETE FROM run WHERE id IN (:each)

@@ -7,9 +7,11 @@ from bailiwick.testing.store_conformance.blobs import BlobPromises
 from bailiwick.testing.store_conformance.buckets import BucketPromises
 from bailiwick.testing.store_conformance.calls import CallPromises
 from bailiwick.testing.store_conformance.claims import ClaimPromises
+from bailiwick.testing.store_conformance.documents import DocumentPromises
 from bailiwick.testing.store_conformance.inbox import InboxPromises
 from bailiwick.testing.store_conformance.money import MoneyPromises
 from bailiwick.testing.store_conformance.runs import RunPromises
+from bailiwick.testing.store_conformance.writers import WriterPromises
 
 
 class StoreConformance(
@@ -18,9 +20,11 @@ class StoreConformance(
     BucketPromises,
     CallPromises,
     ClaimPromises,
+    DocumentPromises,
     InboxPromises,
     MoneyPromises,
     RunPromises,
+    WriterPromises,
 ):
     """Every promise of `bailiwick.journal.port.Store`."""
 

@@ -11,7 +11,7 @@ import pytest
 from bailiwick.errors import BudgetExceeded, JournalCorrupt, LeaseLost
 from bailiwick.ids import digest
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import Batch, Reservation
+from bailiwick.journal.rows import Batch, EventFilter, Reservation, WaitFilter, WaitRow
 from bailiwick.testing.store_conformance.stage import (
     ANY,
     NOW,
@@ -58,10 +58,17 @@ class AppendPromises(StoreFixture):
             row = await held_run(store, name)
             late = replace(event(f'"{name}"', "Ended"), at=NOW + 9)
             await store.append(name, row.epoch, Batch(after=0, events=(event("1", "Ended"), event("2"), late)))
-        found = [(run, one.seq, one.body) for run, one in await store.events("Ended")]
+        ended = EventFilter(type="Ended")
+        found = [(run, one.seq, one.body) for run, one in await store.events(ended)]
         assert found == [("r1", 1, "1"), ("r1", 3, '"r1"'), ("r2", 1, "1"), ("r2", 3, '"r2"')]
-        assert [(run, one.seq) for run, one in await store.events("Ended", since=NOW + 9)] == [("r1", 3), ("r2", 3)]
-        assert await store.events("Never") == []
+        since = await store.events(replace(ended, since=NOW + 9))
+        assert [(run, one.seq) for run, one in since] == [("r1", 3), ("r2", 3)]
+        assert await store.events(EventFilter(type="Never")) == []
+        paged: list[tuple[str, int]] = []
+        while rows := await store.events(ended, limit=3, after=paged[-1] if paged else None):
+            assert len(rows) <= 3
+            paged += [(run, one.seq) for run, one in rows]
+        assert paged == [(run, seq) for run, seq, _ in found]
 
     @on_store
     async def test_a_former_holder_is_fenced_and_changes_nothing(self, store: Store) -> None:
@@ -176,7 +183,28 @@ class AppendPromises(StoreFixture):
         await store.append("r1", row.epoch, Batch(after=0, waits_opened=(never, late, soon)))
         await store.append("r2", 1, Batch(after=0, waits_opened=(wait_row("r2", "mid", due_at=5),)))
         assert [one.id for one in await store.waits()] == ["soon", "mid", "late", "w1"]
-        assert await store.waits("r1") == [soon, late, never]
+        assert await store.waits(WaitFilter(run_id="r1")) == [soon, late, never]
         both = Batch(after=0, waits_closed=("soon", "brief"), waits_opened=(wait_row(wait="brief"),))
         await store.append("r1", row.epoch, both)
-        assert await store.waits("r1") == [late, never]
+        assert await store.waits(WaitFilter(run_id="r1")) == [late, never]
+
+    @on_store
+    async def test_waits_are_found_by_tree_and_kind_and_page_by_page(self, store: Store) -> None:
+        """Those without an end come last; a page goes on exactly behind the last one."""
+        for name, root in (("r1", "r1"), ("r2", "r1"), ("r3", "r3")):
+            row = await held_run(store, name, root_id=root)
+            opened = [wait_row(name, f"w{number}", due_at=due) for number, due in enumerate((7, None, 7, 2, None))]
+            asks = replace(wait_row(name, "q"), kind="gate")
+            await store.append(name, row.epoch, Batch(after=0, waits_opened=(*opened, asks)))
+        everything = await store.waits()
+        assert len(everything) == 18
+        for most in (1, 4):
+            paged: list[WaitRow] = []
+            while rows := await store.waits(limit=most, after=paged[-1] if paged else None):
+                assert len(rows) <= most
+                paged += rows
+            assert paged == everything
+        tree = await store.waits(WaitFilter(root_id="r1"))
+        assert tree == [one for one in everything if one.run_id != "r3"]
+        kinds = await store.waits(WaitFilter(root_id="r1", kind="gate"))
+        assert [(one.run_id, one.id) for one in kinds] == [("r1", "q"), ("r2", "q")]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from bailiwick.errors import JournalCorrupt, NotFound, UsageError
 from bailiwick.ids import digest
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import Batch, Reservation, RunFilter
+from bailiwick.journal.rows import Batch, PinnedFile, Reservation, RunFilter, WaitFilter
 from bailiwick.testing.store_conformance.stage import (
     NOW,
     StoreFixture,
@@ -104,12 +106,29 @@ class RunPromises(StoreFixture):
         await store.create(new_run("b", workflow="other", created_at=NOW - 1))
         await ended_run(store, "c", root_id="a")
         assert [row.id for row in await store.runs()] == ["c", "b", "a"]
-        assert [row.id for row in await store.runs(status="ready")] == ["b", "a"]
-        assert [row.id for row in await store.runs(workflow="other")] == ["b"]
-        assert [row.id for row in await store.runs(root_id="a")] == ["c", "a"]
+        assert [row.id for row in await store.runs(RunFilter(status=("ready",)))] == ["b", "a"]
+        assert [row.id for row in await store.runs(RunFilter(workflow="other"))] == ["b"]
+        assert [row.id for row in await store.runs(RunFilter(root_id="a"))] == ["c", "a"]
         await store.archive("c")
         assert [row.id for row in await store.runs()] == ["b", "a"]
-        assert [row.id for row in await store.runs(archived=True)] == ["c", "b", "a"]
+        assert [row.id for row in await store.runs(RunFilter(archived=True))] == ["c", "b", "a"]
+
+    @on_store
+    async def test_runs_are_found_by_parts_of_their_names_and_by_when_they_ended(self, store: Store) -> None:
+        """A person types the beginning of an id, or a key; `status` shows what ended lately, however long it took."""
+        for number, ended in enumerate((NOW, NOW + 50, None)):
+            row = await held_run(store, f"ab{number}", run_key=f"k{number}", created_at=NOW - number)
+            if ended is not None:
+                last = replace(event(), at=ended)
+                await store.append(row.id, row.epoch, Batch(after=0, events=(last,), status="done", release=True))
+        assert [row.id for row in await store.runs(RunFilter(id="ab"))] == ["ab0", "ab1", "ab2"]
+        assert [row.id for row in await store.runs(RunFilter(id="ab1"))] == ["ab1"]
+        assert await store.runs(RunFilter(id="b")) == []
+        assert [row.id for row in await store.runs(RunFilter(run_key="k2"))] == ["ab2"]
+        assert [row.id for row in await store.runs(RunFilter(ended_since=NOW + 1))] == ["ab1"]
+        assert [row.id for row in await store.runs(RunFilter(status=("ready", "done")), limit=2)] == ["ab0", "ab1"]
+        await store.send(message("ab1"))
+        assert await store.runs(RunFilter(status=("done",), ended_since=NOW + 1)) == []
 
     @on_store
     async def test_only_an_ended_run_is_archived_or_deleted(self, store: Store) -> None:
@@ -141,7 +160,7 @@ class RunPromises(StoreFixture):
             await store.delete("r1")
         await ended_run(store, "kid")
         await store.delete("r1")
-        assert [row.id for row in await store.runs(archived=True)] == ["other"]
+        assert [row.id for row in await store.runs(RunFilter(archived=True))] == ["other"]
         assert await store.read("r1") == await store.read("kid") == []
         assert await store.waits() == []
         assert await store.spend("run:r1") == []
@@ -169,7 +188,7 @@ class RunPromises(StoreFixture):
             await store.delete("r1")
         await store.delete("fork")
         await store.delete("r1")
-        assert await store.runs(archived=True) == []
+        assert await store.runs(RunFilter(archived=True)) == []
 
     @on_store
     async def test_definitions_are_kept_by_digest(self, store: Store) -> None:
@@ -179,6 +198,27 @@ class RunPromises(StoreFixture):
         assert await store.definition("d1") == {"start": "a", "names": ["ä", None, 1.5]}
         with pytest.raises(JournalCorrupt, match="d2"):
             await store.definition("d2")
+
+    def test_a_definition_keeps_the_files_it_was_pinned_with(self, tmp_path: Path) -> None:
+        """A machine that never saw the workflow lays them out; they outlast the runs, and a value of the same bytes."""
+        files = [PinnedFile("prompts/a.md", b"do"), PinnedFile("run.sh", b"x" * 2_000_000, executable=True)]
+
+        async def before(store: Store) -> None:
+            await store.define("d1", {})
+            assert await store.definition_files("d1") == []
+            await store.define("d1", {}, files)
+            await store.define("d1", {}, files)
+            await store.define("d2", {}, [PinnedFile("same.md", b"do")])
+            row = await held_run(store, blobs={digest(b"do"): b"do"})
+            await store.append("r1", row.epoch, Batch(after=row.seq, status="done", release=True))
+            await store.delete("r1")
+
+        async def after(store: Store) -> None:
+            assert await store.definition_files("d1") == files
+            assert await store.definition_files("d2") == [PinnedFile("same.md", b"do")]
+            assert await store.definition_files("d3") == []
+
+        self.play(tmp_path, before, after)
 
     def test_everything_acknowledged_is_there_after_reopening(self, tmp_path: Path) -> None:
         """The reason for having a journal."""
@@ -195,7 +235,7 @@ class RunPromises(StoreFixture):
             assert row.owner is not None
             assert row.owner.name == "ann@laptop"
             assert [one.body for one in await store.read("r1")] == ['{"n":1}']
-            assert [one.id for one in await store.waits("r1")] == ["w1"]
+            assert [one.id for one in await store.waits(WaitFilter(run_id="r1"))] == ["w1"]
             assert [one.body for one in await store.inbox("r1")] == [{"yes": True}]
 
         self.play(tmp_path, before, after)
@@ -203,15 +243,27 @@ class RunPromises(StoreFixture):
     @on_two_handles
     async def test_another_handle_sees_that_something_was_committed(self, mine: Store, other: Store) -> None:
         """One cheap question wakes a whole process; its own writes must not keep it awake."""
-        assert mine.changed() is False
+        seen = await mine.wait_for_news()
+        assert await mine.wait_for_news(seen, 0) == seen
         await other.create(new_run())
-        assert mine.changed() is True
-        assert mine.changed() is False
+        news = await mine.wait_for_news(seen)
+        assert news != seen
+        assert await mine.wait_for_news(news, 0) == news
         await mine.create(new_run("r2"))
-        assert mine.changed() is False
+        assert await mine.wait_for_news(news, 0) == news
         await other.send(message())
         await mine.create(new_run("r3"))
-        assert mine.changed() is True
+        assert await mine.wait_for_news(news) not in (seen, news)
+
+    @on_two_handles
+    async def test_everybody_who_waits_for_news_hears_of_them(self, mine: Store, other: Store) -> None:
+        """Several workers and views of one process wait on one handle: none takes the news away from another."""
+        seen = await mine.wait_for_news()
+        waiting = [asyncio.ensure_future(mine.wait_for_news(seen)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert not any(one.done() for one in waiting)
+        await other.create(new_run())
+        assert seen not in await asyncio.gather(*waiting)
 
     @on_store
     async def test_pages_hold_every_run_that_fits_once_and_in_order(self, store: Store) -> None:
@@ -220,15 +272,15 @@ class RunPromises(StoreFixture):
             await store.create(new_run(f"r{number}", created_at=NOW + number // 3))
         await store.create(new_run("c", parent="r1", root_id="r1", created_at=NOW))
         await store.create(new_run("o", workflow="other", created_at=NOW - 5))
-        everything = [row.id for row in await store.page(RunFilter(), 100)]
+        started = RunFilter(called=False)
+        everything = [row.id for row in await store.runs(started)]
         assert everything == ["r6", "r5", "r4", "r3", "r2", "r1", "r0", "o"]
         paged: list[str] = []
-        while rows := await store.page(RunFilter(), 3, paged[-1] if paged else None):
+        while rows := await store.runs(started, limit=3, before=paged[-1] if paged else None):
             assert len(rows) <= 3
             paged += [row.id for row in rows]
         assert paged == everything
-        assert [row.id for row in await store.page(RunFilter(since=NOW + 1), 100)] == ["r6", "r5", "r4", "r3"]
-        assert [row.id for row in await store.page(RunFilter(workflow="other"), 100)] == ["o"]
-        assert "c" in [row.id for row in await store.page(RunFilter(called=True), 100)]
-        assert await store.page(RunFilter(status="done"), 100) == []
-        assert await store.page(RunFilter(), 100, "nobody") == []
+        assert [row.id for row in await store.runs(RunFilter(since=NOW + 1))] == ["r6", "r5", "r4", "r3"]
+        assert "c" in [row.id for row in await store.runs()]
+        assert await store.runs(RunFilter(status=("done", "failed"))) == []
+        assert await store.runs(before="nobody") == []
