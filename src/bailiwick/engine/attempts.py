@@ -8,7 +8,15 @@ from typing import assert_never
 from bailiwick.engine import events as ev
 from bailiwick.engine.commands import OpenWait
 from bailiwick.engine.graph import Work
-from bailiwick.engine.retry_agent import AttemptPlan, RetriesExhausted, RetryPause, RetryPolicy, feedback_of, next_rung
+from bailiwick.engine.retry_agent import (
+    PERSON,
+    AttemptPlan,
+    RetriesExhausted,
+    RetryPause,
+    RetryPolicy,
+    feedback_of,
+    next_rung,
+)
 from bailiwick.engine.rules import Action
 from bailiwick.engine.state import EffectInFlight, Scope, State
 from bailiwick.ids import Json, wait_id
@@ -74,7 +82,7 @@ def resumed(scope: Scope, flight: EffectInFlight) -> AttemptPlan:
 
 def _pause(scope: Scope, node: Work, flight: EffectInFlight, pause: RetryPause) -> Action:
     body: dict[str, Json] = {"after": flight.attempt, "failure": pause.why, "class": str(scope.tries[-1].kind)}
-    if pause.kind == "auth":
+    if pause.kind == PERSON:
         where = written(scope.path, node.id)
         body |= {"question": f"'{where}' can't go on: {pause.why}. Try again?", "choices": ["retry", "fail"]}
     return OpenWait(

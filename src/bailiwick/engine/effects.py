@@ -62,7 +62,7 @@ def _start(state: State, rules: Rules, scope: Scope, node: Work | Wait, start: S
     if scope.asked is not None:
         return [replace(start, request=state.resolve(scope.asked.request), units=units, fixes=False)]
     made = rules.prepare(node, at_visit(state, scope, node, start.visit))
-    policy = asdict(rules.policy(node)) if isinstance(node, Work) and rules.climbs(node) else {}
+    policy = rules.policy(node).to_json() if isinstance(node, Work) and rules.climbs(node) else {}
     return [replace(start, request=made.value, notes=made.missing, units=units, policy=policy)]
 
 

@@ -44,7 +44,7 @@ class Detail:
     """What is known of a failed turn besides its class. Times are seconds since the epoch, spans seconds.
 
     `models` is how many models the chain had that it was a part of; 0 where the node's knobs tell. `final`: the same
-    again would only fail again.
+    again would only fail again. `unjudged`: there was an output, and whoever should have judged it gave no verdict.
     """
 
     evidence: str = ""
@@ -60,6 +60,7 @@ class Detail:
     credential: str = ""
     models: int = 0
     final: bool = False
+    unjudged: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """Only what is said."""

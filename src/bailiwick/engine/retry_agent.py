@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import assert_never
 
 from bailiwick.engine.failures import ENDPOINT, FREE, TRANSIENT, Detail, FailureKind
 from bailiwick.ids import Json, digest
 
+PERSON = "auth"
+"""The kind of a pause that somebody has to end: by signing in, paying, mending an endpoint."""
 WORDS = 300
 """Characters of the last failure that are told when nothing is left to try."""
 HOUR = 3600.0
 MAX_BACKOFF = HOUR
+_LATER: dict[str, Json] = {"deadline": None, "retry_rejected": True}
+"""Knobs that older journals do not have, and what that means."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """The knobs of one node. Spans in seconds; `models` is how many the chain has.
 
-    `on_cap`: "wait" waits for a cap also where another model follows in the chain.
+    `on_cap`: "wait" waits for a cap also where another model follows in the chain. `deadline`: somebody waits for the
+    answer until then, in seconds since the epoch, so what would take longer, or a person, ends it. `retry_rejected`:
+    the last model is asked again for an output that was rejected or not judged.
     """
 
     max_output_retries: int = 2
@@ -39,6 +45,12 @@ class RetryPolicy:
     on_cap: str = ""
     use_defaults: bool = True
     reserve_usd: float = 0.0
+    deadline: float | None = None
+    retry_rejected: bool = True
+
+    def to_json(self) -> dict[str, Json]:
+        """The knobs as they are journaled. Those that came later are left out while they are as they always were."""
+        return {name: value for name, value in asdict(self).items() if name not in _LATER or value != _LATER[name]}
 
     @classmethod
     def from_json(cls, found: dict[str, Json]) -> RetryPolicy:
@@ -88,9 +100,10 @@ class RetryPause:
 
 @dataclass(frozen=True, slots=True)
 class RetriesExhausted:
-    """Nothing more can be tried by itself."""
+    """Nothing more can be tried by itself; `late`: only a pause would help, and it would end after the deadline."""
 
     why: str
+    late: bool = False
 
 
 def next_rung(
@@ -98,38 +111,56 @@ def next_rung(
 ) -> AttemptPlan | RetryPause | RetriesExhausted:
     """Choose the rung after the last of `tries`. Of a chain only the last model climbs: the others get one call."""
     last = tries[-1]
-    waits = last.kind in (FailureKind.BUDGET, FailureKind.DISK) or (
+    stays = (last.kind in (FailureKind.BUDGET, FailureKind.DISK) and policy.deadline is None) or (
         last.kind in (FailureKind.CAP, FailureKind.HELD) and policy.on_cap == "wait"
     )
-    if last.model + 1 < (last.detail.models or policy.models) and not waits:
+    if last.model + 1 < (last.detail.models or policy.models) and not stays:
         return AttemptPlan("next_model", last.model + 1, feedback=feedback_of(tries))
     step = _climb(tries, policy, key)
     match step:
         case AttemptPlan():
             return replace(step, feedback=feedback_of(tries))
         case RetryPause():
-            return replace(step, plan=replace(step.plan, feedback=feedback_of(tries)))
+            return _in_time(replace(step, plan=replace(step.plan, feedback=feedback_of(tries))), last.at, policy)
         case RetriesExhausted():
             return step
         case never:
             assert_never(never)
 
 
+def _in_time(pause: RetryPause, at: float, policy: RetryPolicy) -> RetryPause | RetriesExhausted:
+    """The pause that is due after a failure at this time, unless somebody waits who can't wait so long."""
+    if policy.deadline is None:
+        return pause
+    if pause.kind == PERSON:
+        return RetriesExhausted(pause.why)
+    end = at + (pause.seconds or 0.0) if pause.until is None else pause.until
+    if end < policy.deadline:
+        return pause
+    return RetriesExhausted(f"waiting {max(0.0, end - at):.0f} s for it would be longer than the deadline allows", True)
+
+
+def objections(tries: Sequence[FailedAttempt]) -> tuple[str, ...]:
+    """What was held against the answers so far; errors add nothing."""
+    return tuple(t.detail.problem for t in tries if t.kind is FailureKind.REJECTED and t.detail.problem)
+
+
 def feedback_of(tries: Sequence[FailedAttempt]) -> str:
-    """What was held against the answers so far, a line each; errors add none."""
-    said = [t.detail.problem for t in tries if t.kind is FailureKind.REJECTED and t.detail.problem]
-    return "\n".join(f"Prior attempt feedback: {text}" for text in said)
+    """The objections as the next task has them, a line each."""
+    return "\n".join(f"Prior attempt feedback: {text}" for text in objections(tries))
 
 
 def _climb(
     tries: Sequence[FailedAttempt], policy: RetryPolicy, key: str
 ) -> AttemptPlan | RetryPause | RetriesExhausted:
     last = tries[-1]
+    if not policy.retry_rejected and (last.kind is FailureKind.REJECTED or last.detail.unjudged):
+        return _used_up(last)
     if last.kind is FailureKind.SPAWN and (plan := _session_trouble(tries)) is not None:
         return plan
     match last.kind:
         case FailureKind.AUTH | FailureKind.BILLING | FailureKind.SPAWN:
-            return RetryPause("auth", _same(last), last.detail.evidence or str(last.kind), seconds=policy.probe)
+            return RetryPause(PERSON, _same(last), last.detail.evidence or str(last.kind), seconds=policy.probe)
         case FailureKind.CAP:
             return _cap(tries, policy)
         case FailureKind.HELD:
@@ -192,7 +223,7 @@ def _transient(
     if last.at - streak[0].at < policy.outage_wait:
         wait = max(policy.backoff_cap, asked)
         return RetryPause("outage", _same(last), f"{last.kind}: {last.detail.evidence}", seconds=wait)
-    return RetryPause("auth", _same(last), f"the endpoint has been {last.kind} for {policy.outage_wait / HOUR:g} h")
+    return RetryPause(PERSON, _same(last), f"the endpoint has been {last.kind} for {policy.outage_wait / HOUR:g} h")
 
 
 def _streak(tries: Sequence[FailedAttempt]) -> list[FailedAttempt]:

@@ -209,6 +209,84 @@ def test_a_turn_held_back_is_not_counted() -> None:
     assert rung == RetryPause("retry", AttemptPlan("again", 0, 0), "its credential is held back", seconds=7.0)
 
 
+WAITING = RetryPolicy(deadline=1600.0)
+"""Somebody waits for the answer, ten minutes from the failure on."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail", "wait"),
+    [
+        (FailureKind.CAP, Detail(resets_at=1480.0), 600),
+        (FailureKind.CAP, BARE, 3600),
+        (FailureKind.RATE_LIMIT, Detail(retry_after=700.0), 700),
+        (FailureKind.HELD, Detail(retry_after=601.0), 601),
+    ],
+)
+def test_a_pause_that_outlasts_the_deadline_is_the_end(kind: FailureKind, detail: Detail, wait: int) -> None:
+    """Who waits hears at once that it would take too long, and how long."""
+    rung = next_rung([FailedAttempt(kind, "first", 0, 0, 1, 1000.0, detail)], WAITING, "key")
+    why = f"waiting {wait} s for it would be longer than the deadline allows"
+    assert rung == RetriesExhausted(why, late=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail"),
+    [
+        (FailureKind.CAP, Detail(resets_at=1479.0)),
+        (FailureKind.RATE_LIMIT, Detail(retry_after=599.0)),
+        (FailureKind.HELD, Detail(retry_after=599.0)),
+        (FailureKind.OVERLOADED, BARE),
+        (FailureKind.CRASH, BARE),
+    ],
+)
+def test_a_pause_that_ends_before_the_deadline_is_made(kind: FailureKind, detail: Detail) -> None:
+    """The same pause as without a deadline."""
+    tries = [FailedAttempt(kind, "first", 0, 0, 1, 1000.0, detail)]
+    assert isinstance(next_rung(tries, WAITING, "key"), RetryPause)
+    assert next_rung(tries, WAITING, "key") == next_rung(tries, RetryPolicy(), "key")
+
+
+@pytest.mark.parametrize("kind", [FailureKind.AUTH, FailureKind.BILLING, FailureKind.SPAWN])
+def test_nobody_signs_in_while_somebody_waits_for_the_answer(kind: FailureKind) -> None:
+    """A pause that only a person ends is the end, however far away the deadline is."""
+    policy = RetryPolicy(deadline=1e12)
+    asked = [FailedAttempt(kind, "first", 0, 0, 1, 1000.0, Detail(evidence="sign in"))]
+    assert next_rung(asked, policy, "key") == RetriesExhausted("sign in")
+
+
+@pytest.mark.parametrize("kind", [FailureKind.BUDGET, FailureKind.DISK])
+def test_what_was_used_up_on_one_model_ends_a_visit_and_not_a_call(kind: FailureKind) -> None:
+    """A run asks a person for more; a call has nobody to ask, and the next model may cost nothing."""
+    tries = [FailedAttempt(kind, "first", 0, 0, 1, 1000.0)]
+    assert isinstance(next_rung(tries, RetryPolicy(models=2), "key"), RetriesExhausted)
+    assert next_rung(tries, replace(WAITING, models=2), "key") == AttemptPlan("next_model", 1)
+    assert isinstance(next_rung(tries, WAITING, "key"), RetriesExhausted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail"),
+    [(FailureKind.REJECTED, SESSION), (FailureKind.BAD_OUTPUT, replace(SESSION, unjudged=True))],
+)
+def test_a_rejected_output_is_asked_for_again_where_nobody_waits(kind: FailureKind, detail: Detail) -> None:
+    """Also one that could not be judged; an output that can't be read is another matter."""
+    tries = [FailedAttempt(kind, "first", 0, 0, 1, 1000.0, detail)]
+    assert isinstance(next_rung(tries, RetryPolicy(), "key"), AttemptPlan)
+    ended = next_rung(tries, RetryPolicy(retry_rejected=False), "key")
+    assert ended == RetriesExhausted(f"all attempts failed; the last one: {kind}: no key 'x'")
+    unread = [FailedAttempt(FailureKind.BAD_OUTPUT, "first", 0, 0, 1, 1000.0, SESSION)]
+    assert isinstance(next_rung(unread, RetryPolicy(retry_rejected=False), "key"), AttemptPlan)
+
+
+def test_knobs_are_stored_as_they_always_were_unless_they_are_used() -> None:
+    """A journal of a node has the same bytes as before a call had a deadline; both read back."""
+    plain = RetryPolicy(models=3)
+    assert {"deadline", "retry_rejected"}.isdisjoint(plain.to_json())
+    assert RetryPolicy.from_json(plain.to_json()) == plain
+    called = replace(plain, deadline=5.0, retry_rejected=False)
+    assert called.to_json() == {**plain.to_json(), "deadline": 5.0, "retry_rejected": False}
+    assert RetryPolicy.from_json(called.to_json()) == called
+
+
 @given(
     kinds=st.lists(st.sampled_from(list(FailureKind)), min_size=1, max_size=60),
     detail=st.sampled_from([SESSION, BARE]),
