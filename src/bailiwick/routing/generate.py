@@ -223,7 +223,7 @@ class Tiers:
 def question_for(job: Job, tier: TierName, task: str, plan: AttemptPlan) -> tuple[str, str]:
     """What a tier is asked on a rung of the ladder, and what stands above it."""
     system = discipline_for(job, tier)
-    return compose(plan, task, answer_keys(job), contract=False), system
+    return compose(replace(plan, feedback=""), task, answer_keys(job), contract=False), system  # the task has it
 
 
 async def generate(tiers: Tiers, candidate: Candidate, job: Job, question: Question) -> GeneratedText:

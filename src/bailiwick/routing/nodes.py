@@ -26,8 +26,7 @@ from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.generate import Stop, Stopped, Tiers
 from bailiwick.routing.leads import NodeChains, SkillRoute, chain_of
 from bailiwick.routing.model import VERIFY_SECONDS, Candidate, Job, Result, VerifierUsage
-from bailiwick.routing.verifier import VerifierInput, verify
-from bailiwick.routing.walk import Judged
+from bailiwick.routing.verifier import Judged, VerifierInput, verify
 from bailiwick.routing.warm import is_warm
 from bailiwick.runtime.kinds import AttemptRequest, Done, Failed, Io
 
@@ -166,7 +165,7 @@ class _Call:
         log = {**found.log, "usage": _together(found.log.get("usage") or {}, opinion.judging)}
         if not isinstance(opinion.event, Judged):
             text = f"verifier error: {opinion.event.message}"
-            detail = Detail(evidence=text, model=self.candidate.model)
+            detail = Detail(evidence=text, model=self.candidate.model, unjudged=True)
             log |= {"verdict": "escalate", "feedback": text}
             return Failed(Failure(str(FailureKind.BAD_OUTPUT), text, detail.to_json()), log)
         if opinion.event.accept:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bailiwick.clock import Clock, day
 from bailiwick.config.service import Config
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.errors import BudgetExceeded, NotReady
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
@@ -30,7 +31,6 @@ from bailiwick.routing.models_file import Models
 from bailiwick.routing.port import CallFiles
 from bailiwick.routing.slots import Slots
 from bailiwick.routing.starts import job_size
-from bailiwick.routing.walk import Walk
 from bailiwick.routing.warm import is_warm
 from bailiwick.runtime.money import cut
 from bailiwick.runtime.record import Pending
@@ -196,13 +196,24 @@ class Router:
             call=call.id,
             job=call.job,
             bench=call.bench,
-            walk=Walk(call.chain, self.turns.settings.policy, call.id),
+            chain=call.chain,
+            policy=self._policy(call),
             tiers=tiers,
             cooldowns=self._cooling,
             probe=probe,
             until=self.clock.monotonic() + call.job.seconds,
             allowance=allowance,
             pause=self.pause,
+        )
+
+    def _policy(self, call: _Call) -> RetryPolicy:
+        """Somebody waits: nothing that was rejected is asked for again, and no pause outlasts the deadline."""
+        return replace(
+            self.turns.settings.policy,
+            models=len(call.chain.candidates),
+            on_cap="",
+            deadline=self.clock.now() + call.job.seconds,
+            retry_rejected=False,
         )
 
     async def _end(self, row: CallRow, call: _Call, course: Course, outcome: Outcome, began: float) -> Outcome:

@@ -13,7 +13,6 @@ from bailiwick.routing.generate import Question, Reply, Tiers
 from bailiwick.routing.model import VERIFY_SECONDS, Candidate, CheckOutcome, Job, Result, TierName, VerifierUsage
 from bailiwick.routing.result import Misread, one_line, read_object
 from bailiwick.routing.tasks import Draw, boundary_for, draw, words
-from bailiwick.routing.walk import Judged, Unjudged
 
 VERDICT: dict[str, Json] = {
     "type": "object",
@@ -34,6 +33,21 @@ NO_TOOLS: Mapping[str, Json] = {
 }  # fmt: skip
 """A judge only reads what it is given, where its program can be told so."""
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verifier has spoken."""
+
+    accept: bool
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """The verifier failed, or said something that is no verdict."""
+
+    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from bailiwick.engine.retry_agent import (
     RetryPolicy,
     next_rung,
 )
-from bailiwick.routing.walk import Accept
-from tests.unit.routing.test_walk import HAPPENINGS, play, walk
 
+HAPPENINGS = ("accept", "reject", "error", "verifier error", "check fails", "skipped")
 NOW = 100.0
 FAILURES = {
     "reject": (FailureKind.REJECTED, Detail(problem="vague")),
@@ -28,7 +27,7 @@ FAILURES = {
     "skipped": (FailureKind.HELD, Detail(retry_after=30.0)),
 }
 """What a call or a node tells the policy when this happens on a model."""
-CALL = RetryPolicy(deadline=NOW + 20.0, retry_rejected=False)
+DEADLINE = NOW + 20.0
 """Somebody waits for the answer, for less time than a model that is skipped is left alone."""
 
 
@@ -64,18 +63,43 @@ def walked(happenings: tuple[str, ...], policy: RetryPolicy) -> ChainWalk:
     return ChainWalk(tuple(one.model for one in asked), tuple(one.feedback for one in asked), step)
 
 
-def _lines(said: tuple[str, ...]) -> str:
-    return "\n".join(f"Prior attempt feedback: {one}" for one in said)
+def reached(happenings: tuple[str, ...]) -> tuple[str, ...]:
+    """What happens before nobody is asked any more."""
+    return happenings[: happenings.index("accept") + 1] if "accept" in happenings else happenings
 
 
 @pytest.mark.parametrize("models", [1, 2, 3, 4])
-def test_the_policy_of_a_call_walks_as_the_walk_of_calls_does(models: int) -> None:
-    """1,554 walks: the same models, told the same, and an end where the other has one."""
-    policy = RetryPolicy(models=models, deadline=CALL.deadline, retry_rejected=False)
+def test_every_walk_of_a_call_ends_as_the_contract_says(models: int) -> None:
+    """1,554 walks: who is asked, what they are told and the end follow from the list alone."""
+    policy = RetryPolicy(models=models, deadline=DEADLINE, retry_rejected=False)
     for happenings in product(HAPPENINGS, repeat=models):
-        _, begun, end = play(walk(*"abcd"[:models]), happenings)
-        found = walked(happenings, policy)
-        assert found.models == tuple(one.tier for one in begun), happenings
-        assert found.feedback == tuple(_lines(one.feedback) for one in begun), happenings
-        assert (found.end is None) == isinstance(end, Accept), happenings
-        assert found.end is None or isinstance(found.end, RetriesExhausted), happenings
+        found, there = walked(happenings, policy), reached(happenings)
+        assert found.models == tuple(range(len(there))), happenings
+        for number, told in enumerate(found.feedback):
+            heard = [FAILURES[before][1].problem for before in there[:number]]
+            assert told == "\n".join(f"Prior attempt feedback: {one}" for one in heard if one), happenings
+        if "accept" in happenings:
+            assert found.end is None, happenings
+        else:
+            assert isinstance(found.end, RetriesExhausted), happenings
+            assert found.end.late == (happenings[-1] == "skipped"), happenings
+
+
+def test_a_visit_walks_the_same_way_and_goes_on_where_a_call_ends() -> None:
+    """Nobody waits for a run: on its last model it asks again, or waits. Until there both are the same."""
+    ends = {"asked again": 0, "waits": 0}
+    for models in (1, 2, 3, 4):
+        call, visit = RetryPolicy(models=models, deadline=DEADLINE, retry_rejected=False), RetryPolicy(models=models)
+        for happenings in product(HAPPENINGS, repeat=models):
+            ended, goes_on = walked(happenings, call), walked(happenings, visit)
+            assert (ended.models, ended.feedback) == (goes_on.models, goes_on.feedback), happenings
+            match goes_on.end:
+                case AttemptPlan() as plan:
+                    assert (plan.model, plan.rung) == (models - 1, "reframe"), happenings
+                    ends["asked again"] += 1
+                case RetryPause() as pause:
+                    assert pause.kind == ("auth" if happenings[-1] == "error" else "retry"), happenings
+                    ends["waits"] += 1
+                case _:
+                    assert "accept" in happenings
+    assert ends == {"asked again": 468, "waits": 312}

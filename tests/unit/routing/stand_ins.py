@@ -16,10 +16,15 @@ from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import ManualClock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail
+from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.ids import Json
+from bailiwick.journal.rows import AttemptRow
 from bailiwick.journal.sqlite import SqliteStore
-from bailiwick.routing.endpoints import Endpoints
-from bailiwick.routing.model import CheckOutcome, FileOut, Job, Outcome, Result
+from bailiwick.routing.cooldown import Cooldowns
+from bailiwick.routing.course import Course
+from bailiwick.routing.endpoints import EndpointAddress, Endpoints
+from bailiwick.routing.generate import Stop, Tiers
+from bailiwick.routing.model import Candidate, Chain, CheckOutcome, FileOut, Job, Outcome, Result
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
 from tests.unit.config.places import ConfigLayers
@@ -129,6 +134,35 @@ class PaperBench:
         self.done.append("drop")
 
 
+class Unbounded:
+    """An endpoint that takes everybody at once."""
+
+    def turn(self, place: object, model: str, loaded: bool = False) -> Unbounded:
+        return self
+
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+
+class NothingKnown:
+    """A store in which no endpoint ever failed."""
+
+    async def bucket_until(self, name: str) -> float:
+        return 0.0
+
+    async def attempts(self, *, since: float | None = None, call: str | None = None) -> list[AttemptRow]:
+        return []
+
+    async def cooldown(self, name: str) -> tuple[int, float]:
+        return 0, 0.0
+
+    async def cooldown_report(self, name: str, failures: int, until: float) -> None:
+        raise AssertionError("nothing failed that counts")
+
+
 @dataclass
 class RouterSetup:
     """A router with all that it works with."""
@@ -209,6 +243,47 @@ def play(
             return await act(stage), stage
 
     return asyncio.run(go())
+
+
+def lone_course(script: Mapping[str, Sequence[Step]], bench: PaperBench, seconds: float) -> tuple[Course, ScriptedDesk]:
+    """A call over local models, one for each name in the script but the verifier's, that nobody records."""
+    clock, desk = ManualClock(), ScriptedDesk(script)
+
+    async def is_cold(place: EndpointAddress, model: str) -> bool:
+        return False
+
+    async def pause(_seconds: float) -> None:
+        raise AssertionError("nothing is waited for")
+
+    names = [name for name in script if name != JUDGE]
+    chain = Chain(
+        tuple(Candidate(name, "local", "openai", cloud=False) for name in names),
+        Candidate(JUDGE, "subagent", "claude", cloud=True),
+        "why",
+    )
+    tiers = Tiers(
+        turns=desk,
+        place=Endpoints(ENDPOINTS).place,
+        queue=Unbounded(),
+        clock=clock,
+        environment=dict,
+        root="c-1",
+        stop=Stop(),
+        show=lambda _text: None,
+    )
+    course = Course(
+        call="c-1",
+        job=job(),
+        bench=bench,
+        chain=chain,
+        policy=RetryPolicy(models=len(names), deadline=clock.now() + seconds, retry_rejected=False),
+        tiers=tiers,
+        cooldowns=Cooldowns(NothingKnown(), clock),
+        probe=is_cold,
+        until=clock.monotonic() + seconds,
+        pause=pause,
+    )
+    return course, desk
 
 
 def verdicts(outcome: Outcome) -> list[str]:

@@ -18,6 +18,8 @@ from bailiwick.routing.model import VERIFY_SECONDS, Candidate, CheckOutcome, Fil
 from bailiwick.routing.tasks import draw, words
 from bailiwick.routing.verifier import (
     LARGEST,
+    Judged,
+    Unjudged,
     VerifierAnswer,
     VerifierInput,
     case_for,
@@ -25,8 +27,7 @@ from bailiwick.routing.verifier import (
     shown_output,
     verify,
 )
-from bailiwick.routing.walk import Judged, Unjudged
-from tests.unit.routing.stand_ins import ENDPOINTS, JUDGE, ScriptedDesk, fails, hangs, job, says, verdict
+from tests.unit.routing.stand_ins import ENDPOINTS, JUDGE, ScriptedDesk, Unbounded, fails, hangs, job, says, verdict
 
 CLAUDE = Candidate(JUDGE, "subagent", "claude", cloud=True)
 ACCEPT = '{"accept": true, "feedback": ""}'
@@ -103,19 +104,6 @@ def tiers(turns: ScriptedDesk, stop: Stop | None = None) -> Tiers:
         stop=stop or Stop(),
         show=lambda _text: None,
     )
-
-
-class Unbounded:
-    """An endpoint that takes everybody at once."""
-
-    def turn(self, place: object, model: str, loaded: bool = False) -> Unbounded:
-        return self
-
-    async def __aenter__(self) -> None:
-        return None
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
 
 
 def case(**given: Json) -> VerifierInput:
