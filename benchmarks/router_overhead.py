@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bailiwick.agents.asking import TurnContext, TurnResult
+from bailiwick.agents.asking import TurnContext, TurnResult, TurnRunner
 from bailiwick.agents.port import Answered, Backend, Capabilities, Emit, Turn, TurnIo
 from bailiwick.agents.record import TurnUsage
 from bailiwick.agents.settings import AgentSettings
@@ -18,10 +18,13 @@ from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
 from bailiwick.journal.sqlite import SqliteStore
+from bailiwick.routing.ask import ModelAccess
+from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.endpoints import Endpoints
 from bailiwick.routing.model import Job
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
+from bailiwick.routing.slots import Slots
 from bailiwick.routing.starts import LearnedStarts
 from benchmarks.measure import Bench, Reading, Spread, Stopwatch, Timed, column
 from benchmarks.report import Figure
@@ -80,11 +83,12 @@ class _Instant:
         return True, self.name
 
 
-class _InstantDesk:
+class _InstantDesk(TurnRunner):
     """Answers every question at once: the verifier with a verdict, everybody else with a result."""
 
     def __init__(self) -> None:
-        self.settings = AgentSettings(endpoints=ENDPOINTS)
+        settings = AgentSettings(endpoints=ENDPOINTS)
+        super().__init__(settings, store=None, clock=SystemClock())  # type: ignore[arg-type]  # no store is asked
 
     def backend(self, name: str, script: Json = None) -> Backend:
         return _Instant(name)
@@ -102,13 +106,18 @@ async def _router(folder: Path, *, learned: bool) -> AsyncIterator[Router]:
     store = await SqliteStore.open(config.paths.state / "bailiwick.db", now=clock.now)
     said = Models(verifier=JUDGE, default_chain=(SMALL, STRONG), routing="learned" if learned else "fixed")
     try:
+        access = ModelAccess(
+            turns=_InstantDesk(),
+            clock=clock,
+            endpoints=Endpoints(ENDPOINTS),
+            queue=Slots.of(config),
+            cooldowns=Cooldowns(store, clock),
+        )
         yield Router(
             config=config,
             store=store,
-            clock=clock,
-            turns=_InstantDesk(),
+            access=access,
             models=lambda: said,
-            endpoints=Endpoints(ENDPOINTS),
             start=LearnedStarts(store=store, clock=clock) if learned else None,
         )
     finally:

@@ -16,10 +16,13 @@ from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.processes.proc import become_subreaper
+from bailiwick.routing.ask import ModelAccess
+from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.endpoints import Endpoints
 from bailiwick.routing.model import Job, Outcome
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
+from bailiwick.routing.slots import Slots
 from bailiwick.testing.model_server.script import Say, Step, UseTool
 from bailiwick.testing.model_server.server import ModelRequestSeen, ModelServer
 from tests.agents.conftest import need
@@ -67,15 +70,16 @@ def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tupl
                 "ANTHROPIC_API_KEY": "made-up",
             }
             settings = AgentSettings(endpoints=endpoints)
-            router = Router(
-                config=ConfigLayers(folder).load(),
-                store=store,
-                clock=clock,
+            config = ConfigLayers(folder).load()
+            access = ModelAccess(
                 turns=TurnRunner(settings, store, clock),
-                models=lambda: models,
+                clock=clock,
                 endpoints=Endpoints(endpoints),
+                queue=Slots.of(config),
+                cooldowns=Cooldowns(store, clock),
                 environment=lambda: env,
             )
+            router = Router(config=config, store=store, access=access, models=lambda: models)
             outcome = await router.call(REVIEW, None, show=lambda _text: None, cancel=asyncio.Event())
             return outcome, server.requests
 

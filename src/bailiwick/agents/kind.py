@@ -89,26 +89,24 @@ class AgentKind:
             backend = self.turns.backend(str(asked["backend"]), asked.get("script"))
         except UsageError as error:
             return Failed(Failure("no_backend", f"{error.what}; {error.hint}"))
-        return await self.ask(backend, self.turn(request, io), request, io)
+        turn = self.turn(request, io)
+        told = await self.turns.ask(backend, turn, self.context(request, io, backend.name))
+        return self.judge(told, request, backend, turn)
 
-    async def ask(self, backend: Backend, turn: Turn, request: AttemptRequest, io: Io) -> Done | Failed:
-        """Make a turn and judge what it came to."""
-        asked: dict[str, Json] = request.prepared
+    def context(self, request: AttemptRequest, io: Io, backend: str) -> TurnContext:
+        """Around the turn of an attempt on this backend."""
         outputs = request.node.outputs if isinstance(request.node, Work) else ()
-        expects = bool(outputs) and _without_json(request.node, backend) is None
-        context = TurnContext(
+        return TurnContext(
             io.cancel,
             root=request.root,
             workspace=request.workspace,
             total=self._total(request),
             silence=self._silence(request),
-            environment=str(asked.get("environment") or ""),
-            expects=expects,
+            environment=str(request.prepared.get("environment") or ""),
+            expects=bool(outputs) and _without_json(request.node, backend) is None,
             show=io.show,
             observe=io.observe,
         )
-        told = await self.turns.ask(backend, turn, context)
-        return self._judge(told, request, backend, turn)
 
     def turn(self, request: AttemptRequest, io: Io) -> Turn:
         """The turn of an attempt, on the model of the chain whose call it is."""
@@ -158,7 +156,8 @@ class AgentKind:
     def _silence(self, request: AttemptRequest) -> float:
         return float(request.prepared.get("silence") or self.turns.settings.silence)
 
-    def _judge(self, told: TurnResult, request: AttemptRequest, backend: Backend, turn: Turn) -> Done | Failed:
+    def judge(self, told: TurnResult, request: AttemptRequest, backend: Backend, turn: Turn) -> Done | Failed:
+        """What a turn came to, as the declared outputs or as why there are none."""
         node, plan = request.node, request.plan or AttemptPlan()
         outputs = node.outputs if isinstance(node, Work) else ()
         if not told.events and told.failure is not None:
@@ -176,7 +175,7 @@ class AgentKind:
         if told.answer is None:
             return Failed(told.failure or Failure("unknown", "the turn gave neither an answer nor an error"), log)
         got = extract(told.answer.text, outputs, told.answer.structured)
-        plain = _without_json(node, backend)
+        plain = _without_json(node, backend.name)
         if isinstance(got, Bad) and plain is not None and not answers_in_json(told.answer.text, outputs):
             got = Extracted(plain)
         if isinstance(got, Bad):
@@ -186,12 +185,12 @@ class AgentKind:
         return Done(got.values, {**log, "repaired": got.repaired})
 
 
-def _without_json(node: Node, backend: Backend) -> dict[str, Json] | None:
+def _without_json(node: Node, backend: str) -> dict[str, Json] | None:
     """What an answer without JSON stands for, where the node says so: any program may be a `command`, and edits files.
 
     None where the outputs have to be said.
     """
-    said = node.spec.get(WITHOUT_JSON) if isinstance(node, Work) and backend.name == "command" else None
+    said = node.spec.get(WITHOUT_JSON) if isinstance(node, Work) and backend == "command" else None
     return said if isinstance(said, dict) else None
 
 

@@ -53,7 +53,8 @@ class AgentServices:
         from bailiwick.routing.nodes import RoutedKind
 
         if self._routed_kind is None:
-            self._routed_kind = RoutedKind(self.turns(), leads=lambda: self.routed().leads())
+            routed = self.routed()
+            self._routed_kind = RoutedKind(self.turns(), leads=routed.leads, access=routed.access)
         return self._routed_kind
 
     def routed(self) -> RoutingServices:

@@ -13,24 +13,22 @@ if TYPE_CHECKING:
     from bailiwick.agents.asking import TurnRunner
     from bailiwick.app.context import AppContext
     from bailiwick.gate.port import Judge
-    from bailiwick.routing.cooldown import Cooldowns
-    from bailiwick.routing.endpoints import Endpoints
+    from bailiwick.routing.ask import ModelAccess
     from bailiwick.routing.leads import NodeChains, SkillRoute
     from bailiwick.routing.models_file import Models
     from bailiwick.routing.service import Router
-    from bailiwick.routing.slots import Slots
     from bailiwick.skills.service import Skills
 
 
 @dataclass(slots=True)
 class RoutingServices:
-    """The ways to models that the calls and nodes of a process share, so that they wait for each other in one queue."""
+    """Chains, the router and the ways to models, one of each for a process."""
 
     app: AppContext
     turns: Callable[[], TurnRunner]
     purse: Callable[[str], tuple[str, Mapping[str, float | None]]]
     models_file: Path | None = None
-    _shared: tuple[Endpoints, Slots, Cooldowns] | None = field(default=None)
+    _access: ModelAccess | None = field(default=None)
     _leads: NodeChains | None = field(default=None)
     _router: Router | None = field(default=None)
 
@@ -45,16 +43,7 @@ class RoutingServices:
         from bailiwick.routing.leads import NodeChains
 
         if self._leads is None:
-            endpoints, slots, cooldowns = self._ways()
-            self._leads = NodeChains(
-                clock=self.app.clock,
-                models=self.models,
-                endpoints=endpoints,
-                queue=slots,
-                cooldowns=cooldowns,
-                discipline=self._discipline,
-                environment=environment,
-            )
+            self._leads = NodeChains(models=self.models, discipline=self._discipline)
         return self._leads
 
     def _discipline(self, name: str) -> SkillRoute:
@@ -70,17 +59,11 @@ class RoutingServices:
         from bailiwick.routing.starts import LearnedStarts
 
         if self._router is None:
-            endpoints, slots, cooldowns = self._ways()
             self._router = Router(
                 config=self.app.config,
                 store=self.app.store,
-                clock=self.app.clock,
-                turns=self.turns(),
+                access=self.access(),
                 models=self.models,
-                endpoints=endpoints,
-                slots=slots,
-                cooldowns=cooldowns,
-                environment=environment,
                 clean=self.app.clean,
                 purse=self.purse,
                 start=LearnedStarts(store=self.app.store, clock=self.app.clock),
@@ -108,15 +91,24 @@ class RoutingServices:
 
         return RoutedJudge(self.router, self.app.config.paths.cache, self.app.by)
 
-    def _ways(self) -> tuple[Endpoints, Slots, Cooldowns]:
+    def access(self) -> ModelAccess:
+        """The ways to models."""
+        from bailiwick.routing.ask import ModelAccess
         from bailiwick.routing.cooldown import Cooldowns
         from bailiwick.routing.endpoints import Endpoints
         from bailiwick.routing.slots import Slots
 
-        if self._shared is None:
-            cooldowns = Cooldowns(self.app.store, self.app.clock)
-            self._shared = Endpoints.of(self.app.config), Slots.of(self.app.config), cooldowns
-        return self._shared
+        if self._access is None:
+            config, clock = self.app.config, self.app.clock
+            self._access = ModelAccess(
+                turns=self.turns(),
+                clock=clock,
+                endpoints=Endpoints.of(config),
+                queue=Slots.of(config),
+                cooldowns=Cooldowns(self.app.store, clock),
+                environment=environment,
+            )
+        return self._access
 
 
 def environment() -> Mapping[str, str]:

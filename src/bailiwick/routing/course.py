@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
-from bailiwick.agents.asking import is_refused
+from bailiwick.agents.asking import TurnContext, is_refused
+from bailiwick.agents.port import Turn
+from bailiwick.agents.prompts import compose
 from bailiwick.agents.record import TurnUsage
 from bailiwick.clock import Clock
 from bailiwick.engine.failures import Detail, FailureKind
@@ -22,10 +24,7 @@ from bailiwick.engine.retry_agent import (
     objections,
 )
 from bailiwick.errors import BailiwickError
-from bailiwick.routing.chains import LOCAL_BACKEND
-from bailiwick.routing.cooldown import Cooldowns, key_of
-from bailiwick.routing.endpoints import EndpointAddress
-from bailiwick.routing.generate import GeneratedText, Question, Reply, Stop, Stopped, Tiers, generate, question_for
+from bailiwick.routing.ask import NOWHERE, ModelAccess, ModelReply, Stopped, ask_candidate, bounded
 from bailiwick.routing.model import (
     NOT_ASKED,
     VERIFY_SECONDS,
@@ -39,32 +38,54 @@ from bailiwick.routing.model import (
     VerifierUsage,
 )
 from bailiwick.routing.port import CallFiles
-from bailiwick.routing.result import answer_schema, one_line, settled_path, summary
-from bailiwick.routing.tasks import read_files, task_for
-from bailiwick.routing.verifier import Judged, Unjudged, VerifierInput, judging_of, verify
+from bailiwick.routing.result import (
+    Misread,
+    answer_keys,
+    answer_schema,
+    one_line,
+    read_result,
+    settled_path,
+    summary,
+)
+from bailiwick.routing.tasks import discipline_for, read_files, task_for
+from bailiwick.routing.verifier import Judged, Unjudged, VerifierInput, verify
 from bailiwick.runtime.money import LEAST, TURNED_AWAY, UNCALLED
 
 SHOWN = 2_000
 """Characters of a feedback that are kept and told to the next tier."""
+EVIDENCE = 200
+"""Characters of an answer that can't be read that are kept."""
 IN_SESSION = frozenset({"reask", "resume", "compact"})
 """Rungs that go on with the work of the attempt before."""
-
 _KINDS = frozenset(FailureKind)
 
-Probe = Callable[[EndpointAddress, str], Coroutine[Any, Any, bool]]
+Came = TypeVar("Came")
 Pause = Callable[[float], Coroutine[Any, Any, None]]
+
+
+class Stop:
+    """What ends a call before its time; the first reason stays."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.why = ""
+
+    def set(self, why: str) -> None:
+        """End it."""
+        self.why = self.why or why
+        self.event.set()
 
 
 @dataclass(slots=True)
 class Trying:
-    """The attempt that is under way."""
+    """The attempt that is under way; `spent` is what it alone used."""
 
     plan: AttemptPlan
     candidate: Candidate
     at: float
     task: str
-    warm: asyncio.Future[bool] | None = None
-    generated: GeneratedText | None = None
+    reply: ModelReply | None = None
+    spent: TurnUsage = field(default_factory=lambda: TurnUsage(usd=0.0))
     result: Result | None = None
     checked: CheckOutcome | None = None
     judging: VerifierUsage | None = None
@@ -81,30 +102,43 @@ class RecordedAttempt:
 
 @dataclass(slots=True, kw_only=True)
 class Course:
-    """Carries one call out. `until` is its deadline on the monotonic clock, `allowance` the dollars it may cost.
+    """Carries one call out; `allowance` is the dollars it may cost.
 
-    Every model but the last is asked once; `policy`, which knows the deadline too, says what follows.
+    Every model but the last is asked once; the policy says what follows. Somebody waits: nothing that was rejected is
+    asked for again, and no pause outlasts the deadline.
     """
 
     call: str
     job: Job
     bench: CallFiles | None
     chain: Chain
-    policy: RetryPolicy
-    tiers: Tiers
-    cooldowns: Cooldowns
-    probe: Probe
-    until: float
+    access: ModelAccess
+    llama_swap_url: str = ""
+    show: Callable[[str], None] = lambda _text: None
+    stop: Stop = field(default_factory=Stop)
     allowance: float | None = None
     pause: Pause = asyncio.sleep
     made: list[RecordedAttempt] = field(default_factory=list)
     asked: int = 0
+    _policy: RetryPolicy = field(init=False)
+    _until: float = field(init=False)
     _tries: list[FailedAttempt] = field(default_factory=list)
     _skips: list[str] = field(default_factory=list)
     _best: Result | None = None
     _now: Trying | None = None
     _tree: Path | None = None
     _totals: dict[str, TurnUsage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        seconds = self.job.seconds
+        self._until = self._clock.monotonic() + seconds
+        self._policy = replace(
+            self.access.turns.settings.policy,
+            models=len(self.chain.candidates),
+            on_cap="",
+            deadline=self._clock.now() + seconds,
+            retry_rejected=False,
+        )
 
     @property
     def _count(self) -> int:
@@ -113,21 +147,16 @@ class Course:
 
     @property
     def _clock(self) -> Clock:
-        return self.tiers.clock
-
-    @property
-    def _stop(self) -> Stop:
-        return self.tiers.stop
+        return self.access.clock
 
     async def run(self) -> tuple[Result, str]:
         """The result, and, where no output was accepted, why. What is not accepted leaves no trace in the project."""
         try:
             return await self._go()
-        except Stopped as stopped:
-            self._take_stock(stopped.reply)
-            self._mark("error", None, self._stop.why)
+        except Stopped:
+            self._mark("error", None, self.stop.why)
             after = f" after {self._count} attempt(s)" if self._count else ""
-            return self._without(self._stop.why + after, "error")
+            return self._without(self.stop.why + after, "error")
         except BailiwickError as error:
             self._mark("error", None, error.sentence)
             return self._without(error.sentence, "error")
@@ -138,12 +167,11 @@ class Course:
     async def _go(self) -> tuple[Result, str]:
         plan = AttemptPlan()
         while True:
-            if self._stop.event.is_set():
-                raise Stopped
+            self._check_stop()
             said = await self._attempt(plan)
             if said is None:
                 return await self._accept()
-            step = next_rung(self._tries, self.policy, self.call)
+            step = next_rung(self._tries, self._policy, self.call)
             match step:
                 case AttemptPlan():
                     plan = step
@@ -157,29 +185,32 @@ class Course:
                 case never:
                     assert_never(never)
 
+    def _check_stop(self) -> None:
+        if self.stop.event.is_set():
+            raise Stopped
+
     async def _attempt(self, plan: AttemptPlan) -> str | None:
         """Ask one model and look at what it gave; None where that is accepted, else what was wrong."""
         candidate = self.chain.candidates[plan.model]
-        place = self._place(candidate)
-        key = key_of(candidate, place)
-        blocked = await self.cooldowns.blocked(key)
-        if blocked > 0 and not self._is_last(plan):
-            return await self._skip(plan, f"its endpoint kept failing: backing off for {blocked:.0f} s", blocked)
         self._now = now = Trying(plan, candidate, self._clock.now(), self.job.task)
         if self.allowance is not None and self.allowance < LEAST and candidate.cloud:
             return self._failed(now, FailureKind.BUDGET, "the money reserved for this call is used up")
-        if place is not None:
-            now.warm = asyncio.ensure_future(self.probe(place, candidate.model))
-        await self._prepare(now)
-        self.tiers.show(f"asking {candidate.model} ({plan.model + 1} of {len(self.chain.candidates)})")
-        generated = await generate(self.tiers, candidate, self.job, self._question(now))
-        if generated.failure is not None and generated.failure.kind == FailureKind.HELD:
-            self._now, _ = None, _is_warm(now.warm)
-            detail = Detail.from_json(generated.failure.detail)
-            return await self._skip(plan, generated.failure.message, detail.retry_after or 1.0)
-        now.generated = self._charged(generated)
-        await self.cooldowns.heard(key, generated.failure)
-        return await self._look(now, generated)
+        reply = await ask_candidate(
+            self.access,
+            candidate,
+            lambda: self._turn(now),
+            llama_swap_url=self.llama_swap_url,
+            although_cooling=self._is_last(plan),
+        )
+        failure = reply.told.failure
+        if failure is not None and failure.kind == FailureKind.HELD:
+            reply.was_warm()
+            self._now = None
+            return await self._skip(plan, failure.message, Detail.from_json(failure.detail).retry_after or 1.0)
+        now.reply = reply
+        self._charge(now, reply)
+        self._check_stop()
+        return await self._look(now, reply)
 
     def _is_last(self, plan: AttemptPlan) -> bool:
         return plan.model + 1 == len(self.chain.candidates)
@@ -187,7 +218,7 @@ class Course:
     async def _skip(self, plan: AttemptPlan, why: str, seconds: float) -> str:
         """Put on record that a tier is not asked, and what its last try said; the last tier is waited for instead."""
         candidate = self.chain.candidates[plan.model]
-        because = await self.cooldowns.because({candidate.model})
+        because = await self.access.cooldowns.because({candidate.model})
         told = one_line(f"{why} ({because})" if because else why, SHOWN)
         if not self._is_last(plan):
             self._skips.append(f"{candidate.model}: {told}")
@@ -207,56 +238,79 @@ class Course:
         )
         self.made.append(RecordedAttempt(attempt, self._clock.now(), 0))
 
-    async def _prepare(self, now: Trying) -> None:
-        """A fresh tree, unless the attempt goes on with what is there; and the task as this tier is told it."""
-        if self.bench is not None and not (self._tree is not None and now.plan.rung in IN_SESSION):
-            self._tree = await self._stop.bounded(self.bench.begin())
-        shown = []
-        if now.candidate.tier == "local" and self.job.files:
-            shown = await asyncio.to_thread(read_files, self.job.root, self._tree, self.job.files)
-        now.task = task_for(self.job, objections(self._tries), shown)
+    async def _turn(self, now: Trying) -> tuple[Turn, TurnContext]:
+        """What this tier is asked, in a fresh tree unless the attempt goes on with what is there.
 
-    def _question(self, now: Trying) -> Question:
-        """A tier that others follow gets its share of the time that is left; the last gets all of it."""
-        prompt, system = question_for(self.job, now.candidate.tier, now.task, now.plan)
-        left = max(0.001, self.until - self._clock.monotonic())
-        share = left / (len(self.chain.candidates) - now.plan.model)
-        loaded = now.warm is not None and now.warm.done() and now.warm.result()
-        return Question(
-            key=f"{self.call}-{len(self.made) + 1}",
-            prompt=prompt,
-            system=system,
-            schema=answer_schema(self.job),
-            seconds=min(self.tiers.turns.settings.total, share),
-            node=self.job.phase or self.job.skill,
-            plan=now.plan,
-            tree=self._tree,
+        A tier that others follow gets its share of the time that is left; the last gets all of it.
+        """
+        plan, job, candidate = now.plan, self.job, now.candidate
+        if self.bench is not None and not (self._tree is not None and plan.rung in IN_SESSION):
+            self._tree = await self._bounded(self.bench.begin())
+        shown = []
+        if candidate.tier == "local" and job.files:
+            shown = await asyncio.to_thread(read_files, job.root, self._tree, job.files)
+        now.task = task_for(job, objections(self._tries), shown)
+        self.show(f"asking {candidate.model} ({plan.model + 1} of {len(self.chain.candidates)})")
+        number = len(self.made) + 1
+        key = f"{self.call}-{number}"
+        turn = Turn(
+            key=key,
+            prompt=compose(replace(plan, feedback=""), now.task, answer_keys(job), contract=False),
+            model=None,
+            cwd=self._tree or NOWHERE,
+            env=self.access.marked(key, self.call),
+            session=plan.session,
+            schema=answer_schema(job),
             max_usd=self.allowance,
-            attempt=len(self.made) + 1,
-            loaded=loaded,
+            options={"rung": plan.rung},
+            node=job.phase or job.skill,
+            attempt=number,
+            system=discipline_for(job, candidate.tier),
+        )
+        share = self._left() / (len(self.chain.candidates) - plan.model)
+        return turn, self._context(min(self.access.turns.settings.total, share), turn.cwd)
+
+    def _context(self, seconds: float, workspace: Path) -> TurnContext:
+        return TurnContext(
+            cancel=self.stop.event,
+            root=self.call,
+            workspace=workspace,
+            total=seconds,
+            silence=self.access.silence(seconds),
+            show=self.show,
         )
 
-    async def _look(self, now: Trying, generated: GeneratedText) -> str | None:
+    def _left(self) -> float:
+        return max(0.001, self._until - self._clock.monotonic())
+
+    async def _bounded(self, work: Coroutine[Any, Any, Came]) -> Came:
+        return await bounded(work, self.stop.event)
+
+    async def _look(self, now: Trying, reply: ModelReply) -> str | None:
         """What the deterministic checks say of an output, before anybody else is asked."""
-        if generated.result is None:
-            failure = generated.failure
-            if failure is None:
+        told = reply.told
+        if told.answer is None:
+            if told.failure is None:
                 return self._failed(now, "unknown", "the model gave no answer")
-            place = self._place(now.candidate)
-            if place is not None and is_refused(failure):  # it is not waited for, but told how to start it
-                return self._failed(now, "not_running", f"{failure.message}; {place.to_start}")
-            return self._failed(now, failure.kind, failure.message, Detail.from_json(failure.detail))
-        now.result = generated.result
+            if reply.place is not None and is_refused(told.failure):  # not waited for, but told how to start it
+                return self._failed(now, "not_running", f"{told.failure.message}; {reply.place.to_start}")
+            return self._failed(now, told.failure.kind, told.failure.message, Detail.from_json(told.failure.detail))
+        result = read_result(told.answer, self.job, now.candidate.tier)
+        if isinstance(result, Misread):
+            can_resume = reply.backend is not None and reply.backend.capabilities.resume
+            evidence = told.answer.text[:EVIDENCE]
+            detail = Detail(problem=result.problem, evidence=evidence, session=told.session, can_resume=can_resume)
+            return self._failed(now, FailureKind.BAD_OUTPUT, result.problem, detail)
+        now.result = result
         if self.bench is not None:
-            files = generated.result.files
-            if files and (refused := await self._stop.bounded(self.bench.put(files))):
+            if result.files and (refused := await self._bounded(self.bench.put(result.files))):
                 self._best = self._settled(now)
                 return self._rejected(now, one_line(refused, SHOWN), verified=None)
-            self.tiers.show(f"checking what {now.candidate.model} gave")
-            now.checked = await self._stop.bounded(self.bench.check(generated.result))
+            self.show(f"checking what {now.candidate.model} gave")
+            now.checked = await self._bounded(self.bench.check(result))
         self._best = self._settled(now)
-        if generated.result.status == "error":
-            return self._failed(now, "gave_up", generated.result.message)
+        if result.status == "error":
+            return self._failed(now, "gave_up", result.message)
         if now.checked is not None and not now.checked.ok:
             feedback = (now.checked.feedback or "a check failed")[:SHOWN]
             return self._rejected(now, feedback, verified=False if now.checked.ran else None)
@@ -269,15 +323,15 @@ class Course:
             ran = now.checked is not None and now.checked.ran
             self._mark("accept" if ran else "accept_unverified", True if ran else None)
             return None
-        self.tiers.show(f"asking the verifier {verifier.model}")
+        self.show(f"asking the verifier {verifier.model}")
         case = VerifierInput(self.job, now.task, now.result, now.checked)
-        seconds = min(VERIFY_SECONDS, max(0.001, self.until - self._clock.monotonic()))
-        opinion = await verify(
-            self.tiers, verifier, case=case, key=f"{self.call}-{len(self.made) + 1}-verifier", seconds=seconds
-        )
+        context = self._context(min(VERIFY_SECONDS, self._left()), NOWHERE)
+        key = f"{self.call}-{len(self.made) + 1}-verifier"
+        opinion = await verify(self.access, verifier, case, key=key, context=context)
         now.judging = opinion.judging
         self.asked += 1
         self._spend(opinion.judging.cost)
+        self._check_stop()
         match opinion.event:
             case Judged(accept=True, feedback=feedback):
                 self._mark("accept", True, feedback)
@@ -324,8 +378,8 @@ class Course:
     async def _wait(self, pause: RetryPause, why: str) -> None:
         until = 0.0 if pause.until is None else pause.until - self._clock.now()
         seconds = max(0.0, until if pause.seconds is None else pause.seconds)
-        self.tiers.show(f"waiting {seconds:.0f} s: {why}")
-        await self._stop.bounded(self.pause(seconds))
+        self.show(f"waiting {seconds:.0f} s: {why}")
+        await self._bounded(self.pause(seconds))
 
     async def _accept(self) -> tuple[Result, str]:
         """Bring what was accepted into the project, whole or not at all: from here on nothing ends it halfway."""
@@ -383,8 +437,7 @@ class Course:
         now, self._now = self._now, None
         if now is None:
             return
-        generated = now.generated or GeneratedText(None, None, 0, TurnUsage(usd=0.0))
-        spent, judging = generated.spent, now.judging
+        reply, spent, judging = now.reply, now.spent, now.judging
         costs = [spent.usd, *([judging.cost] if judging else [])]
         if self._best is not None and now.result is not None:
             self._best = replace(self._best, verified=verified)
@@ -392,9 +445,9 @@ class Course:
             attempt=len(self.made) + 1,
             model=now.candidate.model,
             tier=now.candidate.tier,
-            duration_ms=generated.duration_ms,
+            duration_ms=reply.duration_ms if reply else 0,
             verdict=verdict,
-            warm_start=_is_warm(now.warm),
+            warm_start=reply is not None and reply.was_warm(),
             verified=verified,
             feedback=feedback[:SHOWN],
             input_tokens=spent.input,
@@ -406,58 +459,22 @@ class Course:
         )
         self.made.append(RecordedAttempt(attempt, now.at, len(now.task)))
 
-    def _take_stock(self, reply: Reply | None) -> None:
-        """What was used by a question that was broken off: it is paid for like others."""
-        now, verifier = self._now, self.chain.verifier
-        if now is None or reply is None:
-            return
-        if now.generated is None:
-            told = reply.told
-            now.generated = self._charged(
-                GeneratedText(
-                    None, failure=told.failure, duration_ms=reply.duration_ms, spent=told.spent, session=told.session
-                )
-            )
-        elif verifier is not None:
-            now.judging = judging_of(verifier, reply)
-            self.asked += 1
-
-    def _place(self, candidate: Candidate) -> EndpointAddress | None:
-        """Where a local model answers; None for a subagent, and where it can't be had, which asking will tell."""
-        if candidate.tier != "local" or candidate.backend != LOCAL_BACKEND:
-            return None
-        try:
-            return self.tiers.place(candidate.model)
-        except BailiwickError:
-            return None
-
-    def _charged(self, generated: GeneratedText) -> GeneratedText:
+    def _charge(self, now: Trying, reply: ModelReply) -> None:
         """What this attempt alone used: its part of a session that counts on, nothing where it was turned away."""
-        kind = generated.failure.kind if generated.failure else ""
-        spent = generated.spent
-        if spent.cumulative and generated.session:
-            before = self._totals.get(generated.session, TurnUsage(0, 0, 0, 0.0))
-            self._totals[generated.session] = spent
-            spent = _difference(spent, before)
-        if spent.usd is None and kind in UNCALLED | TURNED_AWAY | {"no_tier"}:
-            spent = replace(spent, usd=0.0)
+        told, kind = reply.told, reply.told.failure.kind if reply.told.failure else ""
+        now.spent = told.spent
+        if told.spent.cumulative and told.session:
+            before = self._totals.get(told.session, TurnUsage(0, 0, 0, 0.0))
+            self._totals[told.session] = told.spent
+            now.spent = _difference(told.spent, before)
+        if now.spent.usd is None and kind in UNCALLED | TURNED_AWAY:
+            now.spent = replace(now.spent, usd=0.0)
         self.asked += kind not in UNCALLED
-        self._spend(spent.usd)
-        return replace(generated, spent=spent)
+        self._spend(now.spent.usd)
 
     def _spend(self, usd: float | None) -> None:
         if self.allowance is not None and usd is not None:
             self.allowance = max(0.0, self.allowance - usd)
-
-
-def _is_warm(warm: asyncio.Future[bool] | None) -> bool:
-    """What the probe found, if it was quick enough: nothing waits for it."""
-    if warm is None:
-        return False
-    if not warm.done():
-        warm.cancel()
-        return False
-    return not warm.cancelled() and warm.exception() is None and warm.result()
 
 
 def _difference(now: TurnUsage, before: TurnUsage) -> TurnUsage:

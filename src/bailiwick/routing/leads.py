@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 
 from bailiwick.agents.registry import PROGRAMS, TABLE
 from bailiwick.agents.settings import SIMULATED, AgentSettings
-from bailiwick.clock import Clock
 from bailiwick.engine.graph import Work
 from bailiwick.ids import Json
-from bailiwick.routing.chains import LOCAL_BACKEND, compose
-from bailiwick.routing.cooldown import Cooldowns
-from bailiwick.routing.endpoints import EndpointAddress, Endpoints
-from bailiwick.routing.generate import Queue
+from bailiwick.routing.chains import compose
 from bailiwick.routing.model import Candidate, Chain, TierName
 from bailiwick.routing.models_file import Models
 
@@ -32,15 +28,10 @@ class SkillRoute:
 
 @dataclass(slots=True, kw_only=True)
 class NodeChains:
-    """Chains for nodes, and the way to their local models. `discipline` gives a skill by its name."""
+    """Chains for nodes. `discipline` gives a skill by its name."""
 
-    clock: Clock
     models: Callable[[], Models]
-    endpoints: Endpoints
-    queue: Queue
-    cooldowns: Cooldowns
     discipline: Callable[[str], SkillRoute]
-    environment: Callable[[], Mapping[str, str]]
     _read: Models | None = field(default=None)
 
     def chain(
@@ -83,10 +74,6 @@ class NodeChains:
     def llama_swap_url(self) -> str:
         """Where llama-swap tells what is loaded; "" where nobody says."""
         return self._models().llama_swap_url
-
-    def place(self, candidate: Candidate) -> EndpointAddress | None:
-        """Where a local model answers; None for what a program asks. Raises as `Endpoints.place` does."""
-        return self.endpoints.place(candidate.model) if candidate.backend == LOCAL_BACKEND else None
 
 
 def _on(backend: str, models: tuple[str | None, ...], skill: str) -> Chain:

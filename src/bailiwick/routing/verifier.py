@@ -7,10 +7,11 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bailiwick.agents.port import Answered
+from bailiwick.agents.asking import TurnContext
+from bailiwick.agents.port import Answered, Turn
 from bailiwick.ids import Json
-from bailiwick.routing.generate import Question, Reply, Tiers
-from bailiwick.routing.model import VERIFY_SECONDS, Candidate, CheckOutcome, Job, Result, TierName, VerifierUsage
+from bailiwick.routing.ask import NOWHERE, ModelAccess, ModelReply, ask_model
+from bailiwick.routing.model import Candidate, CheckOutcome, Job, Result, TierName, VerifierUsage
 from bailiwick.routing.result import Misread, one_line, read_object
 from bailiwick.routing.tasks import Draw, boundary_for, draw, words
 
@@ -69,22 +70,29 @@ class VerifierAnswer:
 
 
 async def verify(
-    tiers: Tiers, verifier: Candidate, case: VerifierInput, key: str, seconds: float = VERIFY_SECONDS
+    access: ModelAccess, verifier: Candidate, case: VerifierInput, *, key: str, context: TurnContext
 ) -> VerifierAnswer:
-    """Have an output judged once, within so many seconds. Raises `Stopped`; a verifier that fails is told as such."""
+    """Have an output judged once. A verifier that fails, or is cancelled, is told as such. Raises as `ask_model`."""
     output = shown_output(case.result)
     if len(output) > LARGEST:
         return VerifierAnswer(Unjudged("the output is too large to be judged"), VerifierUsage(verifier.model, 0))
     system, prompt = case_for(case, output)
-    question = Question(
-        key=key, prompt=prompt, system=system, schema=VERDICT, seconds=seconds, node="verifier", options=NO_TOOLS
+    turn = Turn(
+        key=key,
+        prompt=prompt,
+        model=None,
+        cwd=NOWHERE,
+        env=access.marked(key, context.root),
+        schema=VERDICT,
+        options={**NO_TOOLS, "rung": "first"},
+        node="verifier",
+        system=system,
     )
-    reply = await tiers.ask(verifier, question)
-    told = reply.told
-    judging = judging_of(verifier, reply)
+    reply = await ask_model(access, verifier, turn, context)
+    told, usage = reply.told, _usage(verifier, reply)
     if told.answer is None:
-        return VerifierAnswer(Unjudged(told.failure.message if told.failure else "it gave no answer"), judging)
-    return VerifierAnswer(read_verdict(told.answer, verifier.tier), judging)
+        return VerifierAnswer(Unjudged(told.failure.message if told.failure else "it gave no answer"), usage)
+    return VerifierAnswer(read_verdict(told.answer, verifier.tier), usage)
 
 
 def case_for(case: VerifierInput, output: str, drawn: Draw = draw) -> tuple[str, str]:
@@ -134,8 +142,7 @@ def read_verdict(answer: Answered, tier: TierName) -> Judged | Unjudged:
     return Judged(accept, one_line(feedback, FEEDBACK))
 
 
-def judging_of(verifier: Candidate, reply: Reply) -> VerifierUsage:
-    """What it took to ask the verifier."""
+def _usage(verifier: Candidate, reply: ModelReply) -> VerifierUsage:
     spent = reply.told.spent
     return VerifierUsage(
         verifier.model,

@@ -9,24 +9,24 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bailiwick.agents.asking import TurnContext, TurnResult
+from bailiwick.agents.asking import TurnContext, TurnResult, TurnRunner
 from bailiwick.agents.port import Answered, Backend, Capabilities, Emit, Turn, TurnIo
 from bailiwick.agents.record import TurnUsage
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import ManualClock
 from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail
-from bailiwick.engine.retry_agent import RetryPolicy
 from bailiwick.ids import Json
 from bailiwick.journal.rows import AttemptRow
 from bailiwick.journal.sqlite import SqliteStore
+from bailiwick.routing.ask import ModelAccess
 from bailiwick.routing.cooldown import Cooldowns
 from bailiwick.routing.course import Course
 from bailiwick.routing.endpoints import EndpointAddress, Endpoints
-from bailiwick.routing.generate import Stop, Tiers
 from bailiwick.routing.model import Candidate, Chain, CheckOutcome, FileOut, Job, Outcome, Result
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
+from bailiwick.routing.slots import Slots
 from tests.unit.config.places import ConfigLayers
 
 SMALL, LARGE, CLAUDE, JUDGE = "ollama/small", "ollama/large", "claude-sonnet-4-6", "claude-judge"
@@ -81,11 +81,12 @@ class Puppet:
         return True, self.name
 
 
-class ScriptedDesk:
+class ScriptedDesk(TurnRunner):
     """Answers each model by its own list of steps, the last of them again and again; a verifier by its name."""
 
     def __init__(self, script: Mapping[str, Sequence[Step]], settings: AgentSettings | None = None) -> None:
-        self.settings = settings or AgentSettings(endpoints=ENDPOINTS)
+        chosen = settings or AgentSettings(endpoints=ENDPOINTS)
+        super().__init__(chosen, store=None, clock=ManualClock())  # type: ignore[arg-type]  # no store is asked
         self.script = {name: list(steps) for name, steps in script.items()}
         self.turns: list[Turn] = []
 
@@ -208,14 +209,14 @@ async def routed(
     clock = ManualClock()
     store = await SqliteStore.open(folder / "bailiwick.db", now=clock.now)
     turns = ScriptedDesk(script, settings)
-    router = Router(
-        config=config,
-        store=store,
-        clock=clock,
+    access = ModelAccess(
         turns=turns,
-        models=lambda: said,
+        clock=clock,
         endpoints=Endpoints(turns.settings.endpoints),
+        queue=Slots.of(config),
+        cooldowns=Cooldowns(store, clock),
     )
+    router = Router(config=config, store=store, access=access, models=lambda: said)
     context = RouterSetup(world, store, clock, turns, router)
 
     async def pause(seconds: float) -> None:
@@ -245,45 +246,39 @@ def play(
     return asyncio.run(go())
 
 
+def lone_access(turns: TurnRunner, clock: ManualClock | None = None) -> ModelAccess:
+    """The ways to models without a store: no endpoint ever fails, and none is asked what it has loaded."""
+
+    async def is_cold(place: EndpointAddress, model: str, llama_swap_url: str) -> bool:
+        return False
+
+    ticking = clock or ManualClock()
+    return ModelAccess(
+        turns=turns,
+        clock=ticking,
+        endpoints=Endpoints(ENDPOINTS),
+        queue=Unbounded(),
+        cooldowns=Cooldowns(NothingKnown(), ticking),
+        probe=is_cold,
+    )
+
+
 def lone_course(script: Mapping[str, Sequence[Step]], bench: PaperBench, seconds: float) -> tuple[Course, ScriptedDesk]:
     """A call over local models, one for each name in the script but the verifier's, that nobody records."""
-    clock, desk = ManualClock(), ScriptedDesk(script)
-
-    async def is_cold(place: EndpointAddress, model: str) -> bool:
-        return False
 
     async def pause(_seconds: float) -> None:
         raise AssertionError("nothing is waited for")
 
-    names = [name for name in script if name != JUDGE]
     chain = Chain(
-        tuple(Candidate(name, "local", "openai", cloud=False) for name in names),
+        tuple(Candidate(name, "local", "openai", cloud=False) for name in script if name != JUDGE),
         Candidate(JUDGE, "subagent", "claude", cloud=True),
         "why",
     )
-    tiers = Tiers(
-        turns=desk,
-        place=Endpoints(ENDPOINTS).place,
-        queue=Unbounded(),
-        clock=clock,
-        environment=dict,
-        root="c-1",
-        stop=Stop(),
-        show=lambda _text: None,
-    )
+    turns = ScriptedDesk(script)
     course = Course(
-        call="c-1",
-        job=job(),
-        bench=bench,
-        chain=chain,
-        policy=RetryPolicy(models=len(names), deadline=clock.now() + seconds, retry_rejected=False),
-        tiers=tiers,
-        cooldowns=Cooldowns(NothingKnown(), clock),
-        probe=is_cold,
-        until=clock.monotonic() + seconds,
-        pause=pause,
+        call="c-1", job=job(seconds=seconds), bench=bench, chain=chain, access=lone_access(turns), pause=pause
     )
-    return course, desk
+    return course, turns
 
 
 def verdicts(outcome: Outcome) -> list[str]:

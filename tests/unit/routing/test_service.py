@@ -25,6 +25,7 @@ from tests.unit.routing.stand_ins import (
     SMALL,
     PaperBench,
     RouterSetup,
+    Step,
     fails,
     hangs,
     job,
@@ -96,6 +97,23 @@ def test_a_cancelled_call_is_on_record_and_changes_nothing(tmp_path: Path, how: 
 
     asyncio.run(go())
     assert bench.done == ["begin", "drop"]
+
+
+def test_a_call_that_ends_while_it_is_judged_pays_for_both_questions(tmp_path: Path) -> None:
+    """Cancelled is not rejected: nobody else is asked, and what the verifier used until then is on record."""
+    cancel, bench = asyncio.Event(), PaperBench()
+
+    async def judges(turn: Turn, context: TurnContext) -> TurnResult:
+        cancel.set()
+        return await hangs(turn, context)
+
+    script: dict[str, list[Step]] = {"small": [passes()], CLAUDE: [passes()], JUDGE: [judges]}
+    outcome, stage = play(tmp_path, script, lambda stage: stage.call(job(), bench, cancel), models(SMALL, CLAUDE))
+    assert outcome.error == "cancelled after 1 attempt(s)"
+    (attempt,) = outcome.result.attempts
+    assert (attempt.verdict, attempt.verified, attempt.feedback, attempt.cost) == ("error", None, "cancelled", 0.25)
+    assert attempt.verifier is not None
+    assert (stage.turns.asked, bench.done) == (["small", JUDGE], ["begin", "check", "drop"])
 
 
 def test_what_was_accepted_is_brought_whole_even_when_cancelled_meanwhile(tmp_path: Path) -> None:

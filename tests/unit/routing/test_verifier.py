@@ -10,10 +10,8 @@ import pytest
 
 from bailiwick.agents.asking import TurnContext, TurnResult
 from bailiwick.agents.port import Answered, Turn
-from bailiwick.clock import ManualClock
 from bailiwick.ids import Json
-from bailiwick.routing.endpoints import Endpoints
-from bailiwick.routing.generate import Stop, Stopped, Tiers
+from bailiwick.routing.ask import NOWHERE
 from bailiwick.routing.model import VERIFY_SECONDS, Candidate, CheckOutcome, FileOut, Result
 from bailiwick.routing.tasks import draw, words
 from bailiwick.routing.verifier import (
@@ -27,7 +25,7 @@ from bailiwick.routing.verifier import (
     shown_output,
     verify,
 )
-from tests.unit.routing.stand_ins import ENDPOINTS, JUDGE, ScriptedDesk, Unbounded, fails, hangs, job, says, verdict
+from tests.unit.routing.stand_ins import JUDGE, ScriptedDesk, fails, hangs, job, lone_access, says, verdict
 
 CLAUDE = Candidate(JUDGE, "subagent", "claude", cloud=True)
 ACCEPT = '{"accept": true, "feedback": ""}'
@@ -92,18 +90,9 @@ class Judge:
         return verdict(accept=not bad, feedback="bad work" if bad else "")
 
 
-def tiers(turns: ScriptedDesk, stop: Stop | None = None) -> Tiers:
-    """The way to the verifier."""
-    return Tiers(
-        turns=turns,
-        place=Endpoints(ENDPOINTS).place,
-        queue=Unbounded(),
-        clock=ManualClock(),
-        environment=lambda: {"PATH": "/bin"},
-        root="c-1",
-        stop=stop or Stop(),
-        show=lambda _text: None,
-    )
+def around(cancel: asyncio.Event) -> TurnContext:
+    """Around the question to a verifier."""
+    return TurnContext(cancel, root="c-1", workspace=NOWHERE, total=VERIFY_SECONDS, silence=VERIFY_SECONDS)
 
 
 def case(**given: Json) -> VerifierInput:
@@ -118,7 +107,11 @@ def judged(
     """What comes of asking a verifier that does this."""
     name = by.model.removeprefix("ollama/")
     turns = ScriptedDesk({name: [step]})  # type: ignore[list-item]
-    return asyncio.run(verify(tiers(turns), by, case_ or case(), "k")), turns
+    return asyncio.run(_verified(turns, case_ or case(), by)), turns
+
+
+async def _verified(turns: ScriptedDesk, made: VerifierInput, by: Candidate) -> VerifierAnswer:
+    return await verify(lone_access(turns), by, made, key="k", context=around(asyncio.Event()))
 
 
 @pytest.mark.parametrize("where", ["message", "file", "path", "finding", "detail", "key"])
@@ -274,17 +267,15 @@ def test_a_long_feedback_is_cut() -> None:
     assert "\n" not in opinion.event.feedback
 
 
-def test_a_call_that_ends_ends_the_verifier_too() -> None:
+def test_a_verifier_that_is_cancelled_gives_no_verdict() -> None:
     """Cancelled is not rejected; what was used until then is told."""
 
-    async def go() -> Stopped:
-        stop = Stop()
+    async def go() -> VerifierAnswer:
+        cancel = asyncio.Event()
         turns = ScriptedDesk({JUDGE: [hangs]})
-        asyncio.get_running_loop().call_soon(stop.set, "cancelled")
-        with pytest.raises(Stopped) as caught:
-            await verify(tiers(turns, stop), CLAUDE, case(), "k")
-        return caught.value
+        asyncio.get_running_loop().call_soon(cancel.set)
+        return await verify(lone_access(turns), CLAUDE, case(), key="k", context=around(cancel))
 
-    stopped = asyncio.run(go())
-    assert stopped.reply is not None
-    assert stopped.reply.told.spent.usd == 0.25
+    answer = asyncio.run(go())
+    assert answer.event == Unjudged("cancelled")
+    assert answer.judging.cost == 0.25

@@ -6,24 +6,31 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bailiwick.agents.asking import TurnRunner
+from bailiwick.agents.asking import TurnContext, TurnRunner
+from bailiwick.agents.port import Turn
 from bailiwick.agents.settings import AgentSettings
-from bailiwick.clock import SystemClock
+from bailiwick.clock import ManualClock, SystemClock
 from bailiwick.ids import Json
+from bailiwick.journal.port import Store
 from bailiwick.journal.sqlite import SqliteStore
-from bailiwick.routing.endpoints import Endpoints
-from bailiwick.routing.generate import Stop, Stopped
+from bailiwick.routing.ask import NOWHERE, ModelAccess, ModelReply, Stopped, ask_candidate, bounded
+from bailiwick.routing.cooldown import Cooldowns
+from bailiwick.routing.course import Stop
+from bailiwick.routing.endpoints import EndpointAddress, Endpoints
 from bailiwick.routing.model import Candidate, Chain, Job, Outcome
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
+from bailiwick.routing.slots import Slots
 from bailiwick.testing.model_server.script import Hang, Say
 from tests.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 from tests.unit.config.places import ConfigLayers
-from tests.unit.routing.stand_ins import job
+from tests.unit.routing.records import with_store
+from tests.unit.routing.stand_ins import ScriptedDesk, fails, job, lone_access, passes
 
 RESULT = json.dumps({"status": "pass", "message": "It holds."})
 ACCEPT = json.dumps({"accept": True, "feedback": ""})
@@ -40,14 +47,15 @@ async def router(
     settings = AgentSettings(endpoints=endpoints, total=total)
     secret = {name: part.get("token") for name, part in endpoints.items()}
     try:
-        yield Router(
-            config=ConfigLayers(folder).load(),
-            store=store,
-            clock=clock,
+        config = ConfigLayers(folder).load()
+        access = ModelAccess(
             turns=TurnRunner(settings, store, clock),
-            models=lambda: models,
+            clock=clock,
             endpoints=Endpoints(endpoints, secret=secret.get),
+            queue=Slots.of(config),
+            cooldowns=Cooldowns(store, clock),
         )
+        yield Router(config=config, store=store, access=access, models=lambda: models)
     finally:
         await store.close()
 
@@ -182,6 +190,102 @@ def test_a_tier_that_is_only_declared_is_an_error_of_one_attempt(tmp_path: Path)
     assert [one.cost for one in outcome.result.attempts] == [0.0]
 
 
+LOCAL = Candidate("one", "local", "openai", cloud=False)
+
+
+def _turn() -> tuple[Turn, TurnContext]:
+    turn = Turn(key="k", prompt="TASK", model=None, cwd=NOWHERE, env={"A": "b"}, options={"rung": "first"})
+    return turn, TurnContext(asyncio.Event(), root="c-1", workspace=NOWHERE, total=5.0, silence=4.0)
+
+
+async def _made() -> tuple[Turn, TurnContext]:
+    return _turn()
+
+
+def test_an_endpoint_that_keeps_failing_is_left_alone_unless_there_is_nobody_else(tmp_path: Path) -> None:
+    """Three failures close it, for calls and nodes alike; who asks all the same, and is answered, opens it."""
+
+    async def go(store: Store) -> list[str]:
+        turns, clock = ScriptedDesk({"one": [fails("unreachable")]}), ManualClock()
+        access = replace(lone_access(turns, clock), cooldowns=Cooldowns(store, clock))
+        kinds = []
+        for _ in range(4):
+            failure = (await ask_candidate(access, LOCAL, _made)).told.failure
+            kinds.append(failure.kind if failure else "")
+        assert len(turns.turns) == 3
+        turns.script["one"] = [passes()]
+        for anyway in (True, False):
+            reply = await ask_candidate(access, LOCAL, _made, although_cooling=anyway)
+            kinds.append("answered" if reply.told.answer else "")
+        return kinds
+
+    assert with_store(tmp_path, go) == [*["unreachable"] * 3, "held", "answered", "answered"]
+
+
+def test_a_turn_is_made_for_the_model_that_is_asked() -> None:
+    """A local one by its address and without our environment, a program by its own name for the model."""
+
+    async def go() -> list[Turn]:
+        turns = ScriptedDesk({"one": [passes()], "claude-x": [passes()]})
+        await ask_candidate(lone_access(turns), LOCAL, _made)
+        await ask_candidate(lone_access(turns), Candidate("claude-x", "subagent", "claude", cloud=True), _made)
+        return turns.turns
+
+    local, program = asyncio.run(go())
+    assert (local.model, local.base_url, dict(local.env)) == ("one", "http://127.0.0.1:9", {})
+    assert (program.model, program.base_url, dict(program.env)) == ("claude-x", None, {"A": "b"})
+    assert program.cwd != NOWHERE
+    assert not program.cwd.exists()
+    for turn in (local, program):
+        assert turn.options == {"rung": "first", "total": 5.0, "silence": 4.0}
+
+
+def test_what_can_not_be_reached_at_all_is_told_and_nothing_is_made() -> None:
+    """A tier that nobody installed, an address that is none: the chain goes on with the next."""
+
+    async def never() -> tuple[Turn, TurnContext]:
+        raise AssertionError("nothing is asked")
+
+    async def go() -> list[ModelReply]:
+        access = replace(lone_access(ScriptedDesk({})), endpoints=Endpoints({"openai": {"url": "http://"}}))
+        hosted = Candidate("hosted", "managed", "", cloud=True)
+        return [await ask_candidate(access, one, never) for one in (hosted, LOCAL)]
+
+    for reply in asyncio.run(go()):
+        assert reply.told.failure is not None
+        assert (reply.told.failure.kind, reply.backend, reply.was_warm()) == ("spawn", None, False)
+
+
+def test_nothing_waits_for_the_probe() -> None:
+    """A server that is slow to tell what it has loaded is called cold; the look ends with the question."""
+
+    async def go() -> tuple[bool, bool]:
+        ended = asyncio.Event()
+
+        async def slow(place: EndpointAddress, model: str, llama_swap_url: str) -> bool:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+            return True
+
+        async def quick(place: EndpointAddress, model: str, llama_swap_url: str) -> bool:
+            return model == "one" and llama_swap_url == "swap"
+
+        async def make() -> tuple[Turn, TurnContext]:
+            await asyncio.sleep(0)
+            return _turn()
+
+        turns = ScriptedDesk({"one": [passes()]})
+        cold = await ask_candidate(replace(lone_access(turns), probe=slow), LOCAL, make)
+        assert not cold.was_warm()
+        await ended.wait()
+        warm = await ask_candidate(replace(lone_access(turns), probe=quick), LOCAL, make, llama_swap_url="swap")
+        return cold.was_warm(), warm.was_warm()
+
+    assert asyncio.run(go()) == (False, True)
+
+
 def test_work_is_ended_with_the_call_unless_it_hears_of_it_itself() -> None:
     """A program needs time to end in order; anything else is cut off. What is done by then counts."""
 
@@ -198,9 +302,9 @@ def test_work_is_ended_with_the_call_unless_it_hears_of_it_itself() -> None:
 
         stop.set("first")
         stop.set("second")
-        said.append(await stop.bounded(listens(), may_end=lambda: False))
+        said.append(await bounded(listens(), stop.event, may_end=lambda: False))
         try:
-            await stop.bounded(deaf())
+            await bounded(deaf(), stop.event)
         except Stopped:
             said.append("cut off")
         return [*said, stop.why]
