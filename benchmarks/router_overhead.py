@@ -25,7 +25,6 @@ from bailiwick.routing.model import Job
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.service import Router
 from bailiwick.routing.slots import Slots
-from bailiwick.routing.starts import LearnedStarts
 from benchmarks.measure import Bench, Reading, Spread, Stopwatch, Timed, column
 from benchmarks.report import Figure
 
@@ -39,31 +38,25 @@ BOUND = 4.0
 
 
 def measure(bench: Bench) -> list[Figure]:
-    """The overhead of a call with a fixed chain, and with a learned start."""
+    """The overhead of a call."""
     count, rounds = bench.pick(300, 30), bench.pick(5, 2)
     parts = {
         "bare": lambda: bench.part("router_overhead", "bare", count=count),
-        "fixed": lambda: bench.part("router_overhead", "fixed", count=count),
-        "learned": lambda: bench.part("router_overhead", "learned", count=count),
+        "routed": lambda: bench.part("router_overhead", "routed", count=count),
         "effect": lambda: bench.part("effect_node", "ours", nodes=bench.pick(200, 50)),
     }
     found = bench.in_turn(parts, rounds)
-    bare, fixed, learned, effect = (Spread.of(column(found[name], "seconds"), 1000) for name in parts)
-    cpu = Spread.of(column(found["fixed"], "cpu"), 1000).middle
+    bare, routed, effect = (Spread.of(column(found[name], "seconds"), 1000) for name in parts)
+    cpu = Spread.of(column(found["routed"], "cpu"), 1000).middle
     note = (
         f"{count} calls one after the other, each one generation and one verdict, on record in SQLite and in the call "
         f"log, all synced to disk; processor time per call, all threads: {cpu:.2g} ms"
     )
     others = {"bare questions": bare, "effect node": effect}
 
-    def figure(name: str, what: str, ours: Spread, note: str = "") -> Figure:
-        over, target = (ours.middle - bare.middle) / effect.middle, f"≤ {BOUND:g} × a durable effect node"
-        return Figure(name, what, target, ours, "ms", others, over, "× an effect node", BOUND, note=note)
-
-    return [
-        figure("router-overhead", "a routed call over its two questions", fixed, note),
-        figure("router-overhead-learned", "the same with a learned start", learned),
-    ]
+    over, target = (routed.middle - bare.middle) / effect.middle, f"≤ {BOUND:g} × a durable effect node"
+    what = "a routed call over its two questions"
+    return [Figure("router-overhead", what, target, routed, "ms", others, over, "× an effect node", BOUND, note=note)]
 
 
 class _Instant:
@@ -99,12 +92,12 @@ class _InstantDesk(TurnRunner):
 
 
 @asynccontextmanager
-async def _router(folder: Path, *, learned: bool) -> AsyncIterator[Router]:
+async def _router(folder: Path) -> AsyncIterator[Router]:
     around = Environment({"BAILIWICK_HOME": str(folder), "HOME": str(folder)})
     config = load_config(folder, {}, environment=around)
     clock = SystemClock()
     store = await SqliteStore.open(config.paths.state / "bailiwick.db", now=clock.now)
-    said = Models(verifier=JUDGE, default_chain=(SMALL, STRONG), routing="learned" if learned else "fixed")
+    said = Models(verifier=JUDGE, default_chain=(SMALL, STRONG))
     try:
         access = ModelAccess(
             turns=_InstantDesk(),
@@ -113,22 +106,16 @@ async def _router(folder: Path, *, learned: bool) -> AsyncIterator[Router]:
             queue=Slots.of(config),
             cooldowns=Cooldowns(store, clock),
         )
-        yield Router(
-            config=config,
-            store=store,
-            access=access,
-            models=lambda: said,
-            start=LearnedStarts(store=store, clock=clock) if learned else None,
-        )
+        yield Router(config=config, store=store, access=access, models=lambda: said)
     finally:
         await store.close()
 
 
-def _routed(folder: Path, count: int, *, learned: bool) -> Reading:
+def _routed(folder: Path, count: int) -> Reading:
     job = Job("review", "review", "Cite lines.", "phase: review", session_id="bench")
 
     async def calls() -> Timed:
-        async with _router(folder, learned=learned) as router:
+        async with _router(folder) as router:
             watch = Stopwatch()
             for number in range(WARM_UP + count):
                 if number == WARM_UP:
@@ -140,14 +127,6 @@ def _routed(folder: Path, count: int, *, learned: bool) -> Reading:
 
     timed = asyncio.run(calls())
     return {"seconds": timed.seconds / count, "cpu": timed.cpu / count}
-
-
-def _fixed(folder: Path, count: int) -> Reading:
-    return _routed(folder, count, learned=False)
-
-
-def _learned(folder: Path, count: int) -> Reading:
-    return _routed(folder, count, learned=True)
 
 
 def _bare(folder: Path, count: int) -> Reading:
@@ -170,4 +149,4 @@ def _bare(folder: Path, count: int) -> Reading:
     return {"seconds": asyncio.run(asked()) / count}
 
 
-PARTS = {"bare": _bare, "fixed": _fixed, "learned": _learned}
+PARTS = {"bare": _bare, "routed": _routed}

@@ -12,9 +12,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 190, 46, 52
 INK = "#7a838d"
 STYLES = {
     "always the strongest": ("#8b8f98", "2 4"),
-    "fixed chain": ("#e0700f", "9 4"),
-    "learned": ("#3b82f6", ""),
-    "learned, rates measured": ("#a855f7", "12 3 2 3"),
+    "the chain": ("#e0700f", "9 4"),
     "oracle": ("#16a34a", "5 3"),
 }
 """Colour and dashes by policy."""

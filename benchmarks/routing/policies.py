@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from bailiwick.routing.estimates import Estimates, Record, ending_of
-from bailiwick.routing.learned import Aims, StartQuery, Trust, choose_start
-from bailiwick.routing.model import Chain
-from benchmarks.routing.world import Case, Try, chain
+from benchmarks.routing.world import Case, Try
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +79,3 @@ def oracle(case: Case) -> Walked:
     offered = {model: one for model, one in case.tries.items() if one.right} or dict(case.tries)
     model = min(offered, key=lambda name: offered[name].generated)
     return Walked([model], offered[model], offered[model].generated)
-
-
-class Learned:
-    """The shipped policy with its estimates. `measured` by skill replaces what is assumed of the verifier."""
-
-    def __init__(self, aims: Aims | None = None, measured: Mapping[str, Trust] | None = None) -> None:
-        self.known = Estimates()
-        self._aims = aims or Aims()
-        self._measured = measured or {}
-        self._chains: dict[tuple[str, ...], Chain] = {}
-
-    def __call__(self, case: Case) -> Walked:
-        """Route one call and learn from what came of it."""
-        models = tuple(case.tries)
-        tiers = self._chains.setdefault(models, chain(models))
-        ask = StartQuery(case.id, case.skill, case.size)
-        walked = walk(case, models[choose_start(tiers, self.known, ask, self.aims(case.skill)).index :])
-        self.learn(case, walked.models)
-        return walked
-
-    def aims(self, skill: str) -> Aims:
-        """What is wanted of a skill's calls."""
-        return replace(self._aims, trust=self._measured.get(skill, self._aims.trust))
-
-    def learn(self, case: Case, models: Sequence[str]) -> None:
-        """Put the verdicts of a call on record; what was right stays hidden, as it is in life."""
-        for number, model in enumerate(models):
-            one = case.tries[model]
-            told = (ending_of(one.verdict, one.accepted), one.cost, one.seconds, one.warm)
-            self.known.learn(Record(case.skill, case.size, model, *told, after=number > 0, opens=number == 0))

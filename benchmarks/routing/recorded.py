@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bailiwick.routing.estimates import bucket
-from benchmarks.routing.world import Case, Try
+from benchmarks.routing.world import CHARACTERS, Case, Try
 
 UNKNOWN_SIZE = 8_000
 CHARACTERS_PER_TOKEN = 4
@@ -78,8 +77,13 @@ def _wrong(one: Try, like: Sequence[Try], false_accept: float) -> float:
     return min(1.0, rejected / accepted * false_accept / (1 - false_accept))
 
 
+def _bucket(size: int) -> str:
+    """The size class of a task of so many characters."""
+    return next((name for name, (_, most) in CHARACTERS.items() if size <= most), "huge")
+
+
 def _cells(skill: str, size: int, model: str) -> tuple[tuple[str, str, str], ...]:
-    return (skill, bucket(size), model), (skill, "", model), ("", "", model)
+    return (skill, _bucket(size), model), (skill, "", model), ("", "", model)
 
 
 def _size(attempts: Sequence[Mapping[str, Any]]) -> int:

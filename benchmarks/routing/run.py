@@ -19,17 +19,15 @@ from benchmarks.routing.plot import Chart, PlotLine, draw
 from benchmarks.routing.policies import replay
 from benchmarks.routing.recorded import cases_of, read_log
 from benchmarks.routing.study import (
-    FIXED,
-    LEARNED,
-    MEASURED,
+    CHAIN,
     ORACLE,
+    POLICIES,
     WORLDS,
     Course,
     Row,
     against_mistakes,
     compare,
     over_time,
-    policies,
     rows,
 )
 from benchmarks.routing.world import World, cases
@@ -85,18 +83,17 @@ def measure(bench: Bench) -> list[Figure]:
 
 
 def figures(found: Rows) -> list[Figure]:
-    """What learned routing saves and keeps, held against the targets and beside the other policies."""
-    ours = found[LEARNED]
-    others = (FIXED, MEASURED, ORACLE)
+    """What a chain saves and keeps, held against the targets and beside who knows every outcome."""
+    ours = found[CHAIN]
     away = found[ORACLE].saved.middle - ours.saved.middle
     return [
         Figure(
             "routing-saved",
-            "money saved by learned routing",
+            "money saved by a chain",
             f"≥ {SAVED:g} %",
             ours.saved,
             "%",
-            {name: found[name].saved for name in others},
+            {ORACLE: found[ORACLE].saved},
             ours.saved.middle,
             "%",
             SAVED,
@@ -105,11 +102,11 @@ def figures(found: Rows) -> list[Figure]:
         ),
         Figure(
             "routing-kept",
-            "right results kept by learned routing",
+            "right results kept by a chain",
             f"≥ {KEPT:g} %",
             ours.kept,
             "%",
-            {name: found[name].kept for name in others},
+            {ORACLE: found[ORACLE].kept},
             ours.kept.middle,
             "%",
             KEPT,
@@ -136,7 +133,7 @@ def _one(options: argparse.Namespace) -> Rows | None:
     calls = list(cases_of(read_log(options.log)) if options.log else cases(world))
     if not calls:
         return None
-    return rows([{name: replay(policy, calls) for name, policy in policies(world).items()}])
+    return rows([{name: replay(policy, calls) for name, policy in POLICIES.items()}])
 
 
 def _study(calls: int) -> Study:
@@ -145,7 +142,7 @@ def _study(calls: int) -> Study:
         _say(name)
         worlds[name] = compare(replace(world, calls=calls), FEW_SEEDS if worlds else SEEDS, _say)
     base = World(calls=calls)
-    time = over_time(list(cases(base)), base)
+    time = over_time(list(cases(base)))
     return Study(worlds, time, against_mistakes(replace(base, calls=calls // 2), FEW_SEEDS[:2], _say), calls)
 
 
@@ -177,7 +174,7 @@ def page(study: Study) -> str:
         "Half way through, two local models are swapped under their names: one gets worse, one better.",
         "![Regret and right results over time](over-time.svg)",
         "## Against the verifier's mistakes",
-        "Learned routing assumes that 5 % of wrong outputs are accepted; the measured variant is told the rate.",
+        "How many of the wrong outputs the verifier lets through decides what a chain is worth.",
         "![Savings and quality against the false-accept rate](false-accepts.svg)",
         "## In other worlds",
         *(f"### {name[0].upper()}{name[1:]}\n\n{_table(found)}" for name, found in worlds[1:]),
@@ -198,13 +195,8 @@ def over_time_charts(time: Mapping[str, Course]) -> list[Chart]:
 
 def mistake_charts(mistakes: Mapping[float, Rows]) -> list[Chart]:
     """Quality and savings against the false-accept rate."""
-    names = [FIXED, LEARNED, MEASURED]
-    kept = [
-        PlotLine(name, [(100 * rate, found[name].kept.middle) for rate, found in mistakes.items()]) for name in names
-    ]
-    saved = [
-        PlotLine(name, [(100 * rate, found[name].saved.middle) for rate, found in mistakes.items()]) for name in names
-    ]
+    kept = [PlotLine(CHAIN, [(100 * rate, found[CHAIN].kept.middle) for rate, found in mistakes.items()])]
+    saved = [PlotLine(CHAIN, [(100 * rate, found[CHAIN].saved.middle) for rate, found in mistakes.items()])]
     across = "wrong outputs that are accepted, in percent"
     return [
         Chart("Right results kept", across, "percent of the strongest's", kept, mark=(KEPT, "wanted: 99 %")),

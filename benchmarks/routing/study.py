@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bailiwick.routing.learned import Trust
 from benchmarks.measure import Spread
-from benchmarks.routing.policies import Learned, Policy, Replay, fixed, oracle, replay, strongest
-from benchmarks.routing.world import SKILLS, Case, World, cases
+from benchmarks.routing.policies import Policy, Replay, fixed, oracle, replay, strongest
+from benchmarks.routing.world import Case, World, cases
 
-POLICIES = ("always the strongest", "fixed chain", "learned", "learned, rates measured", "oracle")
-STRONGEST, FIXED, LEARNED, MEASURED, ORACLE = POLICIES
+STRONGEST, CHAIN, ORACLE = "always the strongest", "the chain", "oracle"
+POLICIES: Mapping[str, Policy] = {STRONGEST: strongest, CHAIN: fixed, ORACLE: oracle}
 WORLDS: Mapping[str, World] = {
     "as described": World(),
     "verified by Haiku": World(verifier="claude-haiku-4-5"),
@@ -45,23 +44,12 @@ class Course:
     ahead: Sequence[float]
 
 
-def policies(world: World) -> dict[str, Policy]:
-    """Every policy, fresh. The measured one is told how the verifier errs in this world; the other assumes it."""
-    told = {name: _trust(world, name) for name in SKILLS}
-    return dict(zip(POLICIES, (strongest, fixed, Learned(), Learned(measured=told), oracle), strict=True))
-
-
-def _trust(world: World, name: str) -> Trust:
-    skill = world.skill(name)
-    return Trust(skill.false_accept, skill.false_reject)
-
-
 def compare(world: World, seeds: Sequence[int], say: Callable[[str], None]) -> dict[str, Row]:
     """Every policy in a world, over the seeds."""
     found = []
     for seed in seeds:
         calls = list(cases(replace(world, seed=seed)))
-        found.append({name: replay(policy, calls) for name, policy in policies(world).items()})
+        found.append({name: replay(policy, calls) for name, policy in POLICIES.items()})
         say(f"  seed {seed}")
     return rows(found)
 
@@ -78,9 +66,9 @@ def rows(replays: Sequence[Mapping[str, Replay]]) -> dict[str, Row]:
     }
 
 
-def over_time(calls: Sequence[Case], world: World, points: int = 100) -> dict[str, Course]:
+def over_time(calls: Sequence[Case], points: int = 100) -> dict[str, Course]:
     """How regret and right results add up."""
-    found = {name: replay(policy, calls) for name, policy in policies(world).items()}
+    found = {name: replay(policy, calls) for name, policy in POLICIES.items()}
     base, best = found[STRONGEST], found[ORACLE]
     one = base.cost / base.calls
     marks = [round((number + 1) * base.calls / points) - 1 for number in range(points)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from bailiwick.routing.model import Candidate, Chain, Verdict
+from bailiwick.routing.model import Verdict
 
 SIZES = {"small": 0.5, "medium": 0.4, "large": 0.1}
 """How often a task has which size."""
@@ -121,20 +121,6 @@ class Case:
     skill: str
     size: int
     tries: Mapping[str, Try]
-
-
-def chain_of(skill: str) -> Chain:
-    """The chain of the contract's example file."""
-    return chain(SKILLS[skill].chain)
-
-
-def chain(models: tuple[str, ...]) -> Chain:
-    """A chain of these models, verified by Sonnet; what is not Claude runs on the local tier."""
-    tiers = tuple(
-        Candidate(name, *(("subagent", "claude") if is_agent(name) else ("local", "openai")), cloud=is_agent(name))
-        for name in models
-    )
-    return Chain(tiers, Candidate(SONNET, "subagent", "claude", cloud=True), "the skill's chain")
 
 
 def is_agent(model: str) -> bool:

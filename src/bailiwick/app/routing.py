@@ -56,7 +56,6 @@ class RoutingServices:
     def router(self) -> Router:
         """Where skill calls go."""
         from bailiwick.routing.service import Router
-        from bailiwick.routing.starts import LearnedStarts
 
         if self._router is None:
             self._router = Router(
@@ -66,7 +65,6 @@ class RoutingServices:
                 models=self.models,
                 clean=self.app.clean,
                 purse=self.purse,
-                start=LearnedStarts(store=self.app.store, clock=self.app.clock),
             )
         return self._router
 

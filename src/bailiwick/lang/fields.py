@@ -13,6 +13,7 @@ notes every problem in `Findings`, all in one go; a field that is null counts as
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,12 +55,13 @@ class Field:
 
 
 class Table:
-    """An object with named fields; itself a shape."""
+    """An object with named fields; itself a shape. `removed` are names that were fields once, with what to do now."""
 
-    __slots__ = ("_by_name", "_required", "fields", "title")
+    __slots__ = ("_by_name", "_required", "fields", "removed", "title")
 
-    def __init__(self, title: str, fields: tuple[Field, ...]) -> None:
+    def __init__(self, title: str, fields: tuple[Field, ...], removed: Mapping[str, str] | None = None) -> None:
         self.title = title
+        self.removed = removed or {}
         self.fields = fields
         self._by_name = {field.name: field for field in fields}
         self._required = [field for field in fields if field.required]
@@ -106,7 +108,7 @@ class Table:
     def _unknown(self, name: str, value: Value, found: Findings) -> None:
         note = found.error if found.strict else found.warn
         known = ", ".join(self._by_name)
-        hint = found.suggest(name, self._by_name, f"known here: {known}")
+        hint = self.removed.get(name) or found.suggest(name, self._by_name, f"known here: {known}")
         note(codes.UNKNOWN_FIELD, f"{self.title}: the field {name!r} is not known", value.key_place(name), hint)
 
     def schema(self, *, closed: bool = True) -> Schema:

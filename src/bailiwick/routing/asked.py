@@ -30,6 +30,7 @@ class ModelAttempt:
     output_tokens: int | None
     cost: float | None
     call: str = ""
+    verified: bool | None = None
 
 
 async def asked_since(store: Store, since: float | None) -> list[ModelAttempt]:
@@ -59,6 +60,7 @@ def _routed(row: AttemptRow) -> ModelAttempt:
         output_tokens=row.output_tokens,
         cost=row.cost,
         call=row.call,
+        verified=row.verified,
     )
 
 

@@ -17,7 +17,7 @@ from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import InputInvalid, Place, Problem
 from bailiwick.ids import NAME, Json, digest
-from bailiwick.lang.fields import Choice, Field, Findings, Flag, ListOf, MapOf, Schema, Shape, Table, Text
+from bailiwick.lang.fields import Field, Findings, Flag, ListOf, MapOf, Schema, Shape, Table, Text
 
 if TYPE_CHECKING:
     from bailiwick.lang.values import Value
@@ -28,7 +28,6 @@ REPOSITORY_MAY_NOT = "BW281"
 NOT_COMMITTED = "BW288"
 NOT_YOURS = "BW289"
 
-Routing = Literal["fixed", "learned"]
 Origin = Literal["named", "repository", "person"]
 
 
@@ -53,7 +52,6 @@ class Models:
     default_chain: tuple[str, ...] = ()
     skills: Mapping[str, SkillModels] = field(default_factory=dict)
     local_only: bool = False
-    routing: Routing = "fixed"
     path: Path | None = None
     digest: str = ""
     default_line: int = 0
@@ -108,8 +106,11 @@ MODELS = Table(
         Field("default", _MODEL_OR_NONE, "the older form of a default_chain: one model"),
         Field("skills", MapOf(_Entry(), key=NAME.pattern), "per skill its chain, or one model"),
         Field("local_only", Flag(), _LOCAL),
-        Field("routing", Choice(("fixed", "learned")), "whether the start of a chain is chosen by what was learned"),
     ),
+    removed={
+        "routing": "remove the line: chains are walked from their first model on; `bailiwick stats models` says which"
+        " models to take out"
+    },
 )
 """The format of `models.yaml`."""
 
@@ -247,7 +248,6 @@ def _parse(source: _Source, found: Findings) -> Models:
         default_line=root.key_place("default_chain" if plain.get("default_chain") else "default").line if chain else 0,
         skills=_skills(root),
         local_only=bool(plain.get("local_only")),
-        routing=plain.get("routing") or "fixed",
     )
 
 

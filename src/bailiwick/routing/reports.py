@@ -11,22 +11,24 @@ from bailiwick.journal.port import Store
 from bailiwick.journal.rows import Owner
 from bailiwick.routing.asked import asked_since
 from bailiwick.routing.explain import CallExplanation, tell
-from bailiwick.routing.stats import IsDead, ModelStats, SessionStats, by_status, model_stats, session_stats
+from bailiwick.routing.stats import IsDead, ModelStats, SessionStats, advice, by_status, model_stats, session_stats
 
 ALL = -1
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsReport:
-    """Models by skill and workflow, and how many routed calls stand how."""
+    """Models by skill and workflow, how many routed calls stand how, and which models to take out of their chains."""
 
     since: float | None
     models: tuple[ModelStats, ...]
     calls: Mapping[str, int]
+    advice: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
         """One document."""
-        return {"since": _when(self.since), "models": [o.to_json() for o in self.models], "calls": dict(self.calls)}
+        models = [one.to_json() for one in self.models]
+        return {"since": _when(self.since), "models": models, "calls": dict(self.calls), "advice": list(self.advice)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ class SessionsReport:
 async def models_report(store: Store, now: float, since: float | None = None) -> ModelsReport:
     """What the records since then say about models; with None all of them."""
     calls = await store.calls(since=since, limit=ALL)
-    found = model_stats(await asked_since(store, since), calls)
-    return ModelsReport(since, tuple(found), by_status(calls, now, _looked_up()))
+    asks = await asked_since(store, since)
+    counts = by_status(calls, now, _looked_up())
+    return ModelsReport(since, tuple(model_stats(asks, calls)), counts, advice(asks, calls))
 
 
 async def sessions_report(store: Store, now: float, since: float | None = None) -> SessionsReport:

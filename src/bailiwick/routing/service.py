@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shutil
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from bailiwick.clock import day
@@ -22,10 +23,9 @@ from bailiwick.routing.call_log import append_call, check_session, entry_of, ses
 from bailiwick.routing.chains import compose
 from bailiwick.routing.course import Course, Pause, RecordedAttempt, Stop
 from bailiwick.routing.explain import PREFIX
-from bailiwick.routing.model import Attempt, Chain, Job, Outcome, Result, VerifierUsage
+from bailiwick.routing.model import Attempt, Job, Outcome, Result, VerifierUsage
 from bailiwick.routing.models_file import Models
 from bailiwick.routing.port import CallFiles
-from bailiwick.routing.starts import job_size
 from bailiwick.runtime.money import cut
 from bailiwick.runtime.record import Pending
 
@@ -35,8 +35,8 @@ UNITS = ("usd", "tokens", "agent_calls")
 
 Purse = Callable[[str], tuple[str, Mapping[str, float | None]]]
 """The credential of a backend with its ceilings per day by unit; an empty name where nothing is limited."""
-Starter = Callable[[Job, Chain, str], Awaitable[Chain]]
-"""Where learned routing enters a chain, for the call with this id."""
+MOST_SIZE = 256 << 10
+"""A task counts as no longer than this; more of its files is not shown to anybody."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,7 +52,6 @@ class Router:
     models: Callable[[], Models]
     clean: Callable[[Json], Json] = lambda value: value
     purse: Purse = lambda _backend: ("", {})
-    start: Starter | None = None
     owner: Owner | None = None
     pause: Pause = asyncio.sleep
 
@@ -81,11 +80,8 @@ class Router:
         )
         if job.session_id:
             check_session(job.session_id)
-        name = PREFIX + secrets.token_hex(8)
-        if self.start is not None and chosen.routing == "learned" and not chain.pinned:
-            chain = await self.start(job, chain, name)
         course = Course(
-            call=name,
+            call=PREFIX + secrets.token_hex(8),
             job=job,
             bench=bench,
             chain=chain,
@@ -141,7 +137,7 @@ class Router:
             node=job.node,
             started_at=now,
             why=course.chain.why,
-            size=job_size(job),
+            size=_size(job),
             until=now + job.seconds,
             chain=tuple(one.model for one in course.chain.candidates),
             owner=self.owner,
@@ -224,6 +220,17 @@ class Router:
         home = self.config.paths.state / "homes" / call
         if home.is_dir():
             shutil.rmtree(home, ignore_errors=True)
+
+
+def _size(job: Job) -> int:
+    """How much a call is about, in characters: its task and the files that it names, as far as they are shown."""
+    total = len(job.task)
+    for name in job.files:
+        try:
+            total += Path(job.root, name).stat().st_size
+        except OSError:
+            continue
+    return min(total, MOST_SIZE)
 
 
 async def _watch(cancel: asyncio.Event, stop: Stop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import ceil
+from math import ceil, sqrt
 from typing import TypeVar
 
 from bailiwick.clock import iso
@@ -16,6 +16,10 @@ from bailiwick.routing.asked import ModelAttempt
 ACCEPTED = ("accept", "accept_unverified")
 INTERRUPTED = "interrupted"
 PERCENTILE = 0.95
+ENOUGH = 20
+"""Outputs of a model that were judged before anything is advised about it."""
+UNPRICED = 0.2
+"""The share of outputs that has to be accepted where prices are not known."""
 
 IsDead = Callable[[Owner], bool | None]
 T = TypeVar("T")
@@ -112,6 +116,39 @@ def model_stats(asks: Sequence[ModelAttempt], rows: Iterable[CallRow]) -> list[M
     found = [_model(skill, model, group, savings.get((skill, model), [])) for (skill, model), group in groups.items()]
     routed = {ask.subject for ask in asks if ask.call}
     return sorted(found, key=lambda one: (one.skill not in routed, one.skill, -one.calls, one.model))
+
+
+def advice(asks: Sequence[ModelAttempt], rows: Iterable[CallRow]) -> tuple[str, ...]:
+    """Which models to take out of their chains: what is accepted of them does not pay for asking them first.
+
+    A try pays where it is accepted more often than its cost is a part of what the last model costs. Luck is allowed
+    for: two standard deviations. Errors, and outputs that nobody judged, say nothing about a model.
+    """
+    called = [ask for ask in asks if ask.call]
+    usual = _usual_costs(_grouped(called, lambda ask: ask.call))
+    groups = _grouped(called, lambda ask: (ask.subject, ask.model))
+    newest = {row.skill: row for row in sorted(rows, key=lambda row: row.started_at) if not row.model}
+    found = []
+    for skill, row in sorted(newest.items()):
+        for model in row.chain[:-1]:
+            judged = [ask for ask in groups.get((skill, model), []) if _is_judged(ask)]
+            accepted = sum(ask.verdict in ACCEPTED for ask in judged)
+            needed = _break_even(judged, usual.get((skill, row.chain[-1]))) * len(judged)
+            if len(judged) >= ENOUGH and accepted + 2 * sqrt(accepted + 1) < needed:
+                found.append(f"{model} was accepted {accepted} of {len(judged)} times for {skill}: take it out")
+    return tuple(found)
+
+
+def _is_judged(ask: ModelAttempt) -> bool:
+    return ask.verdict in ACCEPTED or (ask.verdict == "escalate" and ask.verified is False)
+
+
+def _break_even(asks: Sequence[ModelAttempt], instead: float | None) -> float:
+    """The share of outputs that has to be accepted: what a try costs, verdict included, beside the last model."""
+    costs = [ask.cost for ask in asks if ask.cost is not None]
+    if not costs or not instead:
+        return UNPRICED
+    return sum(costs) / len(costs) / instead
 
 
 def session_stats(

@@ -30,7 +30,7 @@ from bailiwick.testing.model_server.script import Hang, Say
 from tests.model_places import FAULTS, ModelPlaces, Stub, faulty, refused
 from tests.unit.config.places import ConfigLayers
 from tests.unit.routing.records import with_store
-from tests.unit.routing.stand_ins import ScriptedDesk, fails, job, lone_access, passes
+from tests.unit.routing.stand_ins import PaperBench, ScriptedDesk, fails, job, lone_access, lone_course, passes
 
 RESULT = json.dumps({"status": "pass", "message": "It holds."})
 ACCEPT = json.dumps({"accept": True, "feedback": ""})
@@ -173,23 +173,6 @@ def test_a_call_that_waits_for_its_turn_can_be_cancelled(tmp_path: Path) -> None
     assert [error.partition(" ")[0] for error in asyncio.run(go())] == ["cancelled", "cancelled"]
 
 
-def test_a_tier_that_is_only_declared_is_an_error_of_one_attempt(tmp_path: Path) -> None:
-    """Hosted agents have a place in chains before anybody ships one."""
-
-    async def go() -> Outcome:
-        async with router(tmp_path, {}, Models(default_chain=("x", "y"), routing="learned")) as made:
-
-            async def start(given: Job, chain: Chain, name: str) -> Chain:
-                return Chain((Candidate("hosted", "managed", "", cloud=True),), None, "declared")
-
-            made.start = start
-            return await call(made, job())
-
-    outcome = asyncio.run(go())
-    assert outcome.error.endswith("no managed tier is installed for 'hosted'")
-    assert [one.cost for one in outcome.result.attempts] == [0.0]
-
-
 LOCAL = Candidate("one", "local", "openai", cloud=False)
 
 
@@ -254,6 +237,15 @@ def test_what_can_not_be_reached_at_all_is_told_and_nothing_is_made() -> None:
     for reply in asyncio.run(go()):
         assert reply.told.failure is not None
         assert (reply.told.failure.kind, reply.backend, reply.was_warm()) == ("spawn", None, False)
+
+
+def test_a_tier_that_is_only_declared_is_an_error_of_one_attempt() -> None:
+    """Hosted agents have a place in chains before anybody ships one; what was never asked costs nothing."""
+    course, _ = lone_course({"one": [passes()]}, PaperBench(), 20.0)
+    course.chain = Chain((Candidate("hosted", "managed", "", cloud=True),), None, "declared")
+    result, error = asyncio.run(course.run())
+    assert error.endswith("no managed tier is installed for 'hosted'")
+    assert ([one.cost for one in result.attempts], course.asked) == ([0.0], 0)
 
 
 def test_nothing_waits_for_the_probe() -> None:

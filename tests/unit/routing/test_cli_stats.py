@@ -19,6 +19,7 @@ from bailiwick.cli.commands.stats import (
 )
 from bailiwick.clock import SystemClock
 from bailiwick.errors import UsageError
+from bailiwick.ids import Json
 from bailiwick.journal.port import Store
 from bailiwick.lang.durations import beginning
 from bailiwick.routing.costs import costs_since
@@ -71,6 +72,25 @@ def test_the_table_of_models_says_what_is_unknown(tmp_path: Path) -> None:
         "+? more, of unknown count or price",
         "1 call was interrupted: the process ended first; what was reserved counts as spent",
     ]
+
+
+def test_the_last_line_says_which_model_to_take_out(tmp_path: Path) -> None:
+    """A table of rates leaves the conclusion to whoever has time for it."""
+
+    async def look(store: Store) -> tuple[list[str], Json]:
+        for number in range(25):
+            name = f"c-{number}"
+            tries = [
+                attempt(name, 1, cost=0.02, verdict="escalate", verified=False),
+                attempt(name, number=2, model="big", tier="subagent", verdict="accept_unverified", cost=0.1),
+            ]
+            await routed(store, call(name), tries)
+        report = await models_report(store, NOW)
+        return list(describe_models(report)), report.to_json()
+
+    lines, document = with_store(tmp_path, look)
+    assert lines[-1] == "small was accepted 0 of 25 times for review: take it out"
+    assert document["advice"] == lines[-1:]
 
 
 def test_the_table_of_sessions_counts_how_calls_ended(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_todays_form_is_read_with_the_lines_of_its_chains(world: ConfigLayers) -
     assert models.default_chain == ("ollama/qwen3-coder-30b-tuned", "claude-sonnet-4-6")
     assert models.skills["tdd"] == SkillModels(models.default_chain, line=6)
     assert models.skills["review"] == SkillModels(("ollama/devstral-tuned", "ollama/gemma4"), line=7)
-    assert (models.default_line, models.path, models.routing) == (4, path, "fixed")
+    assert (models.default_line, models.path) == (4, path)
     assert models.digest == digest(TODAY)
 
 
@@ -121,14 +121,14 @@ def test_every_mistake_is_told_at_once_with_its_place_and_the_nearest_name(world
     """A person corrects a file once, not once per mistake."""
     file = world.write(
         world.root / "m.yaml",
-        "verifer: x\ndefault_chain: claude\nrouting: lerned\nskills:\n  tdd: [a, b]\n  spec: {chian: [a]}\n"
+        "verifer: x\ndefault_chain: claude\nrouting: learned\nskills:\n  tdd: [a, b]\n  spec: {chian: [a]}\n"
         "  debug: {chain: [a, 3]}\n  'b d': m\nlocal_only: maybe\nllama_swap_url: nowhere at all\n",
     )
     found = problems(world, file)
     assert [line.split(" ", 2)[:2] for line in found] == [
         ["BW112", "1:1"],
         ["BW110", "2:16"],
-        ["BW110", "3:10"],
+        ["BW112", "3:1"],
         ["BW120", "8:3"],
         ["BW110", "5:8"],
         ["BW112", "6:10"],
@@ -139,7 +139,8 @@ def test_every_mistake_is_told_at_once_with_its_place_and_the_nearest_name(world
     with pytest.raises(InputInvalid) as caught:
         read(world, file)
     hints = {p.code + str(p.place and p.place.line): p.hint for p in caught.value.problems()}
-    assert (hints["BW1121"], hints["BW1103"], hints["BW1126"]) == ("'verifier'", "'learned'", "'chain'")
+    assert (hints["BW1121"], hints["BW1126"]) == ("'verifier'", "'chain'")
+    assert hints["BW1123"].startswith("remove the line: chains are walked from their first model on")
 
 
 def test_the_named_file_goes_before_the_configured_before_the_repositorys_before_the_persons(
@@ -246,7 +247,8 @@ def test_a_skill_that_any_file_keeps_local_stays_local(world: ConfigLayers) -> N
     ("data", "fits"),
     [
         ({"default": "m", "skills": {"tdd": "m", "x": None, "y": {"chain": ["m"], "local_only": True}}}, True),
-        ({"default_chain": [], "verifier": "v", "routing": "learned", "llama_swap_url": "http://h:1"}, True),
+        ({"default_chain": [], "verifier": "v", "llama_swap_url": "http://h:1"}, True),
+        ({"default_chain": ["m"], "routing": "fixed"}, False),
         ({"default_chain": "m"}, False),
         ({"skills": {"tdd": ["m"]}}, False),
         ({"verifer": "v"}, False),

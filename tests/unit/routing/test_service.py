@@ -286,20 +286,14 @@ def test_what_is_recorded_holds_no_secret(tmp_path: Path) -> None:
     assert outcome.result.runner_output == "token ***"
 
 
-def test_learned_routing_may_enter_the_chain_later(tmp_path: Path) -> None:
-    """Only where the file asks for it, and never where the caller named a model."""
+def test_the_size_of_a_call_counts_its_files(tmp_path: Path) -> None:
+    """A short question about a long file is a long task."""
+    (tmp_path / "long.py").write_text("x" * 5_000)
 
-    async def act(stage: RouterSetup) -> Outcome:
-        async def start(given: object, chain: object, call: str) -> object:
-            assert call.startswith("c-")
-            return replace(chain, candidates=chain.candidates[1:], why="learned")  # type: ignore[attr-defined,type-var]
+    async def go() -> int:
+        async with routed(tmp_path / "state", {CLAUDE: [passes()]}, models(CLAUDE)) as stage:
+            await stage.call(job(task="task", root=str(tmp_path), files=("long.py", "gone.py")))
+            (row,) = await stage.store.calls()
+            return row.size
 
-        stage.router.start = start  # type: ignore[assignment]
-        return await stage.call(job())
-
-    script = {"small": [passes()], CLAUDE: [passes()], JUDGE: [GOOD]}
-    learned = replace(models(SMALL, CLAUDE), routing="learned")
-    outcome, _ = play(tmp_path, script, act, learned)
-    assert (outcome.result.model_used, outcome.why) == (CLAUDE, "learned")
-    fixed, _ = play(tmp_path / "fixed", script, act, models(SMALL, CLAUDE))
-    assert fixed.result.model_used == SMALL
+    assert asyncio.run(go()) == 5_000 + len("task")

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.journal.rows import CallRow, Owner
+from bailiwick.routing.asked import ModelAttempt
 from bailiwick.routing.stats import (
     INTERRUPTED,
     ModelStats,
+    advice,
     by_status,
     model_stats,
     session_stats,
@@ -171,3 +173,43 @@ def test_a_session_sums_up_its_calls() -> None:
     assert (first.first_at, first.last_at) == (NOW, NOW + 55)
     told = first.to_json()
     assert json.loads(json.dumps(told)) == told
+
+
+def _tried(accepted: int, rejected: int, cost: float | None = 0.02, last: float | None = 0.1) -> list[ModelAttempt]:
+    """A cheap model that was accepted and rejected so often, and the strong one that answered instead."""
+    good = [ask(f"c-{number}", cost=cost) for number in range(accepted)]
+    bad = [ask(f"r-{number}", verdict="escalate", verified=False, cost=cost) for number in range(rejected)]
+    strong = [ask(f"r-{number}", "big", "accept_unverified", cost=last, tier="subagent") for number in range(rejected)]
+    return [*good, *bad, *strong]
+
+
+def test_a_model_that_does_not_pay_for_its_tries_is_named_in_a_sentence() -> None:
+    """A try costs a fifth of the last model's: three accepts of forty-one are no luck any more."""
+    assert advice(_tried(3, 38), [call()]) == ("small was accepted 3 of 41 times for review: take it out",)
+    assert advice(_tried(3, 38, cost=None, last=None), [call()]) == advice(_tried(3, 38), [call()])
+    assert advice(_tried(20, 21), [call()]) == ()
+
+
+def test_a_cheap_try_pays_even_if_it_is_seldom_accepted() -> None:
+    """Cheap first pays where the share of accepts is above the share of the cost."""
+    assert advice(_tried(3, 38, cost=0.001), [call()]) == ()
+    assert advice(_tried(20, 21, cost=0.099), [call()]) != ()
+
+
+def test_nothing_is_advised_without_enough_verdicts() -> None:
+    """Too few tries, errors, and outputs that nobody could judge say nothing about a model."""
+    assert advice(_tried(0, 19), [call()]) == ()
+    assert advice(_tried(0, 20), [call()]) != ()
+    silent = [ask(f"c-{number}", verdict="error") for number in range(50)]
+    unjudged = [ask(f"u-{number}", verdict="escalate") for number in range(50)]
+    assert advice([*silent, *unjudged], [call()]) == ()
+
+
+def test_advice_is_about_the_chain_as_it_is_now() -> None:
+    """A model that was taken out, that ends its chain, or that the caller named, is left alone."""
+    bad = _tried(0, 41)
+    later = NOW + 60
+    assert advice(bad, [call(), call("c-2", chain=("big",), started_at=later)]) == ()
+    assert advice(bad, [call(chain=("other", "small"))]) == ()
+    assert advice(bad, [call(), call("c-2", model="big", chain=("big",), started_at=later)]) != ()
+    assert advice(bad, []) == ()

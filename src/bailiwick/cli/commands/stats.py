@@ -24,6 +24,8 @@ T = TypeVar("T")
 MONTH = 30 * 86_400.0
 """Seconds that costs look back where nobody says otherwise."""
 UNKNOWN = "unknown"
+ADVICE = 200
+"""Characters of a sentence about a model."""
 NOTHING = (
     "Nothing is on record yet.  Ask a skill:  bailiwick skill review --files FILE   ·   Run an agent:  bailiwick demo"
 )
@@ -129,6 +131,7 @@ def describe_models(report: ModelsReport) -> Iterable[str]:
     if cut := report.calls.get("interrupted"):
         calls = "call was" if cut == 1 else "calls were"
         yield f"{cut} {calls} interrupted: the process ended first; what was reserved counts as spent"
+    yield from (plain_line(one.encode("utf-8", "replace"), ADVICE) for one in report.advice)
 
 
 def _model_cells(one: ModelStats) -> Sequence[str]:
