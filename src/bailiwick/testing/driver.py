@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bailiwick.engine import commands as co
@@ -83,7 +83,8 @@ class Driver:
             case co.StartEffect():
                 self.record(self.begun(action))
             case co.OpenWait():
-                for event in happenings.opened(action, self.now, "UTC"):
+                a_minute = replace(action, seconds=60.0, until="")  # however long it says: golden journals have that
+                for event in happenings.opened(a_minute if action.until else action, self.now, "UTC"):
                     self.record(event)
             case co.CancelEffects() | co.StopChild():
                 pass
