@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -75,7 +76,7 @@ def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType
 def _recorded(builder: Any, act: Any) -> list[dict[str, Any]]:
     lines = {4: "Till.add", 5: "discount", 8: "only_watched"}
     wanted = [("shop_of_calls.py", line, name) for line, name in lines.items()]
-    recorder = Recorder(lambda path: Path(path).name, wanted)
+    recorder = Recorder(lambda path: Path(path).name, wanted, SimpleNamespace(busy=False))
     recorder.start()
     try:
         act(builder)
@@ -239,7 +240,7 @@ def test_what_generates_changes_or_hides_its_state_is_recorded_too(
             if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name != "__init__":
                 line = min([one.lineno, *(d.lineno for d in one.decorator_list)])
                 wanted.append(("kinds_of_calls.py", line, prefix + one.name))
-    recorder = Recorder(lambda path: Path(path).name, wanted)
+    recorder = Recorder(lambda path: Path(path).name, wanted, SimpleNamespace(busy=False))
     basket = kinds.Basket()
     recorder.start()
     try:

@@ -65,7 +65,8 @@ class Auditor:
     def __init__(self, tree: Tree, tell: Any) -> None:
         self._tree = tree
         self._tell = tell
-        self._busy = False
+        self.busy = False
+        """What happens now is our own doing."""
         self._frame: Any = sys._getframe  # noqa: SLF001 - the only way to know who acts
         self._path = os.fspath
         self.events: dict[tuple[str, str], int] = {}
@@ -81,9 +82,9 @@ class Auditor:
     def _hear(self, event: str, args: Any) -> None:
         if event in REWRITING:
             self.rewritten += 1
-        if self._busy or not (event in DIRECT or event in WRITING or event.startswith("ctypes.")):
+        if self.busy or not (event in DIRECT or event in WRITING or event.startswith("ctypes.")):
             return
-        self._busy = True
+        self.busy = True
         try:
             if event == "open":
                 self._open(args[0], self.opened)
@@ -97,7 +98,7 @@ class Auditor:
         except Exception:  # noqa: BLE001, S110 - whatever goes wrong here must not change what the program does
             pass
         finally:
-            self._busy = False
+            self.busy = False
 
     def _act(self, event: str, args: Any) -> None:
         frame: Any = self._frame(2)

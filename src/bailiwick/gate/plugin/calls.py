@@ -168,8 +168,9 @@ def find(module: str, qualname: str) -> Any:
 class Recorder:
     """Notes arguments and results of some functions. `wanted`: path, first line, qualified name."""
 
-    def __init__(self, relative: Any, wanted: Any) -> None:
+    def __init__(self, relative: Any, wanted: Any, auditor: Any) -> None:
         self._relative = relative
+        self._auditor = auditor
         self._wanted = {(path, line): name for path, line, name in wanted}
         self._codes: dict[int, str] = {}
         self._open: dict[int, Any] = {}
@@ -190,7 +191,10 @@ class Recorder:
     def _hear(self, frame: Any, event: str, value: Any) -> None:
         if event not in ("call", "return"):
             return
+        auditor = self._auditor
+        was, auditor.busy = auditor.busy, True  # that we look at a frame is nobody's act
         code = frame.f_code
+        auditor.busy = was
         name = self._codes.get(id(code))
         if name is None:
             known = self._wanted.get((self._relative(code.co_filename), code.co_firstlineno), "")

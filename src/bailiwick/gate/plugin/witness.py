@@ -75,7 +75,7 @@ class Witness:
         self._limit = Limit(request.get("limit"))
         self._nearby = Nearby(lambda file: self._tree.relative(file) in request["suspected"])
         self._absence = Absence(request["token"], failure)
-        self._recorder = Recorder(self._tree.relative, request["calls"])
+        self._recorder = Recorder(self._tree.relative, request["calls"], self._auditor)
         self._replayed = list(enumerate(request["replayed"]))
         self._pairs = request["pairs"]
         self._alone = set(request["alone"])
@@ -122,8 +122,7 @@ class Witness:
         if self._collect_only:
             config.option.collectonly = True
         if self._mode != "plain":  # most of them fail: to tell each failure well would take longer than they do
-            style = "no" if self._mode == "absent" else "short"
-            config.option.tbstyle, config.option.showlocals, config.option.verbose = style, False, -1
+            config.option.tbstyle, config.option.showlocals, config.option.verbose = "no", False, -1
 
     def ignores(self, path: str) -> bool | None:
         """Whether a file need not be collected: where only some tests are asked for, in other files there are none."""
