@@ -85,6 +85,25 @@ def _recorded(builder: Any, act: Any) -> list[dict[str, Any]]:
     return list(recorder.calls.values())
 
 
+def test_nothing_is_listened_to_once_there_are_calls_enough(builder: types.ModuleType) -> None:
+    """A test may make a million calls afterwards."""
+    recorder = Recorder(
+        lambda path: Path(path).name, [("shop_of_calls.py", 5, "discount")], SimpleNamespace(busy=False)
+    )
+    recorder.start()
+    try:
+        for price in range(calls.KEPT):
+            assert sys.getprofile() is not None
+            builder.discount(price)
+        assert sys.getprofile() is None
+        builder.discount(1000)
+    finally:
+        recorder.stop()
+    assert len(recorder.calls) == calls.KEPT
+    recorder.start()
+    assert sys.getprofile() is None
+
+
 def test_a_call_is_recorded_and_made_again(builder: types.ModuleType) -> None:
     """Arguments by position and name, defaults, methods with their object, and errors."""
 

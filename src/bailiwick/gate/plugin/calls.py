@@ -175,18 +175,25 @@ class Recorder:
         self._codes: dict[int, str] = {}
         self._open: dict[int, Any] = {}
         self._seen: dict[str, int] = {}
+        self._kept: dict[str, int] = {}
         self.calls: dict[str, dict[str, Any]] = {}
         self._profile = sys.setprofile
 
     def start(self) -> None:
         """A test begins."""
-        if self._wanted and not all(self._seen.get(name, 0) >= SEEN for name in self._wanted.values()):
-            self._open.clear()
+        self._open.clear()
+        if not self._has_enough():
             self._profile(self._hear)
 
     def stop(self) -> None:
         """It is over."""
         self._profile(None)
+
+    def _has_enough(self) -> bool:
+        """Whether no further call would be kept: to hear of every call makes a test several times slower."""
+        return not self._open and all(
+            self._seen.get(name, 0) >= SEEN or self._kept.get(name, 0) >= KEPT for name in self._wanted.values()
+        )
 
     def _hear(self, frame: Any, event: str, value: Any) -> None:
         if event not in ("call", "return"):
@@ -252,9 +259,12 @@ class Recorder:
         else:
             result = state_after(freeze(value), args, given) if returned else ["raises"]
         key = repr((name, args, named))
-        kept = sum(1 for call in self.calls.values() if call["name"] == name)
+        kept = self._kept.get(name, 0)
         if key not in self.calls and kept < KEPT and len(key) < LONGEST and len(repr(result)) < LONGEST:
             self.calls[key] = {"module": module, "name": name, "args": args, "named": named, "result": result}
+            self._kept[name] = kept + 1
+        if self._has_enough():
+            self.stop()
 
 
 def state_after(result: list[Any], args: Any, given: Any) -> list[Any]:
