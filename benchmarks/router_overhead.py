@@ -17,6 +17,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment
 from bailiwick.ids import Json
+from bailiwick.journal.slots import FileSlots
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.ask import ModelAccess
 from bailiwick.routing.cooldown import Cooldowns
@@ -103,7 +104,7 @@ async def _router(folder: Path) -> AsyncIterator[Router]:
             turns=_InstantDesk(),
             clock=clock,
             endpoints=Endpoints(ENDPOINTS),
-            queue=Slots.of(config),
+            queue=Slots(FileSlots(config.paths.state / "endpoints").hold),
             cooldowns=Cooldowns(store, clock),
         )
         yield Router(config=config, store=store, access=access, models=lambda: said)

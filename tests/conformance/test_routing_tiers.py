@@ -14,6 +14,7 @@ import pytest
 from bailiwick.agents.asking import TurnRunner
 from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import SystemClock
+from bailiwick.journal.slots import FileSlots
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.processes.proc import become_subreaper
 from bailiwick.routing.ask import ModelAccess
@@ -75,7 +76,7 @@ def route(folder: Path, url: str, models: Models, steps: Sequence[Step]) -> tupl
                 turns=TurnRunner(settings, store, clock),
                 clock=clock,
                 endpoints=Endpoints(endpoints),
-                queue=Slots.of(config),
+                queue=Slots(FileSlots(config.paths.state / "endpoints").hold),
                 cooldowns=Cooldowns(store, clock),
                 environment=lambda: env,
             )

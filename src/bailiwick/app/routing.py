@@ -102,7 +102,7 @@ class RoutingServices:
                 turns=self.turns(),
                 clock=clock,
                 endpoints=Endpoints.of(config),
-                queue=Slots.of(config),
+                queue=Slots(self.app.store.slot),
                 cooldowns=Cooldowns(self.app.store, clock),
                 environment=environment,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from bailiwick.ids import Json
@@ -182,6 +183,9 @@ class Store(Protocol):
 
     async def drop_document(self, kind: str, id: str, version: int) -> None:  # noqa: A002
         """Remove this version of a document; raises `DocumentChanged` where another is there, or none."""
+
+    def slot(self, endpoint: str, most: int) -> AbstractAsyncContextManager[None]:
+        """Hold one of so many slots of an endpoint, over all who share the store; waits for one, a death frees it."""
 
     async def archive(self, run_id: str) -> None:
         """Set a finished run aside so that its name and key are free again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import apsw
@@ -38,6 +39,7 @@ from bailiwick.journal.rows import (
     WaitFilter,
     WaitRow,
 )
+from bailiwick.journal.slots import FileSlots
 from bailiwick.journal.transaction import Transaction
 from bailiwick.journal.writer import Operation, T, Writer
 
@@ -228,6 +230,9 @@ class SqliteStore(Store):
 
     async def drop_document(self, kind: str, id: str, version: int) -> None:  # noqa: A002
         await patiently(self._writer, lambda tx: documents.drop(tx, kind, id, version))
+
+    def slot(self, endpoint: str, most: int) -> AbstractAsyncContextManager[None]:
+        return FileSlots(self.path.parent / "endpoints").hold(endpoint, most)
 
     async def archive(self, run_id: str) -> None:
         await self._writer.do(lambda tx: runs.archive(tx, run_id))

@@ -1,30 +1,23 @@
-"""Turns at an endpoint: so many calls at once as it takes, over all processes of this machine.
+"""Turns at an endpoint: so many calls at once as it takes, over all processes that share the store.
 
 Within a process calls for the model that is loaded go first, so that a server does not swap models for each call; but
-no call is passed over more than a few times. Between processes a lock on a file decides: a death frees it.
+no call is passed over more than a few times. Between processes the store's slots decide.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 
-from bailiwick.config.paths import make_private
-from bailiwick.config.service import Config
-from bailiwick.errors import InternalBug, NotReady
-from bailiwick.errors import Place as Where
-from bailiwick.ids import digest
-from bailiwick.locks import first_free
 from bailiwick.routing.endpoints import EndpointAddress
 
 FAIRNESS = 4
 """How often a waiting call may be passed over by calls for the loaded model."""
-NO_LOCK = "BW286"
+Hold = Callable[[str, int], AbstractAsyncContextManager[None]]
+"""Holds one of so many slots of an endpoint."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,16 +40,11 @@ class _Queue:
 
 
 class Slots:
-    """Gives out turns at endpoints. One for a process; its locks are shared with every other process of the person."""
+    """Gives out turns at endpoints. One for a process; `hold` is the store's, shared by all who share the store."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
         self._queues: dict[str, _Queue] = {}
-
-    @classmethod
-    def of(cls, config: Config) -> Slots:
-        """The slots of a state directory: whoever shares it shares them."""
-        return cls(config.paths.state / "endpoints")
 
     @asynccontextmanager
     async def turn(self, place: EndpointAddress, model: str, loaded: bool = False) -> AsyncIterator[None]:
@@ -64,12 +52,9 @@ class Slots:
         queue = self._queues.setdefault(place.key, _Queue(place.concurrency))
         await _enter(queue, model, loaded=loaded)
         try:
-            handle = await self._lock(place)
-            try:
+            async with self._hold(place.key, place.concurrency):
                 queue.loaded = model
                 yield
-            finally:
-                os.close(handle)
         finally:
             _leave(queue)
 
@@ -77,19 +62,6 @@ class Slots:
         """How many calls of this process wait for a turn there."""
         queue = self._queues.get(place.key)
         return len(queue.waiting) if queue else 0
-
-    async def _lock(self, place: EndpointAddress) -> int:
-        """A descriptor that holds one of the endpoint's slots.
-
-        Who waits for a slot holds the turnstile, so that a busy process can't take each slot that it frees itself.
-        """
-        folder = make_private(self._folder)
-        name = digest(place.key)[:16]
-        turnstile = await _first_free([folder / f"{name}.next"])
-        try:
-            return await _first_free([folder / f"{name}.{number}" for number in range(place.concurrency)])
-        finally:
-            os.close(turnstile)
 
 
 async def _enter(queue: _Queue, model: str, *, loaded: bool) -> None:
@@ -128,19 +100,3 @@ def _next(queue: _Queue) -> int:
     for each in queue.waiting[:chosen]:
         each.passed += 1
     return chosen
-
-
-async def _first_free(files: list[Path]) -> int:
-    """A descriptor with the lock of the first file that nobody holds; waits while all are held."""
-    try:
-        taken = await first_free(files)
-    except OSError as error:
-        raise NotReady(
-            f"the lock of an endpoint can't be made: {error.strerror}",
-            place=Where(str(files[0])),
-            hint="free some space, or make the state directory writable",
-            code=NO_LOCK,
-        ) from error
-    if taken is None:
-        raise InternalBug("a lock was released that is never released")
-    return taken

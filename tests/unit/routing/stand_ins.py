@@ -18,6 +18,7 @@ from bailiwick.engine.events import Failure
 from bailiwick.engine.failures import Detail
 from bailiwick.ids import Json
 from bailiwick.journal.rows import AttemptRow
+from bailiwick.journal.slots import FileSlots
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.ask import ModelAccess
 from bailiwick.routing.cooldown import Cooldowns
@@ -213,7 +214,7 @@ async def routed(
         turns=turns,
         clock=clock,
         endpoints=Endpoints(turns.settings.endpoints),
-        queue=Slots.of(config),
+        queue=Slots(FileSlots(config.paths.state / "endpoints").hold),
         cooldowns=Cooldowns(store, clock),
     )
     router = Router(config=config, store=store, access=access, models=lambda: said)

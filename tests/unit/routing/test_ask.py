@@ -17,6 +17,7 @@ from bailiwick.agents.settings import AgentSettings
 from bailiwick.clock import ManualClock, SystemClock
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
+from bailiwick.journal.slots import FileSlots
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.ask import NOWHERE, ModelAccess, ModelReply, Stopped, ask_candidate, bounded
 from bailiwick.routing.cooldown import Cooldowns
@@ -52,7 +53,7 @@ async def router(
             turns=TurnRunner(settings, store, clock),
             clock=clock,
             endpoints=Endpoints(endpoints, secret=secret.get),
-            queue=Slots.of(config),
+            queue=Slots(FileSlots(config.paths.state / "endpoints").hold),
             cooldowns=Cooldowns(store, clock),
         )
         yield Router(config=config, store=store, access=access, models=lambda: models)

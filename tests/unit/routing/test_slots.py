@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bailiwick.errors import NotReady
+from bailiwick.journal.slots import FileSlots
 from bailiwick.routing.endpoints import EndpointAddress
 from bailiwick.routing.slots import FAIRNESS, Slots
 from bailiwick.testing.polling import until
@@ -24,10 +25,11 @@ HOLDER = """
 import asyncio, sys
 from pathlib import Path
 from bailiwick.routing.endpoints import EndpointAddress
+from bailiwick.journal.slots import FileSlots
 from bailiwick.routing.slots import Slots
 
 async def hold() -> None:
-    async with Slots(Path(sys.argv[1])).turn(EndpointAddress("http://h:1", "m", key="h:1"), "m", False):
+    async with Slots(FileSlots(Path(sys.argv[1])).hold).turn(EndpointAddress("http://h:1", "m", key="h:1"), "m", False):
         print("held", flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
@@ -88,7 +90,7 @@ def play(tmp_path: Path, place: EndpointAddress, script: object) -> Calls:
     """Run a script of calls at a place."""
 
     async def go() -> Calls:
-        calls = Calls(Slots(tmp_path / "endpoints"), place)
+        calls = Calls(Slots(FileSlots(tmp_path / "endpoints").hold), place)
         assert callable(script)
         await script(calls)
         return calls
@@ -127,7 +129,7 @@ def test_endpoints_do_not_wait_for_each_other(tmp_path: Path) -> None:
     """Two machines work side by side."""
 
     async def go() -> None:
-        slots = Slots(tmp_path)
+        slots = Slots(FileSlots(tmp_path).hold)
         async with asyncio.timeout(600), AsyncExitStack() as stack:
             await stack.enter_async_context(slots.turn(ONE, "m"))
             await stack.enter_async_context(slots.turn(TWO, "m"))
@@ -221,7 +223,7 @@ def test_a_turn_given_in_the_moment_of_cancelling_is_passed_on(tmp_path: Path) -
     """The narrow gap in which a slot could be lost for good."""
 
     async def go() -> list[str]:
-        slots, got = Slots(tmp_path), list[str]()
+        slots, got = Slots(FileSlots(tmp_path).hold), list[str]()
 
         async def call(name: str) -> None:
             async with slots.turn(ONE, "m"):
@@ -249,7 +251,7 @@ def test_another_process_is_waited_for_and_its_death_frees_the_slot(tmp_path: Pa
 
         async def taken(seconds: float) -> bool:
             try:
-                async with asyncio.timeout(seconds), Slots(tmp_path).turn(ONE, "m"):
+                async with asyncio.timeout(seconds), Slots(FileSlots(tmp_path).hold).turn(ONE, "m"):
                     return True
             except TimeoutError:
                 return False
@@ -267,7 +269,7 @@ def test_a_busy_process_lets_another_in(tmp_path: Path) -> None:
     """Who frees a slot and has more to do could take it again each time, before the other one looks."""
 
     async def go() -> int:
-        busy, other, rounds = Slots(tmp_path), Slots(tmp_path), 0
+        busy, other, rounds = Slots(FileSlots(tmp_path).hold), Slots(FileSlots(tmp_path).hold), 0
         entered = asyncio.Event()
 
         async def visit() -> None:
@@ -292,7 +294,7 @@ def test_the_locks_are_private_and_named_without_the_address(tmp_path: Path) -> 
     """An address may tell whom one works with."""
 
     async def go() -> None:
-        async with Slots(tmp_path / "e").turn(ONE, "m"):
+        async with Slots(FileSlots(tmp_path / "e").hold).turn(ONE, "m"):
             pass
 
     asyncio.run(go())
@@ -308,7 +310,7 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "e").write_text("a file", "utf-8")
 
     def enter() -> Coroutine[None, None, object]:
-        return Slots(tmp_path / "e").turn(ONE, "m").__aenter__()
+        return Slots(FileSlots(tmp_path / "e").hold).turn(ONE, "m").__aenter__()
 
     with pytest.raises(NotReady):
         asyncio.run(enter())

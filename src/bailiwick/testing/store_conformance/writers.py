@@ -90,3 +90,28 @@ class WriterPromises(StoreFixture):
 
         mine, theirs = await asyncio.gather(take(first, LAPTOP), take(second, TOWER))
         assert sorted(mine + theirs) == sorted(f"r{number}" for number in range(20))
+
+    @on_two_handles
+    async def test_an_endpoint_has_so_many_slots_over_all_who_share_the_store(
+        self, first: Store, second: Store
+    ) -> None:
+        """Who waits gets the slot that becomes free; who gives up waiting leaves no trace."""
+        order: list[str] = []
+
+        async def ask(store: Store, name: str, most: int = 2) -> None:
+            async with store.slot("http://h:1", most):
+                order.append(name)
+                if len(order) == most:
+                    full.set()
+                await gate.wait()
+
+        gate, full = asyncio.Event(), asyncio.Event()
+        held = [asyncio.ensure_future(ask(store, name)) for store, name in ((first, "a"), (second, "b"))]
+        await full.wait()
+        late, gone = (asyncio.ensure_future(ask(store, name)) for store, name in ((second, "late"), (first, "gone")))
+        async with first.slot("http://other:1", 1):
+            assert order == ["a", "b"]
+        gone.cancel()
+        gate.set()
+        await asyncio.gather(*held, late)
+        assert order == ["a", "b", "late"]
