@@ -49,7 +49,8 @@ BUSY_TIMEOUT = 5.0
 """Seconds to wait for other processes before a write counts as failed; below what a lease leaves for renewing."""
 
 LOOK = 0.05
-"""Seconds between two looks at whether another process has written."""
+"""Seconds between two looks at whether another process has written; twice as many after so many without news."""
+QUIET = 100
 END = 2**63 - 1
 
 
@@ -60,6 +61,7 @@ class SqliteStore(Store):
         self.path = path
         self._writer = writer
         self._reader = reader
+        self._quiet = 0
         self.losses: tuple[Loss, ...] = ()
         """What was missing when the store was opened; told once."""
 
@@ -249,9 +251,10 @@ class SqliteStore(Store):
         until = None if timeout is None else monotonic() + timeout
         while True:
             news = self._writer.news()
+            self._quiet = self._quiet + 1 if news == seen else 0
             if news != seen or (until is not None and monotonic() >= until):
                 return news
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(LOOK if self._quiet < QUIET else 2 * LOOK)
 
     async def close(self) -> None:
         self._reader.close()

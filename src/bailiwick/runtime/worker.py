@@ -15,7 +15,8 @@ from bailiwick.runtime.layout import read_bookmark
 from bailiwick.runtime.supervise import Supervisor, wait_set
 from bailiwick.runtime.walker import Walker
 
-UPGRADE_CHECK = 1.0
+UPGRADE_CHECK = 5.0
+"""Seconds between two looks at whether the installed package is another one now."""
 DEAD_CHECK = 1.0
 
 
