@@ -258,6 +258,6 @@ def test_when_claude_is_interrupted_the_call_ends_and_is_on_record(person: Perso
     result, places = _asks(person, [review, DONE], stubs=_local(person, (Hang(),)), during=interrupt)
     assert (len(_asked(places)), places.count("judge")) == (1, 0), result.out
     until(lambda: find_children({"HOME": person.extra["HOME"]}) == [], what="the end of the MCP server")
-    (entry,) = person.runs("skill", "session_log", "--session-id", "s1").json()["entries"]
+    (entry,) = person.runs("skill", "session_log", "--session-id", "s1", "--json").json()["entries"]
     assert (entry["skill"], entry["final_status"]) == ("review", "error")
     assert "cancelled" in entry["message"]
