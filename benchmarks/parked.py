@@ -64,7 +64,7 @@ def measure(bench: Bench) -> list[Figure]:
             score=idle.middle,
             scale="%",
             bound=0.3,
-            note="one look per process every 50 ms at whether another has written, 100 ms when all is quiet; none per run",
+            note="one look per process every 50 ms at whether another has written, 100 ms when quiet; none per run",
         ),
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bailiwick.errors import JournalCorrupt, LeaseLost
-from bailiwick.journal import inbox, ledger, runs
+from bailiwick.journal import calls, inbox, ledger, runs
 from bailiwick.journal.blobs import keep_blobs
 from bailiwick.journal.columns import encode
 from bailiwick.journal.rows import Batch
@@ -26,6 +26,7 @@ def append(tx: Transaction, run_id: str, epoch: int, batch: Batch) -> int:
     inbox.pass_on(tx, batch.messages)
     ledger.settle(tx, run_id, batch.settle)
     ledger.reserve(tx, run_id, batch.reserve)
+    calls.index(tx, batch.attempts)
     if batch.summary is not None:
         tx.do("run.summarise", (run_id, encode(batch.summary)))
     _alter(tx, run_id, batch)

@@ -31,8 +31,14 @@ def end(tx: Transaction, row: CallRow, attempts: Sequence[AttemptRow], spent: Ma
         return
     names = ("id", "finished_at", "status", "model_used", "file_path", "message", "why", "duration_ms")
     tx.do("call.finish", {name: getattr(row, name) for name in names})
-    tx.do_each("attempt.insert", (_attempt_columns(one) for one in attempts))
+    index(tx, attempts)
     ledger.settle(tx, row.id, _settlements(tx, row.id, spent))
+
+
+def index(tx: Transaction, attempts: Sequence[AttemptRow]) -> None:
+    """Note that models were asked; in the transaction that writes what came of it."""
+    if attempts:
+        tx.do_each("attempt.insert", (_attempt_columns(one) for one in attempts))
 
 
 def report(tx: Transaction, name: str, failures: int, until: float) -> None:
@@ -89,7 +95,8 @@ def _columns(row: CallRow) -> tuple[Any, ...]:
 def _attempt_columns(row: AttemptRow) -> tuple[Any, ...]:
     verified = None if row.verified is None else int(row.verified)
     return (
-        row.call,
+        row.call or None,
+        row.run or None,
         row.attempt,
         row.at,
         row.skill,
@@ -102,15 +109,20 @@ def _attempt_columns(row: AttemptRow) -> tuple[Any, ...]:
         row.input_tokens,
         row.output_tokens,
         row.cost,
-        row.feedback,
-        row.output_summary,
-        row.runner_output[-KEPT:],
         row.size,
+        _text(row.feedback),
+        _text(row.output_summary),
+        _text(row.runner_output[-KEPT:]),
     )
 
 
+def _text(text: str) -> str:
+    """A text that a column can hold: what a model or a program says may have half a character in it."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def call_row(columns: Sequence[Any]) -> CallRow:
-    """A call from the columns of `call.listed`."""
+    """A call from the columns of `call.columns`."""
     owner = decode(columns[22])
     return CallRow(*(*columns[:21], tuple(decode(columns[21])), Owner(*owner) if owner else None))
 

@@ -1,11 +1,11 @@
-"""Lists of runs, events and waits: only the conditions that a filter asks for, so that an index can serve them."""
+"""Lists of runs, waits and calls: only the conditions that a filter asks for, so that an index can serve them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from bailiwick.journal.queries import query
-from bailiwick.journal.rows import EventFilter, RunFilter, WaitFilter, WaitRow
+from bailiwick.journal.rows import RunFilter, WaitFilter, WaitRow
 
 Value = str | float | None
 Asked = tuple[str, dict[str, str | float]]
@@ -22,16 +22,16 @@ _RUNS: Mapping[str, str] = {
     "ended_since": "r.id IN (SELECT e.run_id FROM run_fact e WHERE e.ended_at >= :ended_since)",
     "before_at": "(f.created_at, f.number) < (:before_at, :before_number)",
 }
-_EVENTS: Mapping[str, str] = {
-    "type": "type = :type",
-    "since": "at >= :since",
-    "after_run": "(run_id, seq) > (:after_run, :after_seq)",
-}
 _WAITS: Mapping[str, str] = {
     "run_id": "run_id = :run_id",
     "root_id": "run_id IN (SELECT r.id FROM run r WHERE r.root_id = :root_id)",
     "kind": "kind = :kind",
     "after_due": "(due_at IS NULL OR (due_at, run_id, id) > (:after_due, :after_run, :after_id))",
+}
+_CALLS: Mapping[str, str] = {
+    "since": "started_at >= :since",
+    "session": "session_id = :session",
+    "id": "id >= :id AND id < :id_end",
 }
 """The condition that each value asks for; none where it is not given."""
 _AFTER_ENDLESS = "due_at IS NULL AND (run_id, id) > (:after_run, :after_id)"
@@ -42,7 +42,7 @@ def runs(which: RunFilter, limit: int | None, before: tuple[float, int] | None) 
     at, number = before or (None, None)
     given: dict[str, Value] = {
         "id": which.id,
-        "id_end": None if which.id is None else which.id + _AFTER_ALL_IDS,
+        "id_end": _end(which.id),
         "workflow": which.workflow,
         "run_key": which.run_key,
         "root_id": which.root_id,
@@ -61,14 +61,6 @@ def runs(which: RunFilter, limit: int | None, before: tuple[float, int] | None) 
     return _limited(parts, limit, given)
 
 
-def events(which: EventFilter, limit: int | None, after: tuple[str, int] | None) -> Asked:
-    """Events by run, in order."""
-    run, seq = after or (None, None)
-    given: dict[str, Value] = {"type": which.type, "since": which.since, "after_run": run, "after_seq": seq}
-    columns = "SELECT run_id, seq, type, version, body, at FROM event"
-    return _limited([columns, *_where(_EVENTS, given), "ORDER BY run_id, seq"], limit, given)
-
-
 def waits(which: WaitFilter, limit: int | None, after: WaitRow | None) -> Asked:
     """Open waits, earliest due first, those without an end last."""
     given: dict[str, Value] = {"run_id": which.run_id, "root_id": which.root_id, "kind": which.kind}
@@ -77,6 +69,18 @@ def waits(which: WaitFilter, limit: int | None, after: WaitRow | None) -> Asked:
     more = [_AFTER_ENDLESS] if after is not None and after.due_at is None else []
     columns = "SELECT run_id, id, scope, node, kind, due_at, body FROM wait"
     return _limited([columns, *_where(_WAITS, given, more), "ORDER BY due_at NULLS LAST, run_id, id"], limit, given)
+
+
+def calls(*, since: float | None, session: str | None, id: str | None, limit: int) -> Asked:  # noqa: A002
+    """Calls, newest first. Those with a session have an index, so a session that is asked for is said to be one."""
+    given: dict[str, Value] = {"since": since, "session": session, "id": id, "id_end": _end(id)}
+    more = ["session_id <> ''"] if session else []
+    parts = [query("call.columns"), *_where(_CALLS, given, more), "ORDER BY started_at DESC, number DESC"]
+    return _limited(parts, limit, given)
+
+
+def _end(id: str | None) -> str | None:  # noqa: A002 - the column's name
+    return None if id is None else id + _AFTER_ALL_IDS
 
 
 def _where(table: Mapping[str, str], given: Mapping[str, Value], more: Iterable[str] = ()) -> list[str]:

@@ -13,7 +13,6 @@ from bailiwick.journal.rows import (
     CallRow,
     ClaimFilter,
     Document,
-    EventFilter,
     InboxRow,
     Message,
     NewRun,
@@ -22,6 +21,7 @@ from bailiwick.journal.rows import (
     Reservation,
     RunFilter,
     RunRow,
+    Spender,
     SpendRow,
     StoredEvent,
     WaitFilter,
@@ -90,11 +90,6 @@ class Store(Protocol):
     async def read(self, run_id: str, after: int = 0, upto: int | None = None) -> list[StoredEvent]:
         """Events in order, from `after` (exclusive) up to `upto` (inclusive)."""
 
-    async def events(
-        self, which: EventFilter, *, limit: int | None = None, after: tuple[str, int] | None = None
-    ) -> list[tuple[str, StoredEvent]]:
-        """Events of all runs that fit, each with its run's id, by run and seq: at most `limit`, from behind `after`."""
-
     def blob(self, digest: str) -> bytes:
         """The bytes of a blob; raises `JournalCorrupt` when it is gone or its digest is wrong."""
 
@@ -120,6 +115,9 @@ class Store(Protocol):
 
     async def spend(self, scope: str) -> list[SpendRow]:
         """The ledger of one scope."""
+
+    async def spenders(self, scope: str) -> list[Spender]:
+        """Who is in the ledger of one scope, by id; runs that were removed are left out."""
 
     async def bucket_take(self, name: str, now: float, patience: float) -> float:
         """Ask to use a credential: 0 to go ahead, else the seconds to wait.
@@ -158,10 +156,13 @@ class Store(Protocol):
         id: str | None = None,  # noqa: A002 - the column's name
         limit: int = 1_000,
     ) -> list[CallRow]:
-        """Calls begun at or after `since`, newest first; a negative `limit` is none."""
+        """Calls begun at or after `since`, newest first; a negative `limit` is none. `id` may be cut short."""
 
     async def attempts(self, *, since: float | None = None, call: str | None = None) -> list[AttemptRow]:
-        """Attempts of calls that ended, of one call or of all, in the order they were made."""
+        """Every time that a model was asked, in the order it was done: by calls that ended, and by nodes of runs.
+
+        Of one call with all that is known. Of all without `output_summary` and `runner_output`, which may be long.
+        """
 
     async def cooldown(self, name: str) -> tuple[int, float]:
         """How often in a row an endpoint has failed, and until when it is left alone; (0, 0.0) where it is well."""
@@ -191,7 +192,10 @@ class Store(Protocol):
         """Set a finished run aside so that its name and key are free again."""
 
     async def delete(self, run_id: str) -> None:
-        """Remove an ended run with its children, events, waits, inbox and ledger; blobs no other run uses go too."""
+        """Remove an ended run with its children, events, attempts, waits, inbox and ledger.
+
+        Blobs that no other run uses go too.
+        """
 
     async def next_wake(self) -> float | None:
         """The earliest wake_at of any ready run that nobody holds."""

@@ -165,6 +165,15 @@ class SpendRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Spender:
+    """A run or a call that is in a ledger: by the workflow that was started, or by its skill."""
+
+    id: str
+    workflow: str = ""
+    skill: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CallRow:
     """A call that goes over a chain of models. `model` is what the caller asked for, "" where the chain decides.
 
@@ -200,7 +209,12 @@ class CallRow:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """One model's try in a call. `duration_ms` is generation alone; what is not known is None, never 0."""
+    """A model was asked once: in a call that ended, or, where `call` is "", by a node of `run`.
+
+    `attempt` is its number in the call, or the seq of its event in the run's journal. `skill` is "" for a node without
+    one; `workflow`, what was started, is found when it is read. `duration_ms` is generation alone in a call. What is
+    not known is None, never 0.
+    """
 
     call: str
     attempt: int
@@ -219,6 +233,8 @@ class AttemptRow:
     output_summary: str = ""
     runner_output: str = ""
     size: int = 0
+    run: str = ""
+    workflow: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +270,7 @@ class Batch:
     messages: tuple[Message, ...] = ()
     reserve: tuple[Reservation, ...] = ()
     settle: tuple[Settlement, ...] = ()
+    attempts: tuple[AttemptRow, ...] = ()
     summary: Json = None
     status: Status | None = None
     wake_at: float | None = None
@@ -280,14 +297,6 @@ class RunFilter:
     ended_since: float | None = None
     called: bool = True
     archived: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFilter:
-    """Which events of all runs a list holds."""
-
-    type: str
-    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

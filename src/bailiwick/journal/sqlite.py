@@ -25,7 +25,6 @@ from bailiwick.journal.rows import (
     CallRow,
     ClaimFilter,
     Document,
-    EventFilter,
     InboxRow,
     Message,
     NewRun,
@@ -34,6 +33,7 @@ from bailiwick.journal.rows import (
     Reservation,
     RunFilter,
     RunRow,
+    Spender,
     SpendRow,
     StoredEvent,
     WaitFilter,
@@ -123,12 +123,6 @@ class SqliteStore(Store):
         bindings = (run_id, after, END if upto is None else upto)
         return [checked_event(run_id, row) for row in self._reader.rows(query("event.read"), bindings)]
 
-    async def events(
-        self, which: EventFilter, *, limit: int | None = None, after: tuple[str, int] | None = None
-    ) -> list[tuple[str, StoredEvent]]:
-        rows = self._reader.rows(*lists.events(which, limit, after))
-        return [(row[0], StoredEvent(*row[1:])) for row in rows]
-
     def blob(self, digest: str) -> bytes:
         rows = self._reader.rows(query("blob.read"), (digest,))
         if not rows:
@@ -169,6 +163,9 @@ class SqliteStore(Store):
     async def spend(self, scope: str) -> list[SpendRow]:
         return [spend_row(row) for row in self._reader.rows(query("spend.read"), (scope,))]
 
+    async def spenders(self, scope: str) -> list[Spender]:
+        return [Spender(*row) for row in self._reader.rows(query("spend.spenders"), {"scope": scope})]
+
     async def bucket_take(self, name: str, now: float, patience: float) -> float:
         if not self._reader.rows(query("bucket.read"), (name,)):
             return 0.0
@@ -200,8 +197,8 @@ class SqliteStore(Store):
         id: str | None = None,  # noqa: A002 - the column's name
         limit: int = 1_000,
     ) -> list[CallRow]:
-        bindings = {"since": _beginning(since), "session": session, "id": id, "most": limit}
-        return [calls.call_row(row) for row in self._reader.rows(query("call.listed"), bindings)]
+        rows = self._reader.rows(*lists.calls(since=since, session=session, id=id, limit=limit))
+        return [calls.call_row(row) for row in rows]
 
     async def attempts(self, *, since: float | None = None, call: str | None = None) -> list[AttemptRow]:
         bindings = {"since": _beginning(since)}

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from bailiwick.clock import day
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import SpendRow
-from bailiwick.routing.asked import ModelAttempt, asked_since, workflow_names
+from bailiwick.journal.rows import Spender, SpendRow
+from bailiwick.routing.asked import ModelAttempt, asked_since
 from bailiwick.routing.stats import TokenUsage, use_of
 
 HALF_DAY = 43_200.0
@@ -80,15 +80,11 @@ class Costs:
 
 async def costs_since(store: Store, since: float, now: float) -> Costs:
     """Everything from the day of `since` to that of `now`; models from `since` on."""
-    ledger = [
-        (date, row)
-        for date in days_between(since, now)
-        for row in await store.spend(f"day:{date}")
-        if row.unit == "usd"
-    ]
-    names = await workflow_names(store)
-    calls = {row.id: f"skill {row.skill}" for row in await store.calls(limit=-1)}
-    owners = {**names, **calls}
+    ledger: list[tuple[str, SpendRow]] = []
+    owners: dict[str, str] = {}
+    for date in days_between(since, now):
+        ledger += [(date, row) for row in await store.spend(f"day:{date}") if row.unit == "usd"]
+        owners |= {one.id: _name(one) for one in await store.spenders(f"day:{date}")}
     days = _summed((date, row) for date, row in ledger)
     parts = _summed((owners.get(row.run_id, REMOVED), row) for _, row in ledger)
     models = _by_model(await asked_since(store, since))
@@ -108,6 +104,10 @@ def days_between(since: float, now: float) -> list[str]:
         at += HALF_DAY
     found[day(now)] = None
     return list(found)
+
+
+def _name(one: Spender) -> str:
+    return f"skill {one.skill}" if one.skill else one.workflow
 
 
 def _summed(lines: Iterable[tuple[str, SpendRow]]) -> list[CostLine]:

@@ -65,9 +65,8 @@ def is_call(name: str) -> bool:
 
 async def tell(store: Store, name: str, now: float, is_dead: IsDead) -> CallExplanation:
     """Explain the call with this id, or the only one that begins with it; `NotFound` where there is none."""
-    rows = await store.calls(id=name)
-    if not rows:
-        rows = [row for row in await store.calls(limit=-1) if row.id.startswith(name)]
+    begun = await store.calls(id=name, limit=-1)
+    rows = [row for row in begun if row.id == name] or begun
     if len(rows) != 1:
         near = ", ".join(row.id for row in (rows or await store.calls(limit=LAST))[:LAST])
         what = f"'{name}' begins the ids of {len(rows)} calls" if rows else f"there is no call '{name}'"

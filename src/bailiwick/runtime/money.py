@@ -65,7 +65,7 @@ def settled(start: StartEffect, result: Done | Failed, history: Sequence[Entry])
     if not start.units:
         return []
     usage: dict[str, Json] = result.log.get("usage") or {}
-    before = _before(start.key, result.log.get("session"), history) if usage.get("cumulative") else {}
+    before = session_totals(start.key, result.log.get("session"), history) if usage.get("cumulative") else {}
     failed = result.failure.kind if isinstance(result, Failed) else ""
     called = failed not in UNCALLED
     out = []
@@ -92,10 +92,12 @@ def _tokens(usage: dict[str, Json]) -> float:
     return float(usage.get("input") or 0) + float(usage.get("output") or 0)
 
 
-def _before(key: str, session: Json, history: Sequence[Entry]) -> dict[str, Json]:
-    """The totals of the same session at the end of an earlier attempt."""
+def session_totals(key: str, session: Json, history: Sequence[Entry]) -> dict[str, Json]:
+    """The totals of a session at the end of the last attempt of the same effect in which a model was asked."""
     for _, _, event in reversed(history):
-        if isinstance(event, EffectFinished) and event.key == key and event.log.get("session") == session:
+        if not isinstance(event, EffectFinished) or event.key != key or "backend" not in event.log:
+            continue
+        if event.log.get("session") == session:
             found: dict[str, Json] = event.log.get("usage") or {}
             return found
     return {}

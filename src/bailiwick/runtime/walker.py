@@ -21,6 +21,7 @@ from bailiwick.journal.rows import Reservation, RunRow, Settlement
 from bailiwick.processes.children import end_children
 from bailiwick.runtime import ceilings, money
 from bailiwick.runtime import event_builders as happenings
+from bailiwick.runtime.attempt_rows import attempt_rows
 from bailiwick.runtime.deadlines import Deadlines
 from bailiwick.runtime.effects import Effects, RunPaths
 from bailiwick.runtime.facts import Cost
@@ -317,9 +318,10 @@ class Walker:
         """Append what is pending, tell the listeners, begin what is durably started. False: over a budget."""
         crashpoints.reach("effect.before_start_commit")
         pending, starting = self.pending, self.starting
+        attempts = attempt_rows(self.row.id, self.seq, pending.events, self.history)
         tried = False
         while True:
-            batch = pending.batch(self.seq, self.state, release=release, wake_at=wake_at)
+            batch = replace(pending.batch(self.seq, self.state, release=release, wake_at=wake_at), attempts=attempts)
             try:
                 self.seq = await self.tools.store.append(self.row.id, self.row.epoch, batch)
                 break

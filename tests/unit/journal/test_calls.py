@@ -96,7 +96,7 @@ def test_of_a_long_runner_output_its_end_is_kept(tmp_path: Path) -> None:
         store = await SqliteStore.open(tmp_path / "journal.db", now=ManualClock().now)
         await store.begin_call(call())
         await store.end_call(ended(call()), [attempt(runner_output="." * KEPT + "1 failed")])
-        (row,) = await store.attempts()
+        (row,) = await store.attempts(call="c-1")
         assert len(row.runner_output) == KEPT
         assert row.runner_output.endswith("1 failed")
         await store.close()

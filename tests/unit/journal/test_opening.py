@@ -92,7 +92,7 @@ def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     """An older process would write what the newer one can't read."""
     path = tmp_path / "journal.db"
     asyncio.run(made(path))
-    execute(path, "UPDATE meta SET schema = 9, min_app = 2")
+    execute(path, "UPDATE meta SET schema = 99, min_app = 2")
     with pytest.raises(StoreTooNew, match="newer version"):
         asyncio.run(made(path))
 
@@ -102,9 +102,9 @@ def test_a_newer_schema_that_only_adds_is_used(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     asyncio.run(made(path))
     execute(path, "ALTER TABLE run_fact ADD COLUMN colour TEXT")
-    execute(path, "UPDATE meta SET schema = 9")
+    execute(path, "UPDATE meta SET schema = 99")
     asyncio.run(made(path))
-    assert execute(path, "SELECT schema FROM meta") == [(9,)]
+    assert execute(path, "SELECT schema FROM meta") == [(99,)]
 
 
 def test_a_running_process_stops_when_a_newer_version_takes_over(tmp_path: Path) -> None:

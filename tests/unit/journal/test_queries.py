@@ -22,7 +22,8 @@ def database() -> apsw.Connection:
 def plan(name: str) -> str:
     db = database()
     names = re.findall(r":([a-z_]+)", queries.query(name))
-    rows = db.execute(f"EXPLAIN QUERY PLAN {queries.query(name)}", dict.fromkeys(names)).fetchall()
+    bindings = dict.fromkeys(names) or (None,) * queries.query(name).count("?")
+    rows = db.execute(f"EXPLAIN QUERY PLAN {queries.query(name)}", bindings).fetchall()
     return "\n".join(str(row[-1]) for row in rows)
 
 
@@ -73,6 +74,10 @@ LISTS = {
     "what ended lately": (lists.runs(RunFilter(status=("done",), ended_since=1.0), None, None), "run_fact_ended"),
     "a name": (lists.runs(RunFilter(workflow="a", run_key="b"), 7, None), "run_named"),
     "the beginning of an id": (lists.runs(RunFilter(id="ab"), 7, None), "PRIMARY KEY"),
+    "calls of the last days": (lists.calls(since=1.0, session=None, id=None, limit=-1), "call_started"),
+    "a page of the newest calls": (lists.calls(since=None, session=None, id=None, limit=10), "call_started"),
+    "a session": (lists.calls(since=None, session="s", id=None, limit=-1), "call_session"),
+    "the beginning of a call's id": (lists.calls(since=None, session=None, id="c-", limit=-1), "autoindex_call"),
     "the waits of a run": (lists.waits(WaitFilter(run_id="a"), None, None), "PRIMARY KEY"),
 }
 
@@ -85,7 +90,30 @@ def test_a_list_is_read_from_an_index(name: str) -> None:
     text = "\n".join(str(row[-1]) for row in rows)
     assert index in text, text
     assert "SCAN r" not in text, text
+    assert "SCAN call\n" not in f"{text}\n", text
     assert "page" not in name or "TEMP B-TREE" not in text
+
+
+INDEXED = {
+    "attempt.listed": ("SEARCH a USING INDEX attempt_at (at>?)", "SEARCH r USING", "SEARCH root USING"),
+    "attempt.of_call": ("USING INDEX attempt_call (call=?)",),
+    "spend.read": ("SEARCH spend USING PRIMARY KEY (scope=?)",),
+    "spend.spenders": ("SEARCH spend USING PRIMARY KEY (scope=?)", "SEARCH r ", "SEARCH root ", "SEARCH c "),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_statistics_look_at_nothing_but_what_they_show(name: str) -> None:
+    """Ten thousand calls and ten thousand attempts of nodes on record cost what a hundred do: no journal is read."""
+    text = plan(name)
+    assert [step for step in INDEXED[name] if step not in text] == [], text
+    assert not re.search(r"\b(SCAN|event)\b(?! s\b)", text), text
+
+
+def test_an_attempt_is_found_by_its_run_when_that_is_removed() -> None:
+    """Pruning would else look at every attempt there is, for each run."""
+    rows = database().execute("EXPLAIN QUERY PLAN DELETE FROM attempt WHERE run_id = 'r'").fetchall()
+    assert "attempt_run (run_id=?)" in str(rows)
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

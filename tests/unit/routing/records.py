@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bailiwick.clock import ManualClock
-from bailiwick.engine.events import EffectFinished
+from bailiwick.engine.events import EffectFinished, Entry
 from bailiwick.ids import Json
 from bailiwick.journal.codec import encode
 from bailiwick.journal.port import Store
 from bailiwick.journal.rows import AttemptRow, Batch, CallRow, Reservation
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.routing.asked import ModelAttempt
+from bailiwick.runtime.attempt_rows import attempt_rows
 from bailiwick.testing.store_conformance.calls import attempt, call, ended
 from bailiwick.testing.store_conformance.stage import NOW, held_run
 
@@ -51,11 +52,12 @@ def agent_log(**changes: Json) -> dict[str, Json]:
 async def walked(store: Store, run: str, logs: Sequence[dict[str, Json]], failure: Json = None, **changes: Any) -> None:
     """A run in which an agent was asked once for each log, a second apart."""
     row = await held_run(store, run, **changes)
-    pairs = [
-        encode(EffectFinished("", "key", {}, failure, log, seconds=2.5), NOW + number)
-        for number, log in enumerate(logs)
-    ]
-    await store.append(run, row.epoch, Batch(after=row.seq, events=tuple(one for one, _ in pairs)))
+    history: list[Entry] = []
+    for number, log in enumerate(logs):
+        event, at = EffectFinished("", "key", {}, failure, log, seconds=2.5), NOW + number
+        rows = attempt_rows(run, row.seq + number, [(event, at)], history)
+        await store.append(run, row.epoch, Batch(after=row.seq + number, events=(encode(event, at)[0],), attempts=rows))
+        history.append((row.seq + number + 1, at, event))
 
 
 def ask(call_id: str = "c-1", model: str = "small", verdict: str = "accept", **changes: Any) -> ModelAttempt:

@@ -9,7 +9,7 @@ import pytest
 from bailiwick.engine.failures import FailureKind
 from bailiwick.ids import Json
 from bailiwick.journal.port import Store
-from bailiwick.routing.asked import ModelAttempt, asked_since, workflow_names
+from bailiwick.routing.asked import ModelAttempt, asked_since
 from tests.unit.routing.records import NOW, agent_log, attempt, call, routed, walked, with_store
 
 
@@ -88,15 +88,3 @@ def test_an_unknown_cost_is_none_unless_no_model_answered(
     (found,) = with_store(tmp_path, look)
     assert (found.cost, found.model) == (cost, "(claude)")
     assert found.verdict == ("error" if failure else "accept_unverified")
-
-
-def test_a_called_run_goes_by_the_name_of_what_was_started(tmp_path: Path) -> None:
-    """People know the workflow they started, not the parts it calls."""
-
-    async def look(store: Store) -> dict[str, str]:
-        await walked(store, "top", [], workflow="night")
-        await walked(store, "part", [], workflow="step", root_id="top", parent="top")
-        await walked(store, "orphan", [], workflow="lone", root_id="gone")
-        return await workflow_names(store)
-
-    assert with_store(tmp_path, look) == {"top": "night", "part": "night", "orphan": "lone"}

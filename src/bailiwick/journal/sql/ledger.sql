@@ -31,6 +31,13 @@ ON CONFLICT (scope, unit, key) DO UPDATE
 -- name: spend.read
 SELECT scope, key, unit, reserved, settled, known, run_id FROM spend WHERE scope = ? ORDER BY unit, key
 
+-- name: spend.spenders
+SELECT s.run_id, coalesce(root.workflow, r.workflow, ''), coalesce(c.skill, '')
+  FROM (SELECT DISTINCT run_id FROM spend WHERE scope = :scope) s
+  LEFT JOIN run r ON r.id = s.run_id LEFT JOIN run root ON root.id = r.root_id LEFT JOIN call c ON c.id = s.run_id
+ WHERE r.id IS NOT NULL OR c.id IS NOT NULL
+ ORDER BY s.run_id
+
 -- name: spend.scopes_of
 SELECT DISTINCT scope FROM spend WHERE run_id IN (:each)
 

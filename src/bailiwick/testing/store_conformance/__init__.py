@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bailiwick.testing.store_conformance.appends import AppendPromises
+from bailiwick.testing.store_conformance.attempts import AttemptPromises
 from bailiwick.testing.store_conformance.blobs import BlobPromises
 from bailiwick.testing.store_conformance.buckets import BucketPromises
 from bailiwick.testing.store_conformance.calls import CallPromises
@@ -16,6 +17,7 @@ from bailiwick.testing.store_conformance.writers import WriterPromises
 
 class StoreConformance(
     AppendPromises,
+    AttemptPromises,
     BlobPromises,
     BucketPromises,
     CallPromises,

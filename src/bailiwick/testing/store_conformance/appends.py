@@ -11,7 +11,7 @@ import pytest
 from bailiwick.errors import BudgetExceeded, JournalCorrupt, LeaseLost
 from bailiwick.ids import digest
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import Batch, EventFilter, Reservation, WaitFilter, WaitRow
+from bailiwick.journal.rows import Batch, Reservation, WaitFilter, WaitRow
 from bailiwick.testing.store_conformance.stage import (
     ANY,
     NOW,
@@ -50,25 +50,6 @@ class AppendPromises(StoreFixture):
         await store.append("r1", row.epoch, Batch(after=0, events=(odd,)))
         (back,) = await store.read("r1")
         assert (back.type, back.version, back.body, back.at) == (odd.type, odd.version, odd.body, odd.at)
-
-    @on_store
-    async def test_events_of_one_type_are_found_over_all_runs(self, store: Store) -> None:
-        """Statistics look at how every effect of every run ended, since some day."""
-        for name in ("r2", "r1"):
-            row = await held_run(store, name)
-            late = replace(event(f'"{name}"', "Ended"), at=NOW + 9)
-            await store.append(name, row.epoch, Batch(after=0, events=(event("1", "Ended"), event("2"), late)))
-        ended = EventFilter(type="Ended")
-        found = [(run, one.seq, one.body) for run, one in await store.events(ended)]
-        assert found == [("r1", 1, "1"), ("r1", 3, '"r1"'), ("r2", 1, "1"), ("r2", 3, '"r2"')]
-        since = await store.events(replace(ended, since=NOW + 9))
-        assert [(run, one.seq) for run, one in since] == [("r1", 3), ("r2", 3)]
-        assert await store.events(EventFilter(type="Never")) == []
-        paged: list[tuple[str, int]] = []
-        while rows := await store.events(ended, limit=3, after=paged[-1] if paged else None):
-            assert len(rows) <= 3
-            paged += [(run, one.seq) for run, one in rows]
-        assert paged == [(run, seq) for run, seq, _ in found]
 
     @on_store
     async def test_a_former_holder_is_fenced_and_changes_nothing(self, store: Store) -> None:

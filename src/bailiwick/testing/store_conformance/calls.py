@@ -118,7 +118,6 @@ class CallPromises(StoreFixture):
         async def found(store: Store) -> None:
             assert await store.calls(id="c-1") == [over]
             assert await store.attempts(call="c-1") == tries
-            assert await store.attempts() == tries
             assert [one.cost for one in tries] == [None, 0.25]
 
         self.play(tmp_path, scene, found)
@@ -215,7 +214,10 @@ class CallPromises(StoreFixture):
         assert len(await store.calls(limit=-1)) == 4
         assert [row.id for row in await store.calls(since=NOW + 1)] == ["c-3", "c-2"]
         assert [row.id for row in await store.calls(session="s2")] == ["c-2"]
+        assert await store.calls(session="") == []
         assert await store.calls(id="c-9") == []
+        assert [row.id for row in await store.calls(id="c-", limit=2)] == ["c-3", "c-2"]
+        assert [row.id for row in await store.calls(id="c-1", since=NOW)] == ["c-1"]
 
     @on_store
     async def test_attempts_are_found_by_time_in_order(self, store: Store) -> None:

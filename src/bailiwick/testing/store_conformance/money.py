@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from bailiwick.errors import BudgetExceeded
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import Batch, Reservation, Settlement, SpendRow
+from bailiwick.journal.rows import Batch, Reservation, Settlement, Spender, SpendRow
+from bailiwick.testing.store_conformance.calls import call
 from bailiwick.testing.store_conformance.stage import StoreFixture, event, held_run, on_store, on_two_handles
 
 
@@ -105,6 +107,29 @@ class MoneyPromises(StoreFixture):
         await store.append("r1", 1, _reserve("no limit", 1e6, None))
         assert len(await store.spend("run:r1")) == 3
         assert await store.spend("credential:y") == []
+
+    @on_two_handles
+    async def test_who_spent_goes_by_the_name_that_people_know(self, first: Store, second: Store) -> None:
+        """A called run by what was started, a call by its skill; what was removed has no name any more."""
+        tree: dict[str, dict[str, Any]] = {
+            "top": {"workflow": "night"},
+            "part": {"workflow": "step", "root_id": "top", "parent": "top"},
+            "orphan": {"workflow": "lone", "root_id": "gone"},
+            "removed": {},
+        }
+        for name, facts in tree.items():
+            row = await held_run(first, name, **facts)
+            booked = tuple(Settlement("day:1", name, unit, 1) for unit in ("usd", "tokens"))
+            await first.append(name, row.epoch, Batch(after=0, settle=booked, status="done", release=True))
+        await second.begin_call(call(), [Reservation("day:1", key="", unit="usd", amount=1)])
+        await second.delete("removed")
+        assert await first.spenders("day:1") == [
+            Spender("c-1", skill="review"),
+            Spender("orphan", workflow="lone"),
+            Spender("part", workflow="night"),
+            Spender("top", workflow="night"),
+        ]
+        assert await first.spenders("day:2") == []
 
     @on_two_handles
     async def test_a_limit_holds_against_everybody_at_once(self, first: Store, second: Store) -> None:
