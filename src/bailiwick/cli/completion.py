@@ -116,18 +116,15 @@ def _person() -> Path:
 def _store_rows(read: Callable[[Any], Any]) -> Any:
     """What a store has to say; it is not made where there is none."""
     from bailiwick.clock import SystemClock
-    from bailiwick.journal.opening import database_of, open_store
+    from bailiwick.journal.opening import database_of, opened_store
 
     state = _state()
     if not database_of(state).exists():
         return []
 
     async def ask() -> Any:
-        store = await open_store(state, SystemClock())
-        try:
+        async with opened_store(state, SystemClock()) as store:
             return await read(store)
-        finally:
-            await store.close()
 
     return asyncio.run(ask())
 

@@ -14,7 +14,7 @@ from bailiwick.clock import SystemClock
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import BailiwickError
-from bailiwick.journal.opening import database_of, open_store
+from bailiwick.journal.opening import database_of, opened_store
 from bailiwick.journal.rows import RunFilter
 from bailiwick.terminal.output import budget_limit, counted
 
@@ -101,11 +101,8 @@ async def _unfinished(config: Config) -> frozenset[str]:
     """The runs that may still want their worktree: all but those that are done."""
     if not database_of(config.paths.state).is_file():
         return frozenset()
-    store = await open_store(config.paths.state, SystemClock())
-    try:
+    async with opened_store(config.paths.state, SystemClock()) as store:
         return frozenset(row.id for row in await store.runs(RunFilter(status=("ready", "stopped", "failed"))))
-    finally:
-        await store.close()
 
 
 PYTHON = (3, 11)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,3 +23,13 @@ async def open_store(state: Path, clock: Clock) -> SqliteStore:
     from bailiwick.journal.sqlite import SqliteStore
 
     return await SqliteStore.open(database_of(state), now=clock.now)
+
+
+@asynccontextmanager
+async def opened_store(state: Path, clock: Clock) -> AsyncIterator[SqliteStore]:
+    """The store, for as long as it is needed."""
+    store = await open_store(state, clock)
+    try:
+        yield store
+    finally:
+        await store.close()

@@ -142,7 +142,7 @@ class Preflight:
             why = settings.why_local or "publish.mode is never"
             self.note("publish", f"the proposal stays on this machine: {why}")
             return
-        consent = repo.consent()
+        consent = await repo.consent()
         where = settings.site.full_name
         if settings.mode == "ask" and consent is None:
             self.note("publish", f"{where}: you will be asked before anything leaves this machine")

@@ -86,7 +86,7 @@ class ProposeKind:
         here = self.config.repository
         same = here is not None and here.root == repository
         config = self.config if same else load_config(repository, {})
-        return await open_repository(config, repository, self.clock, by=self.by)
+        return await open_repository(config, repository, self.store, self.clock, by=self.by)
 
     async def _ask(self, request: AttemptRequest, tree: str) -> ProposeAsk:
         asked: dict[str, Json] = request.prepared

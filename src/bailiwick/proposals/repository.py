@@ -16,6 +16,7 @@ from bailiwick.git.names import shown
 from bailiwick.git.publish import PushRemote
 from bailiwick.git.store import GitStore
 from bailiwick.ids import Json
+from bailiwick.journal.port import Store
 from bailiwick.proposals.consent import Consent, Consents, scope_of
 from bailiwick.proposals.document import ProposalFacts, render
 from bailiwick.proposals.forges.port import ForgeAccess, PushTarget
@@ -35,6 +36,7 @@ class RepositoryProposals:
     """The place where proposals of one repository are made and kept. `by`: who acts, for the audit."""
 
     state: Path
+    journal: Store
     clock: Clock
     settings: ProposalSettings
     git_store: GitStore
@@ -45,7 +47,7 @@ class RepositoryProposals:
 
     def __post_init__(self) -> None:
         self.store = ProposalStore(self.state)
-        self.consents = Consents(self.state, self.clock)
+        self.consents = Consents(self.journal, self.state, self.clock)
 
     def audit(self, kind: str, data: dict[str, Json]) -> None:
         """Enter an action before it is done; raises `AuditUnavailable`, and then it is not done."""
@@ -53,12 +55,12 @@ class RepositoryProposals:
 
         append(self.state, kind, data, actor=self.by, clock=self.clock)
 
-    def consent(self) -> Consent | None:
+    async def consent(self) -> Consent | None:
         """The consent that holds now for what would be published."""
         site = self.settings.site
         if site is None:
             return None
-        return self.consents.find(site.full_name, site.forge, scope_of(draft=self.settings.draft))
+        return await self.consents.find(site.full_name, site.forge, scope_of(draft=self.settings.draft))
 
     def remote(self, target: PushTarget) -> PushRemote:
         """A push target as git reaches it."""
@@ -95,7 +97,7 @@ def _no_report(digest: str) -> NotReady:
 
 
 async def open_repository(
-    config: Config, repository: Path, clock: Clock, *, by: str, environment: Environment | None = None
+    config: Config, repository: Path, store: Store, clock: Clock, *, by: str, environment: Environment | None = None
 ) -> RepositoryProposals:
     """The desk of a repository; raises `NotReady` where git can't use it, or proposals are switched off."""
     if not config.get("features.proposals"):
@@ -106,6 +108,7 @@ async def open_repository(
     settings = read_settings(config, git_store.repository, clock, environment)
     return RepositoryProposals(
         state,
+        journal=store,
         clock=clock,
         settings=settings,
         git_store=git_store,

@@ -262,7 +262,7 @@ async def _offered(proposal: Proposal, repo: RepositoryProposals) -> ProposalOut
     settings = repo.settings
     if settings.site is None:
         return _stays(proposal, "keep", settings.why_local)
-    decision = decide(settings.mode, repo.consent())
+    decision = decide(settings.mode, await repo.consent())
     if decision == "keep":
         return _stays(proposal, decision, "publish.mode is never")
     if decision == "ask":

@@ -207,7 +207,8 @@ def repo(config: Config) -> object:
 
     assert config.repository is not None
     root = config.repository.root
-    return raised(lambda: asyncio.run(open_repository(config, root, CLOCK, by="me")))
+    store: Any = SimpleNamespace()
+    return raised(lambda: asyncio.run(open_repository(config, root, store, CLOCK, by="me")))
 
 
 def folders(config: Config) -> object:

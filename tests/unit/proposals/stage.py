@@ -16,6 +16,8 @@ from bailiwick.clock import ManualClock
 from bailiwick.gate.model import CheckResult, GateReport
 from bailiwick.gate.report import store_report
 from bailiwick.git.store import GitStore
+from bailiwick.journal.opening import open_store
+from bailiwick.journal.port import Store
 from bailiwick.proposals.forges.port import ForgeRepository
 from bailiwick.proposals.forges.rest import Network
 from bailiwick.proposals.repository import RepositoryProposals
@@ -28,6 +30,7 @@ NAME = "acme/shop"
 BRANCH = "agent/discount-1a2b"
 TOKEN = "t0ken-of-the-agent"
 T = TypeVar("T")
+_opened: list[Store] = []
 
 
 @cache
@@ -41,6 +44,12 @@ def _runner() -> asyncio.Runner:
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Do one thing to its end."""
     return _runner().run(work)
+
+
+def close_stores() -> None:
+    """Close what the stages of a test opened."""
+    while _opened:
+        run(_opened.pop().close())
 
 
 def git(where: Path, *args: str) -> str:
@@ -119,8 +128,14 @@ def local_stage(tmp_path: Path, **settings: Any) -> ProposalSetup:
     git_store = run(GitStore.open(state, repository))
     base = run(git_store.resolve("HEAD"))
     repo = RepositoryProposals(
-        state, clock, ProposalSettings(**{"why_local": "it has no remote on a forge", **settings}), git_store, "pat"
+        state,
+        journal=run(open_store(state, clock)),
+        clock=clock,
+        settings=ProposalSettings(**{"why_local": "it has no remote on a forge", **settings}),
+        git_store=git_store,
+        by="pat",
     )
+    _opened.append(repo.journal)
     return ProposalSetup(repository, repo, base, clock)
 
 

@@ -14,12 +14,14 @@ import click
 
 from bailiwick.audit.service import append
 from bailiwick.cli.printing import JSON
+from bailiwick.cli.stored import with_store
 from bailiwick.clock import SystemClock, local
 from bailiwick.config.person import person, require_person
 from bailiwick.config.service import Config, load_config
 from bailiwick.errors import NotFound, NotReady
 from bailiwick.git.names import shown
 from bailiwick.ids import Json
+from bailiwick.journal.port import Store
 from bailiwick.proposals.checkout import check_out
 from bailiwick.proposals.consent import Consents, scope_of
 from bailiwick.proposals.follow import ROUNDS, Look, look
@@ -166,7 +168,7 @@ def publish(proposal: str, yes: bool, as_json: bool) -> int:
     require_person()
 
     async def go(repo: RepositoryProposals, one: Proposal) -> int:
-        consent = yes or _asked(repo)
+        consent = yes or await _asked(repo)
         outcome = await publish_now(one.id, repo, consent=consent)
         if as_json:
             emit_json(document_of(outcome))
@@ -235,7 +237,8 @@ def follow(proposal: str | None, once: bool, rounds: int, as_json: bool) -> int:
     \b
     Example:  bailiwick proposals follow --once
     """
-    return asyncio.run(_follow(proposal, once=once or as_json, most=rounds, as_json=as_json))
+    go = partial(_follow, proposal, once=once or as_json, most=rounds, as_json=as_json)
+    return with_store(_state(), go)
 
 
 @proposals.group()
@@ -251,7 +254,8 @@ def list_consents(as_json: bool) -> int:
     \b
     Example:  bailiwick proposals consent list
     """
-    found = _consents().all()
+    state = _state()
+    found = with_store(state, lambda store: Consents(store, state, SystemClock()).all())
     if as_json:
         emit_json({"consents": [asdict(one) for one in found]})
         return 0
@@ -274,9 +278,9 @@ def revoke(repository: str, as_json: bool) -> int:
     Example:  bailiwick proposals consent revoke github.com/acme/shop
     """
     require_person()
-    consents = _consents()
-    audit = partial(append, consents.file.parent, actor=person(), clock=consents.clock)
-    gone = asyncio.run(consents.revoke(repository, audit))
+    state, clock = _state(), SystemClock()
+    audit = partial(append, state, actor=person(), clock=clock)
+    gone = with_store(state, lambda store: Consents(store, state, clock).revoke(repository, audit))
     if as_json:
         emit_json({"revoked": [asdict(one) for one in gone]})
     for one in () if as_json else gone:
@@ -284,11 +288,11 @@ def revoke(repository: str, as_json: bool) -> int:
     return 0
 
 
-async def _follow(name: str | None, *, once: bool, most: int, as_json: bool) -> int:
+async def _follow(name: str | None, journal: Store, *, once: bool, most: int, as_json: bool) -> int:
     store = ProposalStore(_config(Path.cwd()).paths.state)
     while True:
         chosen = [store.named(name)] if name else [one for one in store.all() if one.status == "published"]
-        looks = [await _look(one, most, alone=name is not None and once) for one in chosen]
+        looks = [await _look(one, journal, most, alone=name is not None and once) for one in chosen]
         code = max((code for _, code in looks), default=0)
         if as_json:
             emit_json({"proposals": [_row(seen) for seen, _ in looks]})
@@ -307,10 +311,10 @@ def _row(seen: Look) -> Json:
     return {**seen.proposal.to_json(), "lines": list(seen.lines), "round": asked}
 
 
-async def _look(one: Proposal, most: int, *, alone: bool) -> tuple[Look, int]:
+async def _look(one: Proposal, journal: Store, most: int, *, alone: bool) -> tuple[Look, int]:
     """One look and its exit code; among several a proposal that can't be looked at doesn't keep us from the others."""
     try:
-        repo = await _desk(one)
+        repo = await _desk(one, journal)
         forge = repo.settings.open_forge()
         try:
             return await look(one.id, repo, forge, most=most), 0
@@ -332,33 +336,33 @@ async def _start(asked: Round, one: Proposal) -> int:
 def _with_desk(name: str | None, go: Callable[[RepositoryProposals, Proposal], Awaitable[int]]) -> int:
     """Find a proposal and do something at the desk of its repository."""
 
-    async def run() -> int:
+    async def run(journal: Store) -> int:
         store = ProposalStore(_config(Path.cwd()).paths.state)
         one = store.named(name) if name is not None else next(iter(store.all()), None)
         if one is None:
             raise NotFound("there is no proposal yet", hint="bailiwick issue-to-pr ISSUE makes one")
-        return await go(await _desk(one), one)
+        return await go(await _desk(one, journal), one)
 
-    return asyncio.run(run())
+    return with_store(_state(), run)
 
 
-async def _desk(one: Proposal) -> RepositoryProposals:
+async def _desk(one: Proposal, journal: Store) -> RepositoryProposals:
     repository = Path(one.repository)
-    return await open_repository(_config(repository), repository, SystemClock(), by=person())
+    return await open_repository(_config(repository), repository, journal, SystemClock(), by=person())
 
 
 def _config(where: Path) -> Config:
     return load_config(where, {})
 
 
-def _consents() -> Consents:
-    return Consents(_config(Path.cwd()).paths.state, SystemClock())
+def _state() -> Path:
+    return _config(Path.cwd()).paths.make_state()
 
 
-def _asked(repo: RepositoryProposals) -> bool:
+async def _asked(repo: RepositoryProposals) -> bool:
     """Ask the person at the terminal, once per repository; nobody there is a no."""
     site = repo.settings.site
-    needed = site is not None and repo.settings.mode == "ask" and repo.consent() is None
+    needed = site is not None and repo.settings.mode == "ask" and await repo.consent() is None
     if not needed or site is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     what = scope_of(draft=repo.settings.draft)

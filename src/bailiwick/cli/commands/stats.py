@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TypeVar
 import click
 
 from bailiwick.cli.printing import JSON
-from bailiwick.clock import Clock, SystemClock, local
+from bailiwick.cli.stored import with_store
+from bailiwick.clock import SystemClock, local
 from bailiwick.config.service import load_config
 from bailiwick.journal.port import Store
 from bailiwick.lang.durations import beginning
@@ -94,7 +94,7 @@ def _costs(since: str | None, *, as_json: bool) -> int:
     now = clock.now()
     start = beginning(since, now)
     first = now - MONTH if start is None else start
-    found = _with_store(clock, lambda store: costs_since(store, first, now))
+    found = with_store(_state(), lambda store: costs_since(store, first, now))
     _show(found.to_json() if as_json else None, () if as_json else describe_costs(found, first))
     return 0
 
@@ -102,7 +102,7 @@ def _costs(since: str | None, *, as_json: bool) -> int:
 def _reported(since: str | None, make: Callable[[Store, float, float | None], Awaitable[T]]) -> T:
     clock = SystemClock()
     start = beginning(since, clock.now())
-    return _with_store(clock, lambda store: make(store, clock.now(), start))
+    return with_store(_state(), lambda store: make(store, clock.now(), start))
 
 
 def describe_models(report: ModelsReport) -> Iterable[str]:
@@ -259,17 +259,5 @@ def _show(document: object, lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _with_store(clock: Clock, look: Callable[[Store], Awaitable[T]]) -> T:
-    """What `look` finds in the store of this person."""
-    from bailiwick.journal.opening import open_store
-
-    config = load_config(Path.cwd(), {})
-
-    async def opened() -> T:
-        store = await open_store(config.paths.make_state(), clock)
-        try:
-            return await look(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(opened())
+def _state() -> Path:
+    return load_config(Path.cwd(), {}).paths.make_state()

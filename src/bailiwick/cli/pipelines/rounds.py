@@ -29,7 +29,7 @@ async def start_round(asked: Round, config: Config) -> int:
     view = choose_view()
     with chdir(asked.repository):
         async with open_app({}, view.watch()) as app:
-            repo = await open_repository(app.config, Path(asked.repository), app.runtime.clock, by=app.by)
+            repo = await open_repository(app.config, Path(asked.repository), app.store, app.clock, by=app.by)
             options = ForegroundOptions(leaving=Leaving(results=False))
             errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, options=options), app, view, repo)
             proposal = repo.store.named(asked.proposal)

@@ -83,7 +83,7 @@ async def carry_out(request: PipelineCommand, view: RunView) -> int:
         repository = app.config.repository
         if repository is None or not repository.git:
             raise _no_work_tree(Path.cwd())
-        repo = await open_repository(app.config, repository.root, app.runtime.clock, by=app.by)
+        repo = await open_repository(app.config, repository.root, app.store, app.clock, by=app.by)
         return await PipelineRunner(request, app, view, repo).run()
 
 
