@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
 
+    from bailiwick.journal.port import Store
+
 BOUND = 0.2
 """Of what the same server answers with an application that only reads the body and returns JSON."""
 CLIENTS = 8
@@ -126,21 +128,18 @@ def _bare_app() -> Starlette:
     return Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
 
 
-def _real_app(folder: Path) -> Starlette:
+async def _real_app(folder: Path, store: Store) -> Starlette:
     """The real application with a tool that does nothing."""
+    from bailiwick.ids import digest
     from bailiwick.service.asgi_app import Parts, create_app
     from bailiwick.service.hosts import Hosts
     from bailiwick.service.limits import Rate, RequestLimits
     from bailiwick.service.mcp import Offer, http_part
     from bailiwick.service.mcp_resources import Resources
-    from bailiwick.service.tokens import ApiTokens
+    from bailiwick.service.tokens import KIND, ApiTokens
 
-    tokens = ApiTokens(folder)
-    tokens.folder.mkdir(parents=True)
-    from bailiwick.ids import digest
-
-    kept = {"name": "bench", "scope": "run", "digest": digest(TOKEN)}
-    (tokens.folder / "bench.json").write_text(json.dumps(kept))
+    tokens = ApiTokens(store, folder)
+    await store.put_document(KIND, "bench", {"name": "bench", "scope": "run", "digest": digest(TOKEN)})
 
     async def nothing(_asked: object) -> dict[str, Any]:
         return {"models": []}
@@ -148,7 +147,6 @@ def _real_app(folder: Path) -> Starlette:
     async def no_skills() -> Mapping[str, Any]:
         return {}
 
-    store: Any = None
     offer = Offer(no_skills, nothing, Resources(store, folder, lambda _row: folder, lambda _folder, _session: []))
     limits = RequestLimits(each=Rate(1e9, 1e9))
     parts = (http_part(offer, most=limits.body),)
@@ -163,5 +161,14 @@ async def _serve(app: Starlette) -> None:
     await make_server(app, lambda: print(listening.getsockname()[1], flush=True)).serve(sockets=[listening])
 
 
+async def _serve_real(folder: Path) -> None:
+    from bailiwick.clock import SystemClock
+    from bailiwick.journal.opening import opened_store
+
+    folder.mkdir(parents=True, exist_ok=True)
+    async with opened_store(folder, SystemClock()) as store:
+        await _serve(await _real_app(folder, store))
+
+
 if __name__ == "__main__":
-    asyncio.run(_serve(_bare_app() if sys.argv[1] == "bare" else _real_app(Path(sys.argv[2]))))
+    asyncio.run(_serve(_bare_app()) if sys.argv[1] == "bare" else _serve_real(Path(sys.argv[2])))

@@ -40,7 +40,7 @@ class Part:
 class Parts:
     """What the application is made of. `ready` gives the reason why it can't serve yet, "" where it can."""
 
-    find: Callable[[str], TokenAccess | None]
+    find: Callable[[str], Awaitable[TokenAccess | None]]
     hosts: Hosts
     parts: tuple[Part, ...] = ()
     anonymous: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bailiwick.service.asgi import ACCESS, App, Context, Receive, Send, header, refuse
@@ -25,14 +25,14 @@ class Identify:
     """
 
     app: App
-    find: Callable[[str], TokenAccess | None]
+    find: Callable[[str], Awaitable[TokenAccess | None]]
     refused: RateCounter
     anonymous: bool = False
 
     async def __call__(self, context: Context, receive: Receive, send: Send) -> None:
         if context["type"] == "http" and context["path"] not in OPEN:
             given = header(context, b"authorization")
-            access = self._who(context, given)
+            access = await self._who(context, given)
             if access is None and (seconds := self.refused.take(address_of(context))) > 0:
                 await slow_down(send, seconds)
                 return
@@ -45,11 +45,11 @@ class Identify:
             context[ACCESS] = access
         await self.app(context, receive, send)
 
-    def _who(self, context: Context, given: str | None) -> TokenAccess | None:
+    async def _who(self, context: Context, given: str | None) -> TokenAccess | None:
         if given is None:
             return ANONYMOUS if self.anonymous and _is_near(context) else None
         kind, _, token = given.partition(" ")
-        return self.find(token.strip()) if kind.lower() == "bearer" else None
+        return await self.find(token.strip()) if kind.lower() == "bearer" else None
 
 
 def _is_near(context: Context) -> bool:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from hmac import compare_digest
 from pathlib import Path
 from typing import Final, Literal
 
 from bailiwick.config.paths import make_private
 from bailiwick.errors import NotFound, NotReady, Place, UsageError
-from bailiwick.ids import NAME, digest
+from bailiwick.ids import NAME, Json, digest
+from bailiwick.journal.port import Store
+from bailiwick.journal.projected import ProjectedDocuments
 
 Scope = Literal["read", "run", "admin"]
 RANK: Final[Mapping[str, int]] = {"read": 0, "run": 1, "admin": 2}
+KIND = "tokens"
 UNREADABLE = "BW600"
 NO_TOKEN = "BW601"  # noqa: S105  the code of an error
 LONGEST = 512
@@ -41,11 +44,15 @@ ANONYMOUS = TokenAccess("anonymous", "read")
 
 @dataclass(slots=True)
 class ApiTokens:
-    """The tokens of a state directory, read again when one was added or removed."""
+    """The tokens of a state directory, read again when the store has news or the operator's own was changed.
 
+    The operator's own is a file of this machine; the others are documents, whose files in `tokens` are for people.
+    """
+
+    store: Store
     state: Path
     _known: tuple[tuple[str, TokenAccess], ...] = ()
-    _stamp: tuple[int, ...] = field(default=(-1,))
+    _stamp: tuple[int, ...] = ()
 
     @property
     def file(self) -> Path:
@@ -53,9 +60,9 @@ class ApiTokens:
         return self.state / "token"
 
     @property
-    def folder(self) -> Path:
-        """The other ones: a file each, with name, scope and digest."""
-        return self.state / "tokens"
+    def documents(self) -> ProjectedDocuments:
+        """The other ones: name, scope and digest."""
+        return ProjectedDocuments(self.store, self.state, KIND, _read_old, names=NAME)
 
     def own(self) -> str:
         """The operator's token, made the first time; only its owner can read the file."""
@@ -68,9 +75,9 @@ class ApiTokens:
             raise _broken(self.file, f"the token can't be written: {error.strerror}") from error
         return self._read_own()
 
-    def find(self, text: str) -> TokenAccess | None:
+    async def find(self, text: str) -> TokenAccess | None:
         """Whose token this is. Takes as long for a wrong one as for a right one."""
-        self._refresh()
+        await self._refresh()
         given = digest(text) if 0 < len(text) <= LONGEST else ""
         found: TokenAccess | None = None
         for kept, access in self._known:
@@ -78,33 +85,40 @@ class ApiTokens:
                 found = access
         return found
 
-    def add(self, name: str, scope: Scope) -> str:
+    async def add(self, name: str, scope: Scope) -> str:
         """Make a token; it is shown now and never again."""
         if not NAME.fullmatch(name):
             raise UsageError(f"'{name}' is not a name for a token", hint="letters, digits, '_', '.', '-'; at most 64")
-        make_private(self.state)
-        make_private(self.folder)
         text = _fresh()
-        body = json.dumps({"name": name, "scope": scope, "digest": digest(text)}) + "\n"
-        try:
-            _write(self.folder / f"{name}.json", body)
-        except FileExistsError:
-            hint = f"bailiwick serve token remove {name}, or choose another name"
-            raise UsageError(f"there is a token '{name}' already", hint=hint) from None
-        except OSError as error:
-            raise _broken(self.folder / f"{name}.json", f"the token can't be written: {error.strerror}") from error
+
+        def made(known: Json) -> Json:
+            if known is not None:
+                hint = f"bailiwick serve token remove {name}, or choose another name"
+                raise UsageError(f"there is a token '{name}' already", hint=hint)
+            return {"name": name, "scope": scope, "digest": digest(text)}
+
+        await self._change(name, made)
         return text
 
-    def remove(self, name: str) -> None:
+    async def remove(self, name: str) -> None:
         """Let a token count no more, from the next request on."""
-        file = self.folder / f"{name}.json"
-        if not NAME.fullmatch(name) or not file.is_file():
-            raise NotFound(f"there is no token '{name}'", hint="bailiwick serve token list", code=NO_TOKEN)
-        file.unlink()
 
-    def all(self) -> list[TokenAccess]:
+        def gone(known: Json) -> Json:
+            if known is None:
+                raise NotFound(f"there is no token '{name}'", hint="bailiwick serve token list", code=NO_TOKEN)
+            return None
+
+        await self._change(name, gone)
+
+    async def all(self) -> list[TokenAccess]:
         """Every token but the operator's own, by name."""
-        return sorted((access for _, access in self._others()), key=lambda one: one.name)
+        return sorted((access for _, access in await self._others()), key=lambda one: one.name)
+
+    async def _change(self, name: str, change: Callable[[Json], Json]) -> None:
+        try:
+            await self.documents.change(name, change)
+        finally:
+            self._stamp = ()
 
     def _read_own(self) -> str:
         try:
@@ -117,23 +131,37 @@ class ApiTokens:
             raise _broken(self.file, "the token's file holds no token")
         return text
 
-    def _refresh(self) -> None:
-        stamp = (*_changed(self.file), *_changed(self.folder))
+    async def _refresh(self) -> None:
+        """Asked for every request: without news it is one look at the store's counter and one at a file."""
+        stamp = (await self.store.wait_for_news(), *_changed(self.file))
         if stamp == self._stamp:
             return
         own = [(digest(self._read_own()), TokenAccess("operator", "admin"))] if self.file.exists() else []
-        self._known = (*own, *self._others())
+        self._known = (*own, *await self._others())
         self._stamp = stamp
 
-    def _others(self) -> list[tuple[str, TokenAccess]]:
-        found = []
-        for file in sorted(self.folder.glob("*.json")):
-            try:
-                data = json.loads(file.read_bytes())
-                found.append((str(data["digest"]), TokenAccess(str(data["name"]), _scope(data["scope"]))))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise _broken(file, f"a token can't be read: {error}") from error
-        return found
+    async def _others(self) -> list[tuple[str, TokenAccess]]:
+        documents = self.documents
+        return [_token(body, documents.file(name)) for name, body in (await documents.all()).items()]
+
+
+def _read_old(path: Path) -> Json:
+    """The file of an earlier version."""
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _broken(path, f"a token can't be read: {error}") from error
+    kept, access = _token(data, path)
+    return {"name": access.name, "scope": access.scope, "digest": kept}
+
+
+def _token(data: Json, path: Path) -> tuple[str, TokenAccess]:
+    try:
+        return str(data["digest"]), TokenAccess(str(data["name"]), _scope(data["scope"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _broken(path, f"a token can't be read: {error}") from error
 
 
 def _scope(text: object) -> Scope:

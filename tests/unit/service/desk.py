@@ -88,7 +88,11 @@ def offer(office: Office, folder: Path) -> Offer:
 
 def parts(*mounted: Part, limits: RequestLimits | None = None, anonymous: bool = False) -> Parts:
     """An application with the three tokens."""
-    return Parts(TOKENS.get, Hosts.of("127.0.0.1", None), mounted, anonymous, limits or RequestLimits())
+
+    async def find(text: str) -> TokenAccess | None:
+        return TOKENS.get(text)
+
+    return Parts(find, Hosts.of("127.0.0.1", None), mounted, anonymous, limits or RequestLimits())
 
 
 @asynccontextmanager

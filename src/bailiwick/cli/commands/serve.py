@@ -8,8 +8,9 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bailiwick.service.serving import ServeOptions
     from bailiwick.service.stdio import StdioTransport
 
+T = TypeVar("T")
 SCOPES = ("read", "run", "admin")
 
 
@@ -66,7 +68,7 @@ def token_add(name: str, scope: Scope) -> int:
     \b
     Example:  bailiwick serve token add editor --scope run
     """
-    click.echo(_tokens().add(name, scope))
+    click.echo(_with_tokens(lambda tokens: tokens.add(name, scope)))
     click.echo(f"'{name}' has scope {scope}; it is not shown again", err=True)
     return 0
 
@@ -78,7 +80,7 @@ def token_list() -> int:
     \b
     Example:  bailiwick serve token list
     """
-    for one in _tokens().all():
+    for one in _with_tokens(lambda tokens: tokens.all()):
         click.echo(f"{one.name:24}  {one.scope}")
     return 0
 
@@ -91,15 +93,17 @@ def token_remove(name: str) -> int:
     \b
     Example:  bailiwick serve token remove editor
     """
-    _tokens().remove(name)
+    _with_tokens(lambda tokens: tokens.remove(name))
     click.echo(f"removed {name}")
     return 0
 
 
-def _tokens() -> ApiTokens:
+def _with_tokens(do: Callable[[ApiTokens], Awaitable[T]]) -> T:
+    from bailiwick.cli.stored import with_store
     from bailiwick.config.paths import find_paths
 
-    return ApiTokens(find_paths().state)
+    state = find_paths().make_state()
+    return with_store(state, lambda store: do(ApiTokens(store, state)))
 
 
 async def _serve(given: dict[str, Any]) -> int:
@@ -135,7 +139,7 @@ async def _served(app: App, wanted: ServeOptions) -> str:
     from bailiwick.service.ports import listen
 
     require_feature(app.config, "service")
-    tokens = ApiTokens(app.config.paths.state)
+    tokens = ApiTokens(app.store, app.config.paths.state)
     tokens.own()
     with listen(wanted.host, wanted.port) as listening:
         from bailiwick.service.serving import application, run_service, url_of
