@@ -109,7 +109,7 @@ class TurnRunner:
             return _not_asked(FailureKind.AUTH, error.what, Detail(evidence=f"{error.what}; {error.hint}"))
 
     async def _asked(self, backend: Backend, credential: str, turn: Turn, context: TurnContext) -> TurnResult:
-        reserved = self.broker_access.kept_free(credential) if self.broker_access else 0.0
+        reserved = await self.broker_access.kept_free(credential, self.store) if self.broker_access else 0.0
         wait = reserved or await self.store.bucket_take(credential, self.clock.now(), PATIENCE)
         if wait > 0:
             detail = Detail(retry_after=wait, backend=backend.name, credential=credential)
@@ -164,7 +164,7 @@ class TurnRunner:
                     self.broker_access.revoke(access)
         told = access.facts(events)
         if self.broker_access is not None:
-            self.broker_access.remember(access.credential, told)
+            await self.broker_access.remember(access.credential, told, self.store)
         return told
 
     async def _access(self, backend: Backend, turn: Turn, launcher: Launcher) -> TurnAccess:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bailiwick.agents import prices
-from bailiwick.agents.broker.windows import remember_limits, remembered_limits
+from bailiwick.agents.broker.windows import VendorLimits
 from bailiwick.agents.credentials import (
     SECRET_VARIABLES,
     Credential,
@@ -24,6 +24,7 @@ from bailiwick.config.secrets import resolve_secret
 from bailiwick.config.service import Config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady, UsageError
+from bailiwick.journal.port import Store
 
 if TYPE_CHECKING:
     from bailiwick.agents.broker.grants import Grant, GrantRules, Upstream
@@ -95,33 +96,36 @@ class BrokerAccess:
         entry = endpoint_of(self.config.get("endpoints") or {}, backend)
         return str(entry.get("url") or ""), str(entry.get("key") or "")
 
-    def kept_free(self, credential: str) -> float:
+    async def kept_free(self, credential: str, store: Store) -> float:
         """Seconds until a window that is used up to its reserve begins again; 0 where a turn may start.
 
         What was said of a window holds no longer than the longest wait for a cap.
         """
+        reserves = self._reserves(credential)
+        if not reserves:
+            return 0.0
         now = self.clock.now()
         longest: float = self.config.get("agents.cap_max_wait")
         waits = [0.0]
-        for window in remembered_limits(self.config.paths.state):
+        for window in await VendorLimits(store, self.config.paths.state).all():
             if window.credential != credential or window.resets_at is None or window.resets_at <= now:
                 continue
-            reserve = self._reserve(credential, window.window)
+            reserve = reserves.get(window.window)
             if reserve is not None and window.used is not None and window.used >= 1 - reserve:
                 waits.append(min(window.resets_at, window.seen_at + longest) - now)
         return max(waits)
 
-    def _reserve(self, credential: str, window: str) -> float | None:
+    def _reserves(self, credential: str) -> dict[str, float]:
+        """The shares of a credential's windows that are left to the person, by window."""
         named = self.config.get("credentials") or {}
         entry = named.get(credential) if isinstance(named, dict) else None
-        share = (entry or {}).get("reserve", {}).get(window) if isinstance(entry, dict) else None
-        return float(share) if share is not None else None
+        shares = entry.get("reserve", {}) if isinstance(entry, dict) else {}
+        return {window: float(share) for window, share in shares.items() if share is not None}
 
-    def remember(self, credential: str, events: Sequence[AgentEvent]) -> None:
+    async def remember(self, credential: str, events: Sequence[AgentEvent], store: Store) -> None:
         """Keep what was said of limits, for `limits` and for the reserve."""
-        for event in events:
-            if isinstance(event, LimitSeen):
-                remember_limits(self.config.paths.state, credential, event, self.clock.now())
+        seen = [event for event in events if isinstance(event, LimitSeen)]
+        await VendorLimits(store, self.config.paths.state).remember(credential, seen, self.clock.now())
 
     async def open(self, backend: Backend, turn: Turn, on_budget: Callable[[], None]) -> TurnAccess:
         """Make a turn ready to reach its model."""

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bailiwick.agents.backends.claude import ClaudeBackend
-from bailiwick.agents.broker.windows import limits_file, remember_limits, remembered_limits
+from bailiwick.agents.broker.windows import VendorLimits
 from bailiwick.agents.broker_access import BrokerAccess
 from bailiwick.agents.port import LimitSeen, Turn
 from bailiwick.cli.commands import agents as cli
@@ -20,6 +20,7 @@ from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
 from bailiwick.config.variables import Environment
 from bailiwick.errors import NotReady, UsageError
+from bailiwick.journal.opening import opened_store
 
 if TYPE_CHECKING:
     from click import Command
@@ -162,10 +163,16 @@ def test_limits_shows_use_and_reset_per_credential(home: Path) -> None:
     """How much of a window is left decides whether to start something tonight."""
     state = home / "state"
     state.mkdir(parents=True)
-    assert remember_limits(state, "work", LimitSeen(False, "five_hour", 0.2, 4e9), 1.7e9)
-    assert remember_limits(state, "work", LimitSeen(True, "five_hour", 0.384, 4e9), 1.8e9)
-    assert remember_limits(state, "work", LimitSeen(False, "week", None, 1e9), 1.8e9)
-    assert remember_limits(state, "key", LimitSeen(False, "requests", 0.5), 1.8e9)
+
+    async def seen() -> None:
+        async with opened_store(state, ManualClock()) as store:
+            limits = VendorLimits(store, state)
+            await limits.remember("work", [LimitSeen(False, "five_hour", 0.2, 4e9)], 1.7e9)
+            more = [LimitSeen(True, "five_hour", 0.384, 4e9), LimitSeen(False, "week", None, 1e9)]
+            await limits.remember("work", more, 1.8e9)
+            await limits.remember("key", [LimitSeen(False, "requests", 0.5)], 1.8e9)
+
+    asyncio.run(seen())
     key, five, week = run(cli.limits).stdout.splitlines()
     assert key.split("  ")[0] == "key"
     assert "five hour" in five
@@ -178,25 +185,3 @@ def test_limits_shows_use_and_reset_per_credential(home: Path) -> None:
         ("work", "five_hour", 0.384),
         ("work", "week", None),
     ]
-
-
-def test_a_limit_is_kept_privately_and_a_broken_file_is_begun_anew(tmp_path: Path) -> None:
-    """It is a note for people: nothing may fail because of it."""
-    assert not remember_limits(tmp_path, "c", LimitSeen(False, "", 0.5), 1.0)
-    limits_file(tmp_path).write_text('{"c": {"week": {"used": "x"}}, "d": 5}')
-    assert remembered_limits(tmp_path) == []
-    assert remember_limits(tmp_path, "c", LimitSeen(False, "week", 0.5, 2.0), 1.0)
-    assert [window.used for window in remembered_limits(tmp_path)] == [0.5]
-    assert limits_file(tmp_path).stat().st_mode & 0o777 == 0o600
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["limits.json", "limits.lock"]
-    assert not remember_limits(tmp_path / "gone", "c", LimitSeen(False, "week", 0.5), 1.0)
-
-
-def test_what_was_seen_is_bounded(tmp_path: Path) -> None:
-    """A vendor that makes up windows must not fill a disk."""
-    for number in range(100):
-        remember_limits(tmp_path, "c", LimitSeen(False, f"w{number}", 0.5), float(number))
-    kept = [window.window for window in remembered_limits(tmp_path)]
-    assert len(kept) == 64
-    assert "w99" in kept
-    assert "w1" not in kept

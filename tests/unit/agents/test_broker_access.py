@@ -13,10 +13,12 @@ from bailiwick.agents.port import Capabilities, LimitSeen, Turn, Used
 from bailiwick.clock import ManualClock
 from bailiwick.config.service import load_config
 from bailiwick.errors import NotReady
+from bailiwick.journal.opening import opened_store
+from bailiwick.journal.port import Store
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 KEY = "sk-ant-real-key-of-the-operator"
 
@@ -37,6 +39,14 @@ def _broker_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str 
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     return BrokerAccess(load_config(tmp_path, {}), ManualClock())
+
+
+def _on_store(tmp_path: Path, scene: Callable[[Store], Awaitable[None]]) -> None:
+    async def played() -> None:
+        async with opened_store(tmp_path / "state", ManualClock()) as store:
+            await scene(store)
+
+    asyncio.run(played())
 
 
 def _turn(tmp_path: Path) -> Turn:
@@ -73,11 +83,16 @@ def test_a_strange_reset_keeps_a_window_no_longer_than_a_cap_may_last(
     text = "credentials:\n  main: {backend: claude, reserve: {week: 30%}}\nagents: {cap_max_wait: 1h}\n"
     broker_access = _broker_access(tmp_path, monkeypatch, text)
     now = broker_access.clock.now()
-    broker_access.remember("main", [LimitSeen(hit=False, window="week", used=0.9, resets_at=now + 20 * 86400)])
-    assert broker_access.kept_free("main") == 3600
-    assert isinstance(broker_access.clock, ManualClock)
-    broker_access.clock.advance(3601)
-    assert broker_access.kept_free("main") == 0
+
+    async def scene(store: Store) -> None:
+        strange = LimitSeen(hit=False, window="week", used=0.9, resets_at=now + 20 * 86400)
+        await broker_access.remember("main", [strange], store)
+        assert await broker_access.kept_free("main", store) == 3600
+        assert isinstance(broker_access.clock, ManualClock)
+        broker_access.clock.advance(3601)
+        assert await broker_access.kept_free("main", store) == 0
+
+    _on_store(tmp_path, scene)
 
 
 def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,13 +100,19 @@ def test_a_window_used_up_to_its_reserve_starts_nothing_new(tmp_path: Path, monk
     text = "credentials:\n  main: {backend: claude, billing: subscription, reserve: {five_hour: 30%}}\n"
     broker_access = _broker_access(tmp_path, monkeypatch, text)
     now = broker_access.clock.now()
-    broker_access.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.6, resets_at=now + 900)])
-    assert broker_access.kept_free("main") == 0
-    broker_access.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now + 900)])
-    assert broker_access.kept_free("main") == 900
-    assert broker_access.kept_free("other") == 0
-    broker_access.remember("main", [LimitSeen(hit=False, window="five_hour", used=0.75, resets_at=now - 1)])
-    assert broker_access.kept_free("main") == 0, "the window has begun again"
+
+    async def scene(store: Store) -> None:
+        async def kept_free(used: float, resets_at: float) -> float:
+            said = LimitSeen(hit=False, window="five_hour", used=used, resets_at=resets_at)
+            await broker_access.remember("main", [said], store)
+            return await broker_access.kept_free("main", store)
+
+        assert await kept_free(0.6, now + 900) == 0
+        assert await kept_free(0.75, now + 900) == 900
+        assert await broker_access.kept_free("other", store) == 0
+        assert await kept_free(0.75, now - 1) == 0, "the window has begun again"
+
+    _on_store(tmp_path, scene)
 
 
 def test_a_login_that_the_agent_would_hold_itself_needs_the_operators_word(

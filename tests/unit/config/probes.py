@@ -140,8 +140,7 @@ def credential(config: Config) -> object:
 
 def reserve(config: Config) -> object:
     """The parts of windows that are left free."""
-    found = broker(config)
-    return [found._reserve("mine", window) for window in ("five_hour", "week")]
+    return broker(config)._reserves("mine")
 
 
 def purse(config: Config) -> object:

@@ -208,10 +208,11 @@ def limits(*, as_json: bool) -> None:
     \b
     Example:  bailiwick limits
     """
-    from bailiwick.agents.broker.windows import remembered_limits
+    from bailiwick.agents.broker.windows import VendorLimits
+    from bailiwick.cli.stored import with_store
 
-    config = load_config(Path.cwd(), {})
-    seen = remembered_limits(config.paths.state)
+    state = load_config(Path.cwd(), {}).paths.make_state()
+    seen = with_store(state, lambda store: VendorLimits(store, state).all())
     now = SystemClock().now()
     if as_json:
         click.echo(json.dumps({"now": now, "limits": [asdict(window) for window in seen]}, indent=2))
