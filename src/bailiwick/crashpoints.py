@@ -24,6 +24,7 @@ NAMES: dict[str, str] = {
     "claim.released": "A run was let go, its former holder does not know yet.",
     "inbox.sent": "A message is in an inbox, its sender does not know yet.",
     "inbox.drained": "Messages were read, the events made of them are not durable.",
+    "document.committed": "A document is durable, the file that people read is not written.",
     "pin.written": "The files of a definition are pinned, the run does not exist.",
     "run.created": "A run is durable, its creator does not know yet.",
     "run.finished": "The end of a run is durable, nobody was told.",

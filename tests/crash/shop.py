@@ -5,6 +5,8 @@ Its gate is one quick command. The agent is wrong first and right when the gate 
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bailiwick.clock import SystemClock
+from bailiwick.journal.opening import opened_store
 from bailiwick.pipelines.simulation import write_repository
 from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.store import ProposalStore
@@ -32,8 +36,8 @@ WORDS = ("broken at first", "better")
 """What the agent writes, in this order."""
 IN_A_ROW = (
     "pin.written", "worktree.filled", "worktree.made", "effect.finished_before_commit:2", "gate.checked",
-    "gate.recorded:2", "proposal.committed", "proposal.noted", "proposal.branched", "proposal.pushed",
-    "proposal.opened", "worktree.put_away",
+    "gate.recorded:2", "proposal.committed", "document.committed", "proposal.noted", "proposal.branched",
+    "proposal.pushed", "proposal.opened", "worktree.put_away",
 )  # fmt: skip
 """All on the way of one run, in this order."""
 GIVING_UP = ("work.kept", "worktree.put_away")
@@ -87,7 +91,17 @@ class Shop:
     @property
     def proposals(self) -> list[Proposal]:
         """All proposals there are."""
-        return ProposalStore(self.state).all()
+
+        async def read() -> list[Proposal]:
+            async with opened_store(self.state, SystemClock()) as store:
+                return await ProposalStore(store, self.state).all()
+
+        return asyncio.run(read())
+
+    @property
+    def shown(self) -> list[str]:
+        """How proposals stand by the files that people read."""
+        return [json.loads(file.read_text())["status"] for file in (self.state / "proposals").glob("*.json")]
 
     def command(self, pattern: str) -> tuple[str | Path, ...]:
         """The command line of a pattern."""

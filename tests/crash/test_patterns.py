@@ -26,7 +26,7 @@ NAMED = {
         "worktree.filled", "gate.checked:2", "proposal.committed", "proposal.pushed", "proposal.opened",
         "worktree.put_away",
     ),
-    "self-heal": ("worktree.made", "gate.recorded:2", "proposal.branched"),
+    "self-heal": ("worktree.made", "gate.recorded:2", "proposal.branched", "document.committed"),
 }  # fmt: skip
 """Where each pattern dies in every test run."""
 SAMPLE, EVERYWHERE = 8, 60
@@ -68,6 +68,8 @@ def finish(commands: Commands, shop: Shop, pattern: str, before: dict[str, bytes
     found += [f"left: {one}" for one in left(commands, shop)]
     if shop.picture() != before:
         found.append("the person's own files were touched")
+    if shop.shown != ["published"]:
+        found.append(f"the files of proposals show {shop.shown}")
     names = [proposal.branch for proposal in shop.proposals]
     if not (len(names) == 1 and names == shop.branches == shop.pushed == shop.pulls):
         found.append(f"proposals {names}, branches {shop.branches}, there {shop.pushed}, pulls {shop.pulls}")

@@ -67,7 +67,7 @@ async def look(app: App) -> StorageUsage:
     """Measure everything and say what would go. Changes nothing."""
     config, now = app.config, app.runtime.clock.now()
     rows = await app.runtime.store.runs(RunFilter(archived=True))
-    proposals = ProposalStore(config.paths.state).all()
+    proposals = await ProposalStore(app.store, config.paths.state).all()
     doomed = await plan(app.runtime, float(config.get("retention.runs")))
     safe = [one for one in doomed if not _waits(one, proposals)]
     going = [

@@ -171,7 +171,11 @@ def _workflows(_: click.Context) -> Found:
 def _proposals(_: click.Context) -> Found:
     from bailiwick.proposals.store import ProposalStore
 
-    return [(one.id, f"{one.status}: {one.title}") for one in ProposalStore(_state()).all()]
+    async def read(store: Any) -> list[tuple[str, str]]:
+        return [(one.id, f"{one.status}: {one.title}") for one in await ProposalStore(store, _state()).all()]
+
+    found: list[tuple[str, str]] = _store_rows(read)
+    return found
 
 
 def _skills(_: click.Context) -> Found:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from bailiwick import crashpoints
 from bailiwick.errors import DocumentChanged
 from bailiwick.ids import Json
 from bailiwick.journal.documents import change_document
@@ -72,6 +73,7 @@ class ProjectedDocuments:
         """
         await self._import()
         made = await change_document(self.store, self.kind, name, change)
+        crashpoints.reach("document.committed")
         await self._project([name])
         return made
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from bailiwick.ids import Json
@@ -12,9 +11,6 @@ from bailiwick.pipelines.model import SELF_HEAL
 NOTHING_TO_HEAL = "nothing to heal"
 NO_PROPOSAL = "No PR proposed"
 DONE, WAITS = 0, 3
-
-Standing = Callable[[str], str | None]
-"""How a proposal stands now, by its id; None where there is no such proposal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +37,11 @@ class PipelineSummary:
     consent: str = ""
 
 
-def closing(ended: Ended, code: int, standing: Standing, *, gone: bool = False) -> PipelineSummary:
-    """The last words for a run; none while it is not over. `gone`: no commands, as all is removed when we end."""
+def closing(ended: Ended, code: int, standing: str | None, *, gone: bool = False) -> PipelineSummary:
+    """The last words for a run; none while it is not over. `gone`: no commands, as all is removed when we end.
+
+    `standing` is how its proposal stands now, None where there is no such proposal.
+    """
     if ended.status == "done" and isinstance(ended.proposal, dict):
         made = _proposed(ended.proposal, code, standing)
         return PipelineSummary(_first_words(ended.proposal), code) if gone else made
@@ -57,9 +56,8 @@ def _first_words(proposal: dict[str, Json]) -> tuple[str, ...]:
     return (first, f"branch  {proposal.get('branch', '')}")
 
 
-def _proposed(proposal: dict[str, Json], code: int, standing: Standing) -> PipelineSummary:
+def _proposed(proposal: dict[str, Json], code: int, now: str | None) -> PipelineSummary:
     name = str(proposal.get("id", ""))
-    now = standing(name)
     if now == "published" and not proposal.get("published"):
         return PipelineSummary((f"published since: bailiwick proposals show {name}",), code)
     if now not in (None, "open", "published"):

@@ -102,13 +102,13 @@ class Preflight:
         except NotReady as error:
             self.trouble(error)
 
-    def waiting(self) -> None:
+    async def waiting(self) -> None:
         """People have not more proposals to look at than they want to."""
         from bailiwick.proposals.store import ProposalStore
 
         config = self.config
         most = config.get("night.max_open")
-        live = [one for one in ProposalStore(config.paths.state).all() if one.live]
+        live = [one for one in await ProposalStore(self.runtime.store, config.paths.state).all() if one.live]
         if most is not None and len(live) >= int(most):
             what = f"{counted(len(live), 'proposal')} waiting for a person, and night.max_open is {most}"
             hint = "look at them: bailiwick proposals list; then start again, or raise night.max_open"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from bailiwick.proposals.forges.port import FailedCheck, Forge, Pull, Remark
 from bailiwick.proposals.forges.reading import moment
-from bailiwick.proposals.model import Proposal, Round, make_round
+from bailiwick.proposals.model import Proposal, Round, Status, make_round
 from bailiwick.proposals.neutral import one_line, printable
 from bailiwick.proposals.repository import RepositoryProposals
 
@@ -33,12 +33,12 @@ class Look:
 async def look(name: str, repo: RepositoryProposals, forge: Forge, *, most: int = ROUNDS) -> Look:
     """Look at a published proposal once and note what became of it; starts nothing."""
     async with repo.store.held(name):
-        proposal = repo.store.named(name)
+        proposal = await repo.store.named(name)
         if proposal.status != "published":
             return Look(proposal, (f"{proposal.status}: nothing to follow",))
         pull = await forge.find_pull(proposal.branch, proposal.number)
         if pull is None or pull.state != "open":
-            return _over(proposal, pull, repo)
+            return await _over(proposal, pull, repo)
         proposal, head = await _head(proposal, repo, forge)
         if head is None:
             return Look(proposal, ("the pushed branch is gone; the pull request is still open",))
@@ -47,11 +47,12 @@ async def look(name: str, repo: RepositoryProposals, forge: Forge, *, most: int 
         return _weighed(proposal, head, red=red, heard=heard, most=most)
 
 
-def _over(proposal: Proposal, pull: Pull | None, repo: RepositoryProposals) -> Look:
+async def _over(proposal: Proposal, pull: Pull | None, repo: RepositoryProposals) -> Look:
     """A person merged or closed it: that is observed, never done here."""
     merged = pull is not None and pull.state == "merged"
-    over = replace(proposal, status="merged" if merged else "closed", updated=repo.clock.now())
-    return Look(repo.store.save(over), ("merged by a person" if merged else "closed without a merge",))
+    status: Status = "merged" if merged else "closed"
+    over = await repo.store.change(proposal.id, lambda now: replace(now, status=status, updated=repo.clock.now()))
+    return Look(over, ("merged by a person" if merged else "closed without a merge",))
 
 
 async def _head(proposal: Proposal, repo: RepositoryProposals, forge: Forge) -> tuple[Proposal, str | None]:
@@ -62,8 +63,11 @@ async def _head(proposal: Proposal, repo: RepositoryProposals, forge: Forge) -> 
     head = await repo.git_store.fetch_remote(remote, proposal.branch)
     if head in (*proposal.pushed, *proposal.people):
         return proposal, head
-    noted = replace(proposal, people=(*proposal.people, head), updated=repo.clock.now())
-    return repo.store.save(noted), head
+
+    def noted(now: Proposal) -> Proposal:
+        return replace(now, people=tuple(dict.fromkeys((*now.people, head))), updated=repo.clock.now())
+
+    return await repo.store.change(proposal.id, noted), head
 
 
 def _weighed(proposal: Proposal, head: str, red: Sequence[FailedCheck], heard: Sequence[Remark], most: int) -> Look:

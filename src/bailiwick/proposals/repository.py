@@ -46,7 +46,7 @@ class RepositoryProposals:
     consents: Consents = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = ProposalStore(self.state)
+        self.store = ProposalStore(self.journal, self.state)
         self.consents = Consents(self.journal, self.state, self.clock)
 
     def audit(self, kind: str, data: dict[str, Json]) -> None:

@@ -93,7 +93,7 @@ async def propose(ask: ProposeAsk, report: GateReport, repo: RepositoryProposals
     await _check(ask, report, repo)
     name = ask.proposal or proposal_id(ask.run)
     async with repo.store.held(name):
-        proposal = await _committed(ask, report, repo, repo.store.get(name))
+        proposal = await _committed(ask, report, repo, await repo.store.get(name))
         crashpoints.reach("proposal.noted")
         await _branched(proposal, ask, repo)
         crashpoints.reach("proposal.branched")
@@ -142,11 +142,11 @@ async def _committed(
     commit = await _commit(ask, message, repo)
     await repo.git_store.keep(ask.run, commit)
     crashpoints.reach("proposal.committed")
-    made = (
-        _made(ask, report, repo, commit)
-        if there is None
-        else _further(there, ask, report=report, repo=repo, commit=commit)
-    )
+
+    def further(now: Proposal) -> Proposal:
+        return _further(now, ask, report=report, repo=repo, commit=commit)
+
+    made = _made(ask, report, repo, commit) if there is None else further(there)
     repo.audit(
         "proposal.made",
         {
@@ -159,7 +159,7 @@ async def _committed(
             "report": made.report,
         },
     )
-    return repo.store.save(made)
+    return await repo.store.change(made.id, further, new=made)
 
 
 def _made(ask: ProposeAsk, report: GateReport, repo: RepositoryProposals, commit: str) -> Proposal:
@@ -317,9 +317,12 @@ async def _pushed(proposal: Proposal, repo: RepositoryProposals, target: PushTar
             f"somebody pushed to {proposal.branch} at {where}; nothing was replaced",
             hint=f"build upon it: bailiwick proposals follow {proposal.id}",
         )
-    noted = repo.store.save(replace(proposal, pushed=tuple(dict.fromkeys((*proposal.pushed, proposal.commit)))))
-    if there != proposal.commit:
-        await repo.git_store.push(remote, proposal.commit, proposal.branch, expect=there)
+    commit = proposal.commit
+    noted = await repo.store.change(
+        proposal.id, lambda now: replace(now, pushed=tuple(dict.fromkeys((*now.pushed, commit))))
+    )
+    if there != commit:
+        await repo.git_store.push(remote, commit, proposal.branch, expect=there)
         crashpoints.reach("proposal.pushed")
     return noted
 
@@ -334,19 +337,20 @@ async def _opened(proposal: Proposal, repo: RepositoryProposals, forge: Forge, a
     )
     pull = await forge.open_or_update(wanted)
     crashpoints.reach("proposal.opened")
-    notes = tuple(dict.fromkeys((*proposal.notes, *pull.notes)))
-    return repo.store.save(
-        replace(
-            proposal,
+
+    def opened(now: Proposal) -> Proposal:
+        return replace(
+            now,
             status="published",
             forge=forge.site.forge,
             url=pull.url,
             number=pull.number,
             onto=onto,
-            notes=notes,
+            notes=tuple(dict.fromkeys((*now.notes, *pull.notes))),
             updated=repo.clock.now(),
         )
-    )
+
+    return await repo.store.change(proposal.id, opened)
 
 
 def _stays(proposal: Proposal, decision: Decision, why: str) -> ProposalOutcome:
@@ -359,7 +363,7 @@ async def publish(name: str, repo: RepositoryProposals, *, consent: bool) -> Pro
     """Publish a proposal; with `consent` the person's word is recorded first and holds for later ones too."""
     settings = repo.settings
     async with repo.store.held(name):
-        proposal = _live(repo, name)
+        proposal = await _live(repo, name)
         if settings.mode == "never":
             raise UsageError("publish.mode is never", hint="`bailiwick config show publish.mode --origin`", code=OVER)
         if consent and settings.site is not None and settings.mode == "ask":
@@ -383,7 +387,7 @@ class Discarded:
 async def discard(name: str, repo: RepositoryProposals) -> Discarded:
     """Give a proposal up: its branch goes if it is still ours, its worktrees go, nothing happens on a forge."""
     async with repo.store.held(name):
-        proposal = _live(repo, name, also=("rejected", "closed"))
+        proposal = await _live(repo, name, also=("rejected", "closed"))
         repo.audit("proposal.discard", {"proposal": proposal.id, "branch": proposal.branch})
         lines = [await _dropped(proposal, repo)]
         for run in proposal.runs or (proposal.run,):
@@ -394,7 +398,9 @@ async def discard(name: str, repo: RepositoryProposals) -> Discarded:
             where = remote_name(repo.git_store.repository)
             how = f": git push {shlex.quote(where)} --delete {shlex.quote(proposal.branch)}" if where else ""
             lines.append(f"the pushed branch is still there{how}")
-        over = repo.store.save(replace(proposal, status="discarded", updated=repo.clock.now()))
+        over = await repo.store.change(
+            proposal.id, lambda now: replace(now, status="discarded", updated=repo.clock.now())
+        )
     return Discarded(over, tuple(lines))
 
 
@@ -423,30 +429,42 @@ async def reject(name: str, because: str, repo: RepositoryProposals, *, rework: 
     if not words:
         raise UsageError("a rejection needs its reason", hint='--because "what is wrong with it"', code="BW469")
     async with repo.store.held(name):
-        proposal = _live(repo, name)
+        proposal = await _live(repo, name)
         repo.audit("proposal.reject", {"proposal": proposal.id, "because": repo.redact(words), "rework": rework})
-        said = replace(proposal, reasons=(*proposal.reasons, repo.redact(words)), updated=repo.clock.now())
+
+        def rejected(now: Proposal) -> Proposal:
+            said = replace(now, reasons=(*now.reasons, repo.redact(words)), updated=repo.clock.now())
+            return said if rework else replace(said, status="rejected")
+
         if not rework:
-            return repo.store.save(replace(said, status="rejected")), None
-        head = await repo.git_store.branch_value(said.branch)
-        base = await repo.git_store.resolve(head) if head else said.commit
-        return repo.store.save(said), make_round(said, base, [("rejected", words)])
+            return await repo.store.change(proposal.id, rejected), None
+        head = await repo.git_store.branch_value(proposal.branch)
+        base = await repo.git_store.resolve(head) if head else proposal.commit
+        said = await repo.store.change(proposal.id, rejected)
+        return said, make_round(said, base, [("rejected", words)])
 
 
 async def begin_round(one: Round, repo: RepositoryProposals) -> bool:
     """Note that a round starts; False where it was started before, or its proposal is over: then don't."""
     async with repo.store.held(one.proposal):
-        proposal = repo.store.get(one.proposal)
-        if proposal is None or not proposal.live or one.key in proposal.handled:
+        if await repo.store.get(one.proposal) is None:
             return False
-        people = () if one.base in (proposal.base, *proposal.commits, *proposal.people) else (one.base,)
-        begun = began(proposal, one, repo.clock.now())
-        repo.store.save(replace(begun, people=(*begun.people, *people)))
-    return True
+        first = False
+
+        def begun(now: Proposal) -> Proposal:
+            nonlocal first
+            first = now.live and one.key not in now.handled
+            if not first:
+                return now
+            people = () if one.base in (now.base, *now.commits, *now.people) else (one.base,)
+            return replace(began(now, one, repo.clock.now()), people=(*now.people, *people))
+
+        await repo.store.change(one.proposal, begun)
+    return first
 
 
-def _live(repo: RepositoryProposals, name: str, also: tuple[str, ...] = ()) -> Proposal:
-    proposal = repo.store.named(name)
+async def _live(repo: RepositoryProposals, name: str, also: tuple[str, ...] = ()) -> Proposal:
+    proposal = await repo.store.named(name)
     if not proposal.live and proposal.status not in also:
         raise UsageError(f"proposal {proposal.id} is {proposal.status}", hint="`bailiwick proposals list`", code=OVER)
     return proposal

@@ -160,7 +160,7 @@ class RunTools:
         """Changes that wait for people."""
         from bailiwick.proposals.store import ProposalStore
 
-        found = ProposalStore(self.app.config.paths.state).all()
+        found = await ProposalStore(self.app.store, self.app.config.paths.state).all()
         return {"proposals": [one.to_json() for one in found if one.live]}
 
     def _listed(self, name: str) -> Loaded:

@@ -257,15 +257,21 @@ def places(config: Config) -> object:
 
 def preflight(config: Config) -> object:
     """Whether something new may begin; one proposal waits."""
+    from bailiwick.journal.opening import opened_store
     from bailiwick.pipelines.preflight import Preflight
 
     folder = config.paths.make_state() / "proposals"
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / "abcdef0123.json").write_text(json.dumps(PROPOSAL))
-    nothing: Any = SimpleNamespace()
-    found = Preflight(config, nothing, nothing, lambda _line: None)
-    found.waiting()
-    return [problem.what for problem in found.found]
+
+    async def waiting() -> list[str]:
+        async with opened_store(config.paths.state, CLOCK) as store:
+            runtime: Any = SimpleNamespace(store=store)
+            found = Preflight(config, runtime, runtime, lambda _line: None)
+            await found.waiting()
+            return [problem.what for problem in found.found]
+
+    return asyncio.run(waiting())
 
 
 PROPOSAL = Proposal(

@@ -34,6 +34,10 @@ class ProposalOwner:
             code = proposals.main(list(args), standalone_mode=False) or 0
             return code, out.getvalue().decode()
 
+    def change(self, **fields: Any) -> None:
+        """Something happens to the proposal."""
+        run(self.stage.repo.store.change(self.proposal.id, lambda now: replace(now, **fields)))
+
 
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProposalOwner]:
@@ -65,7 +69,7 @@ def test_the_list_shows_what_waits_for_people(person: ProposalOwner) -> None:
         assert code == 0
         assert f"{person.proposal.id}  open" in printed
         assert BRANCH in printed
-    person.stage.repo.store.save(replace(person.proposal, status="merged"))
+    person.change(status="merged")
     assert "No proposals wait" in person.runs("list")[1]
     listed = _json(person.runs("list", "--all", "--json")[1])["proposals"]
     assert [(one["id"], one["status"]) for one in listed] == [(person.proposal.id, "merged")]
@@ -176,7 +180,7 @@ def test_a_forge_that_is_down_is_told_and_nothing_is_lost(person: ProposalOwner)
     with pytest.raises(BailiwickError) as refused:
         person.runs("publish", person.proposal.id, "--yes")
     assert refused.value.exit_code == 8
-    kept = person.stage.repo.store.get(person.proposal.id)
+    kept = run(person.stage.repo.store.get(person.proposal.id))
     assert kept is not None
     assert kept.status == "open"
 
@@ -212,14 +216,15 @@ def test_follow_looks_once_and_tells_each_round(person: ProposalOwner) -> None:
 
 def test_what_is_printed_never_acts_on_the_terminal(person: ProposalOwner) -> None:
     """Titles and branches are other people's texts."""
-    person.stage.repo.store.save(replace(person.proposal, title="\x1b]0;owned\x07\x1b[2Jhi"))
+    person.change(title="\x1b]0;owned\x07\x1b[2Jhi")
     assert "\x1b" not in person.runs("list")[1]
 
 
 def test_one_forge_that_is_down_does_not_keep_follow_from_the_others(person: ProposalOwner) -> None:
     """A night's watch goes on; by name the error is the answer."""
     person.runs("publish", person.proposal.id, "--yes")
-    person.stage.repo.store.save(replace(person.proposal, id="0" * 10, status="published", repository="/nowhere"))
+    gone = replace(person.proposal, id="0" * 10, status="published", repository="/nowhere")
+    run(person.stage.repo.store.change(gone.id, lambda now: now, new=gone))
     code, printed = person.runs("follow", "--once")
     assert code == 8
     assert f"{person.proposal.id}  nothing to do" in printed

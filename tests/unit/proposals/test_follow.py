@@ -182,6 +182,6 @@ def test_a_rejection_with_rework_is_a_round_like_any_other(stage: ProposalSetup)
     _, asked = run(reject(made.id, "no rounding", stage.repo, rework=True))
     assert asked is not None
     assert run(begin_round(asked, stage.repo))
-    kept = stage.repo.store.get(made.id)
+    kept = run(stage.repo.store.get(made.id))
     assert kept is not None
     assert (kept.rounds, kept.status) == (1, "published")

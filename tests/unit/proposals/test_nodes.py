@@ -21,6 +21,7 @@ from bailiwick.journal.codec import decode
 from bailiwick.journal.sqlite import SqliteStore
 from bailiwick.lang.delivery import PROPOSE_FIELDS as FIELDS
 from bailiwick.proposals.forges.port import ForgeFailed
+from bailiwick.proposals.model import Proposal
 from bailiwick.proposals.nodes import ProposeKind, account, failure_of
 from bailiwick.proposals.service import NotProposable
 from bailiwick.proposals.store import ProposalStore
@@ -46,6 +47,7 @@ class ProposalNodeSetup:
     repository: Path
     context: dict[str, Json]
     report: GateReport
+    proposals: tuple[Proposal, ...] = ()
 
 
 @pytest.fixture
@@ -88,6 +90,7 @@ def _play(repo: ProposalNodeSetup, tmp_path: Path, *before: g.Node, **changes: A
         kinds = {"propose": lambda: ProposeKind(repo.config, runtime.store, runtime.clock)}
         runtime.kinds = KindTable({**KINDS, "agent": lambda: stage.kind, **kinds})
         verdict = await stage.walk(runtime, graph)
+        repo.proposals = tuple(await ProposalStore(runtime.store, repo.config.paths.state).all())
         state = await runtime.library.state(verdict.row.id)
         events = [decode(row) for row in await runtime.store.read(verdict.row.id)]
         failures = [e.failure for e in events if isinstance(e, EffectFinished) and e.failure]
@@ -101,7 +104,7 @@ def test_a_gated_tree_becomes_a_proposal_with_what_the_journal_knows(repo: Propo
     """Models and cost come from the journal and the ledger, the commit's subject from the issue's stem."""
     code, context = _play(repo, tmp_path, work("think", "agent"))
     assert code == DONE
-    proposal = ProposalStore(repo.config.paths.state).all()[0]
+    (proposal,) = repo.proposals
     assert (proposal.models, str(proposal.cost), proposal.issue) == (("claude/opus",), "$0.25", "#7")
     assert proposal.asked == ISSUE["text"]
     assert git(repo.repository, "log", "-1", "--format=%s", BRANCH) == "Agent: implement discount-is-wrong"

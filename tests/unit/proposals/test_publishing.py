@@ -255,4 +255,4 @@ def test_the_token_is_nowhere_but_in_headers(stage: ProposalSetup, tmp_path: Pat
 def test_a_proposal_reads_back_as_it_was(stage: ProposalSetup) -> None:
     """The file is the only memory between two commands."""
     made = _propose(stage).proposal
-    assert stage.repo.store.get(made.id) == made
+    assert run(stage.repo.store.get(made.id)) == made

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bailiwick.clock import SystemClock
 from bailiwick.git import packing
+from bailiwick.journal.opening import opened_store
 from bailiwick.journal.rows import Owner
+from bailiwick.proposals.model import read_proposal
+from bailiwick.proposals.store import ProposalStore
 from tests.unit.config.probes import PROPOSAL
 from tests.unit.runs.house import Machine
 from tests.unit.runs.test_cli_query import PURE
@@ -41,9 +46,13 @@ def test_a_git_dir_of_many_files_is_packed(house: Machine, monkeypatch: pytest.M
 
 
 def _proposal(house: Machine, **changes: object) -> None:
-    folder = house.root / "home/state/proposals"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / "abcdef0123.json").write_text(json.dumps({**PROPOSAL, **changes}))
+    state, made = house.root / "home/state", read_proposal({**PROPOSAL, **changes})
+
+    async def keep() -> None:
+        async with opened_store(state, SystemClock()) as store:
+            await ProposalStore(store, state).change(made.id, lambda _: made, new=made)
+
+    asyncio.run(keep())
 
 
 def test_du_says_what_takes_space_by_kind(house: Machine) -> None:

@@ -62,8 +62,9 @@ def list_(everything: bool, as_json: bool) -> int:
     \b
     Example:  bailiwick proposals list --all
     """
-    store = ProposalStore(_config(Path.cwd()).paths.state)
-    found = [one for one in store.all() if everything or one.live]
+    state = _state()
+    there = with_store(state, lambda store: ProposalStore(store, state).all())
+    found = [one for one in there if everything or one.live]
     if as_json:
         emit_json({"proposals": [one.to_json() for one in found]})
         return 0
@@ -289,9 +290,9 @@ def revoke(repository: str, as_json: bool) -> int:
 
 
 async def _follow(name: str | None, journal: Store, *, once: bool, most: int, as_json: bool) -> int:
-    store = ProposalStore(_config(Path.cwd()).paths.state)
+    store = ProposalStore(journal, _state())
     while True:
-        chosen = [store.named(name)] if name else [one for one in store.all() if one.status == "published"]
+        chosen = [await store.named(name)] if name else [one for one in await store.all() if one.status == "published"]
         looks = [await _look(one, journal, most, alone=name is not None and once) for one in chosen]
         code = max((code for _, code in looks), default=0)
         if as_json:
@@ -337,8 +338,8 @@ def _with_desk(name: str | None, go: Callable[[RepositoryProposals, Proposal], A
     """Find a proposal and do something at the desk of its repository."""
 
     async def run(journal: Store) -> int:
-        store = ProposalStore(_config(Path.cwd()).paths.state)
-        one = store.named(name) if name is not None else next(iter(store.all()), None)
+        store = ProposalStore(journal, _state())
+        one = await store.named(name) if name is not None else next(iter(await store.all()), None)
         if one is None:
             raise NotFound("there is no proposal yet", hint="bailiwick issue-to-pr ISSUE makes one")
         return await go(await _desk(one, journal), one)

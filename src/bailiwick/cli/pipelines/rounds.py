@@ -32,7 +32,7 @@ async def start_round(asked: Round, config: Config) -> int:
             repo = await open_repository(app.config, Path(asked.repository), app.store, app.clock, by=app.by)
             options = ForegroundOptions(leaving=Leaving(results=False))
             errand = PipelineRunner(PipelineCommand(ISSUE_TO_PR, options=options), app, view, repo)
-            proposal = repo.store.named(asked.proposal)
+            proposal = await repo.store.named(asked.proposal)
             key = run_key(asked.repository, f"round-{asked.number}", asked.key)
             known = await app.runtime.store.find(ISSUE_TO_PR, key)
             if known is not None:

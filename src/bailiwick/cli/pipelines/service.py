@@ -258,7 +258,7 @@ class PipelineRunner:
         app, request, git_store = self.app, self.request, self.repo.git_store
         flight = Preflight(app.config, app.runtime, order, request.tell)
         flight.disk()
-        flight.waiting()
+        await flight.waiting()
         await git_store.check(ground.commit)
         sandboxes = await app.sandboxes()
         standing = await sandboxes.look()
@@ -326,13 +326,16 @@ class PipelineRunner:
             kept=_value(state, "kept"),
             found=_found(_value(state, "report")),
         )
-        last = closing(ended, code, self._status, gone=self.request.options.leaving.gone)
+        last = closing(ended, code, await self._standing(ended), gone=self.request.options.leaving.gone)
         for line in last.lines:
             self.request.say(line)
         return await self._consent(last) if last.consent and self.request.options.ask else last.code
 
-    def _status(self, proposal: str) -> str | None:
-        found = self.repo.store.get(proposal)
+    async def _standing(self, ended: Ended) -> str | None:
+        """How the proposal of a run stands now; None where there is none."""
+        if ended.status != "done" or not isinstance(ended.proposal, dict):
+            return None
+        found = await self.repo.store.get(str(ended.proposal.get("id", "")))
         return found.status if found is not None else None
 
     async def _consent(self, last: PipelineSummary) -> int:
