@@ -50,7 +50,7 @@ def run_row(columns: Sequence[Any]) -> RunRow:
     """A run from the columns of `run.columns`."""
     owner = decode(columns[6])
     holder = Owner(*owner) if owner else None
-    return RunRow(*(*columns[:6], holder, *columns[7:19], bool(columns[19]), decode(columns[20])))
+    return RunRow(*(*columns[:6], holder, *columns[7:19], bool(columns[19]), decode(columns[20]), columns[21]))
 
 
 def wait_row(columns: Sequence[Any]) -> WaitRow:

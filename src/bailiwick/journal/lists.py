@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bailiwick.journal.queries import query
-from bailiwick.journal.rows import RunFilter, WaitFilter, WaitRow
+from bailiwick.journal.rows import RunFilter, RunKind, WaitFilter, WaitRow
 
 Value = str | float | None
 Asked = tuple[str, dict[str, str | float]]
@@ -22,6 +22,8 @@ _RUNS: Mapping[str, str] = {
     "ended_since": "r.id IN (SELECT e.run_id FROM run_fact e WHERE e.ended_at >= :ended_since)",
     "before_at": "(f.created_at, f.number) < (:before_at, :before_number)",
 }
+_KINDS: Mapping[RunKind, str] = {"run": "f.kind = 'run'", "call": "f.kind = 'call'"}
+"""In so many words: each has an index of its own, which is found by them."""
 _WAITS: Mapping[str, str] = {
     "run_id": "run_id = :run_id",
     "root_id": "run_id IN (SELECT r.id FROM run r WHERE r.root_id = :root_id)",
@@ -52,7 +54,7 @@ def runs(which: RunFilter, limit: int | None, before: tuple[float, int] | None) 
         "before_number": number,
         **{f"status{place}": status for place, status in enumerate(which.status)},
     }
-    more = []
+    more = [_KINDS[which.kind]]
     if which.status:
         more.append(f"r.status IN ({', '.join(f':status{place}' for place in range(len(which.status)))})")
     more += [] if which.called else ["f.parent IS NULL"]

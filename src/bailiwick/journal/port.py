@@ -64,12 +64,14 @@ class Store(Protocol):
     ) -> RunRow | None:
         """Take one run that is ready, due, readable, free and not bound to another host; raises its epoch by one.
 
+        A call is never taken: nobody waits for it but the process that makes it.
+
         Due is wake_at <= now, readable min_reader <= reader; free is no owner, an expired lease, or being named in
         `which.dead` at that very epoch. What is named in `which.without` is never taken.
         """
 
     async def held(self, now: float, which: ClaimFilter) -> list[RunRow]:
-        """Ready and due runs with an owner whose lease still runs: the caller looks which owners are dead."""
+        """Ready and due runs, not calls, whose owner has a lease that still runs: the caller looks who is dead."""
 
     def renew(self, leases: Mapping[str, int], lease_until: float) -> set[str]:
         """Extend leases, given as run id and epoch, expired ones too; gives the runs that are not ours any more.
@@ -198,7 +200,7 @@ class Store(Protocol):
         """
 
     async def next_wake(self) -> float | None:
-        """The earliest wake_at of any ready run that nobody holds."""
+        """The earliest wake_at of any ready run that nobody holds and that may be claimed."""
 
     async def wait_for_news(self, seen: int | None = None, timeout: float | None = None) -> int:
         """How often others were seen to have committed; waits until that is not `seen`, `timeout` seconds at most.

@@ -10,6 +10,9 @@ from bailiwick.ids import Json
 Status = Literal["ready", "stopped", "failed", "done"]
 """`ready` is every run that is not over: walking, sleeping until `wake_at`, or parked with no `wake_at`."""
 
+RunKind = Literal["run", "call"]
+"""`run` is what people start and list; `call` is one call of a model, which nobody but its caller carries out."""
+
 CallStatus = Literal["open", "pass", "fail", "error"]
 
 
@@ -44,6 +47,7 @@ class NewRun:
     first: tuple[EncodedEvent, ...] = ()
     blobs: dict[str, bytes] = field(default_factory=dict)
     summary: Json = None
+    kind: RunKind = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class RunRow:
     created_at: float
     archived: bool
     summary: Json
+    kind: RunKind = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +287,13 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs a list holds; what is left out fits every run.
+    """Which runs a list holds: of one kind, runs unless it says otherwise; what else is left out fits every run.
 
     `id` may be the beginning of one; `since` is about when a run was created, `ended_since` about when it ended.
     `called` False leaves out those that other runs called, `archived` True takes in those that were set aside.
     """
 
+    kind: RunKind = "run"
     status: tuple[Status, ...] = ()
     id: str | None = None
     workflow: str | None = None

@@ -41,8 +41,8 @@ def add(tx: Transaction, new: NewRun) -> bool:
     }
     if tx.one("run.insert", columns) is None:
         return False
-    cold = {"source": new.source, "runs_dir": new.runs_dir, "parent": new.parent, "generation": new.generation}
-    tx.do("run.insert_fact", {"id": new.id, "created_at": new.created_at, **cold})
+    names = ("id", "source", "runs_dir", "parent", "generation", "created_at", "kind")
+    tx.do("run.insert_fact", {name: getattr(new, name) for name in names})
     tx.do("run.name", {"id": new.id, "workflow": new.workflow, "run_key": new.run_key})
     if new.summary is not None:
         tx.do("run.summarise", (new.id, encode(new.summary)))

@@ -240,8 +240,8 @@ class SqliteStore(Store):
         await self._writer.do(lambda tx: runs.delete(tx, run_id))
 
     async def next_wake(self) -> float | None:
-        found: float | None = self._reader.rows(query("run.next_wake"))[0][0]
-        return found
+        rows = self._reader.rows(query("run.next_wake"))
+        return float(rows[0][0]) if rows else None
 
     async def wait_for_news(self, seen: int | None = None, timeout: float | None = None) -> int:
         monotonic = SystemClock().monotonic

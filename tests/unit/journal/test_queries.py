@@ -65,6 +65,7 @@ def test_claiming_walks_the_index_of_due_runs() -> None:
 def test_the_next_wake_is_read_from_an_index() -> None:
     """It is asked by every idle worker."""
     assert "run_free" in plan("run.next_wake")
+    assert "TEMP B-TREE" not in plan("run.next_wake")
 
 
 LISTS = {
@@ -72,6 +73,7 @@ LISTS = {
     "a page of those that were started": (lists.runs(RunFilter(called=False, since=1.0), 20, None), "run_fact_recent"),
     "those that live of a tree": (lists.runs(RunFilter(root_id="a", status=("ready",)), None, None), "run_tree"),
     "what ended lately": (lists.runs(RunFilter(status=("done",), ended_since=1.0), None, None), "run_fact_ended"),
+    "a page of calls": (lists.runs(RunFilter(kind="call", since=1.0), 20, (1.0, 1)), "run_fact_calls"),
     "a name": (lists.runs(RunFilter(workflow="a", run_key="b"), 7, None), "run_named"),
     "the beginning of an id": (lists.runs(RunFilter(id="ab"), 7, None), "PRIMARY KEY"),
     "calls of the last days": (lists.calls(since=1.0, session=None, id=None, limit=-1), "call_started"),

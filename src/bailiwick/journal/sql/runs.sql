@@ -2,7 +2,7 @@
 -- The columns of a RunRow in its order; put before a FROM that joins run r, run_fact f and run_summary s.
 SELECT r.id, r.workflow, r.run_key, r.status, r.seq, r.epoch, r.owner, r.lease_until, r.wake_at, r.priority,
        r.root_id, r.host, r.definition, r.min_reader,
-       f.source, f.runs_dir, f.parent, f.generation, f.created_at, f.archived, s.body
+       f.source, f.runs_dir, f.parent, f.generation, f.created_at, f.archived, s.body, f.kind
   FROM run r JOIN run_fact f ON f.run_id = r.id LEFT JOIN run_summary s ON s.run_id = r.id
 
 -- name: run.by_id
@@ -25,13 +25,16 @@ SELECT number FROM run_fact WHERE run_id IN (:each)
 SELECT created_at, number FROM run_fact WHERE run_id = ?
 
 -- name: run.held
- WHERE r.status = 'ready' AND r.wake_at <= :now AND r.owner IS NOT NULL AND r.lease_until > :now
+ WHERE r.status = 'ready' AND r.wake_at <= :now AND r.owner IS NOT NULL AND r.lease_until > :now AND f.kind = 'run'
    AND (CAST(:run_id AS TEXT) IS NULL OR r.id = :run_id)
    AND (CAST(:root_id AS TEXT) IS NULL OR r.root_id = :root_id)
  ORDER BY r.priority, r.wake_at, r.id
 
 -- name: run.next_wake
-SELECT min(wake_at) FROM run WHERE status = 'ready' AND owner IS NULL AND wake_at IS NOT NULL
+SELECT wake_at FROM run
+ WHERE status = 'ready' AND owner IS NULL AND wake_at IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM run_fact f WHERE f.run_id = run.id AND f.kind = 'call')
+ ORDER BY wake_at LIMIT 1
 
 -- name: run.insert
 INSERT INTO run (id, workflow, run_key, status, seq, epoch, owner, lease_until, wake_at, priority, root_id, host,
@@ -41,8 +44,8 @@ VALUES (:id, :workflow, :run_key, 'ready', :seq, 0, NULL, 0, :created_at, :prior
 ON CONFLICT (id) DO NOTHING RETURNING 1
 
 -- name: run.insert_fact
-INSERT INTO run_fact (run_id, source, runs_dir, parent, generation, created_at)
-VALUES (:id, :source, :runs_dir, :parent, :generation, :created_at)
+INSERT INTO run_fact (run_id, source, runs_dir, parent, generation, created_at, kind)
+VALUES (:id, :source, :runs_dir, :parent, :generation, :created_at, :kind)
 
 -- name: run.summarise
 INSERT INTO run_summary (run_id, body) VALUES (?, ?) ON CONFLICT (run_id) DO UPDATE SET body = excluded.body
@@ -56,6 +59,7 @@ UPDATE run SET epoch = epoch + 1, owner = :owner, lease_until = :lease_until
                 AND (CAST(:run_id AS TEXT) IS NULL OR id = :run_id)
                 AND (CAST(:root_id AS TEXT) IS NULL OR root_id = :root_id)
                 AND (owner IS NULL OR lease_until <= :now OR epoch = :dead)
+                AND NOT EXISTS (SELECT 1 FROM run_fact f WHERE f.run_id = run.id AND f.kind = 'call')
               ORDER BY priority, wake_at, id LIMIT 1)
 RETURNING id
 

@@ -195,6 +195,23 @@ class ClaimPromises(StoreFixture):
         assert await store.next_wake() == NOW + 3
 
     @on_two_handles
+    async def test_a_call_is_never_claimed(self, first: Store, second: Store) -> None:
+        """Its caller carries it out or nobody: an answer that comes after its caller left must not be delivered."""
+        await first.create(new_run("call", kind="call"))
+        dead = ClaimFilter(dead=(("call", 0),))
+        for which in (ANY, ClaimFilter(run_id="call"), ClaimFilter(root_id="call"), dead):
+            assert await second.claim(TOWER, NOW + 9, lease_until=NOW + 60, reader=9, which=which) is None
+        assert await second.next_wake() is None
+        await first.create(new_run("run"))
+        await second.send(message("call"))
+        taken = await asyncio.gather(
+            *(store.claim(TOWER, NOW, lease_until=NOW + 60, reader=9, which=ANY) for store in (first, second))
+        )
+        assert [row.id for row in taken if row] == ["run"]
+        assert await first.next_wake() is None
+        assert [row.id for row in await first.held(NOW, ANY)] == ["run"]
+
+    @on_two_handles
     async def test_a_run_goes_to_one_of_many_claimers(self, first: Store, second: Store) -> None:
         """Two holders of one run would both act."""
         for number in range(5):

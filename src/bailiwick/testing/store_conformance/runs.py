@@ -130,6 +130,20 @@ class RunPromises(StoreFixture):
         await store.send(message("ab1"))
         assert await store.runs(RunFilter(status=("done",), ended_since=NOW + 1)) == []
 
+    @on_two_handles
+    async def test_a_list_holds_runs_or_calls(self, first: Store, second: Store) -> None:
+        """People list what they started; thousands of calls are kept apart from it."""
+        for number, kind in enumerate(("run", "call", "call", "run")):
+            await first.create(new_run(f"{kind}{number}", kind=kind, created_at=NOW + number, workflow=kind))
+        calls = RunFilter(kind="call")
+        assert [(row.id, row.kind) for row in await second.runs()] == [("run3", "run"), ("run0", "run")]
+        assert [(row.id, row.kind) for row in await second.runs(calls)] == [("call2", "call"), ("call1", "call")]
+        assert [row.id for row in await second.runs(limit=1, before="run3")] == ["run0"]
+        assert [row.id for row in await second.runs(calls, limit=1, before="run3")] == ["call2"]
+        assert await second.runs(RunFilter(workflow="call")) == []
+        assert await second.runs(RunFilter(id="call")) == []
+        assert (await sure(second, "call1")).kind == "call"
+
     @on_store
     async def test_only_an_ended_run_is_archived_or_deleted(self, store: Store) -> None:
         """A run that somebody may still walk can't be taken away under them."""
