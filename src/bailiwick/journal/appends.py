@@ -1,4 +1,4 @@
-"""One batch of a holder: events and everything that changes with them, whole or not at all."""
+"""One batch of a holder: events and everything that changes with them, whole or not at all; the first with its run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from bailiwick.errors import JournalCorrupt, LeaseLost
 from bailiwick.journal import calls, inbox, ledger, runs
 from bailiwick.journal.blobs import keep_blobs
 from bailiwick.journal.columns import encode
-from bailiwick.journal.rows import Batch
+from bailiwick.journal.rows import Batch, NewRun, RunClaim, RunRow
 from bailiwick.journal.transaction import Transaction
+
+
+def create(tx: Transaction, new: NewRun, claim: RunClaim | None, batch: Batch | None) -> RunRow:
+    """Create a run, held and with its first batch where these are given; a run that is there already stays as it is."""
+    known = runs.create(tx, new)
+    if known is not None:
+        return runs.load(tx, known)
+    epoch = 0 if claim is None else runs.hold(tx, new.id, claim)
+    if batch is not None:
+        append(tx, new.id, epoch, batch)
+    return runs.load(tx, new.id)
 
 
 def append(tx: Transaction, run_id: str, epoch: int, batch: Batch) -> int:

@@ -19,6 +19,7 @@ from bailiwick.journal.rows import (
     Owner,
     PinnedFile,
     Reservation,
+    RunClaim,
     RunFilter,
     RunRow,
     Spender,
@@ -38,11 +39,13 @@ class Store(Protocol):
     Raises `StoreTooNew` when a newer version has taken the state over.
     """
 
-    async def create(self, run: NewRun) -> RunRow:
+    async def create(self, run: NewRun, claim: RunClaim | None = None, batch: Batch | None = None) -> RunRow:
         """Create a run with its first events; status `ready`, wake_at = created_at.
 
         Gives back the run there is when one has this id, or this name and key and is not archived: two processes that
-        start the same run at once get one.
+        start the same run at once get one. A new run is held from the beginning where there is a `claim`, and `batch`
+        is appended to it, in the same transaction: what `append` refuses is not created either. One that was there is
+        neither claimed nor appended to, which its epoch and owner tell.
         """
 
     async def run(self, run_id: str) -> RunRow | None:

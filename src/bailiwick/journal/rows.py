@@ -29,6 +29,14 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class RunClaim:
+    """Whose a run becomes, and until when at first."""
+
+    owner: Owner
+    lease_until: float
+
+
+@dataclass(frozen=True, slots=True)
 class NewRun:
     """A run to create. `generation` counts `--fresh` starts; `parent` is the run that called it."""
 

@@ -9,21 +9,21 @@ from bailiwick.journal import ledger
 from bailiwick.journal.blobs import keep_blobs, note_uses
 from bailiwick.journal.columns import checksum, decode, encode, encode_owner, run_row
 from bailiwick.journal.queries import each, query_for, runs_where
-from bailiwick.journal.rows import ClaimFilter, EncodedEvent, NewRun, Owner, RunRow, StoredEvent
+from bailiwick.journal.rows import ClaimFilter, EncodedEvent, NewRun, Owner, RunClaim, RunRow, StoredEvent
 from bailiwick.journal.transaction import Transaction
 
 
-def create(tx: Transaction, new: NewRun) -> RunRow:
-    """Create a run and give it back, or the one that has its name and key, or its id, already."""
+def create(tx: Transaction, new: NewRun) -> str | None:
+    """Create a run; else the id of the one that has its name and key, or its id, already."""
     name = {"workflow": new.workflow, "run_key": new.run_key}
     if tx.one("run.name", {"id": new.id, **name}) is None:
         known = tx.one("run.of_name", name)
-        return load(tx, known[0] if known else new.id)
+        return str(known[0]) if known else new.id
     if add(tx, new):
         tx.points.append("run.created")
-    else:
-        tx.do("run.free_name", (new.id,))
-    return load(tx, new.id)
+        return None
+    tx.do("run.free_name", (new.id,))
+    return new.id
 
 
 def add(tx: Transaction, new: NewRun) -> bool:
@@ -94,6 +94,13 @@ def claim(tx: Transaction, owner: Owner, times: tuple[float, float], reader: int
             tx.points.append("claim.taken")
             return load(tx, str(rows[0][0]))
     return None
+
+
+def hold(tx: Transaction, run_id: str, claim: RunClaim) -> int:
+    """Take a run that was created in this very transaction; gives its epoch."""
+    bindings = {"id": run_id, "owner": encode_owner(claim.owner), "lease_until": claim.lease_until}
+    (epoch,) = tx.all("run.hold", bindings)[0]
+    return int(epoch)
 
 
 def renew(tx: Transaction, leases: Mapping[str, int], lease_until: float) -> set[str]:

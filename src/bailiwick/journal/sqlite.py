@@ -31,6 +31,7 @@ from bailiwick.journal.rows import (
     Owner,
     PinnedFile,
     Reservation,
+    RunClaim,
     RunFilter,
     RunRow,
     Spender,
@@ -80,8 +81,8 @@ class SqliteStore(Store):
         writer.marks.forget(loss.slot for loss in losses)
         return store
 
-    async def create(self, run: NewRun) -> RunRow:
-        return await patiently(self._writer, lambda tx: runs.create(tx, run))
+    async def create(self, run: NewRun, claim: RunClaim | None = None, batch: Batch | None = None) -> RunRow:
+        return await patiently(self._writer, lambda tx: appends.create(tx, run, claim, batch))
 
     async def run(self, run_id: str) -> RunRow | None:
         rows = self._reader.rows(runs_where("run.by_id"), {"id": run_id})

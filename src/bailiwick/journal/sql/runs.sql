@@ -63,6 +63,9 @@ UPDATE run SET epoch = epoch + 1, owner = :owner, lease_until = :lease_until
               ORDER BY priority, wake_at, id LIMIT 1)
 RETURNING id
 
+-- name: run.hold
+UPDATE run SET epoch = epoch + 1, owner = :owner, lease_until = :lease_until WHERE id = :id RETURNING epoch
+
 -- name: run.renew
 UPDATE run SET lease_until = ? WHERE id = ? AND epoch = ? AND owner IS NOT NULL RETURNING 1
 

@@ -8,6 +8,7 @@ from bailiwick.testing.store_conformance.blobs import BlobPromises
 from bailiwick.testing.store_conformance.buckets import BucketPromises
 from bailiwick.testing.store_conformance.calls import CallPromises
 from bailiwick.testing.store_conformance.claims import ClaimPromises
+from bailiwick.testing.store_conformance.creation import CreationPromises
 from bailiwick.testing.store_conformance.documents import DocumentPromises
 from bailiwick.testing.store_conformance.inbox import InboxPromises
 from bailiwick.testing.store_conformance.money import MoneyPromises
@@ -22,6 +23,7 @@ class StoreConformance(
     BucketPromises,
     CallPromises,
     ClaimPromises,
+    CreationPromises,
     DocumentPromises,
     InboxPromises,
     MoneyPromises,
