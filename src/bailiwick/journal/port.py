@@ -76,6 +76,12 @@ class Store(Protocol):
     async def held(self, now: float, which: ClaimFilter) -> list[RunRow]:
         """Ready and due runs, not calls, whose owner has a lease that still runs: the caller looks who is dead."""
 
+    async def seize(self, run_id: str, epoch: int, claim: RunClaim) -> RunRow | None:
+        """Take a run or a call from the owner that held it at this epoch and is proved dead; raises its epoch by one.
+
+        None where it is over, was let go of, or was taken by somebody else since. A call is seized to be ended.
+        """
+
     def renew(self, leases: Mapping[str, int], lease_until: float) -> set[str]:
         """Extend leases, given as run id and epoch, expired ones too; gives the runs that are not ours any more.
 

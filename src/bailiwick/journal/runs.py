@@ -103,6 +103,15 @@ def hold(tx: Transaction, run_id: str, claim: RunClaim) -> int:
     return int(epoch)
 
 
+def seize(tx: Transaction, run_id: str, epoch: int, claim: RunClaim) -> RunRow | None:
+    """Take what a dead owner held at this epoch, due or not; None where it is another's, nobody's, or over."""
+    bindings = {"id": run_id, "owner": encode_owner(claim.owner), "lease_until": claim.lease_until}
+    if tx.one("run.seize", {**bindings, "epoch": epoch}) is None:
+        return None
+    tx.points.append("claim.taken")
+    return load(tx, run_id)
+
+
 def renew(tx: Transaction, leases: Mapping[str, int], lease_until: float) -> set[str]:
     """Move the end of the leases that are still ours; gives the runs of the others."""
     return {run_id for run_id, epoch in leases.items() if tx.one("run.renew", (lease_until, run_id, epoch)) is None}

@@ -111,6 +111,9 @@ class SqliteStore(Store):
         bindings = {"now": now, "run_id": which.run_id, "root_id": which.root_id}
         return [run_row(row) for row in self._reader.rows(runs_where("run.held"), bindings)]
 
+    async def seize(self, run_id: str, epoch: int, claim: RunClaim) -> RunRow | None:
+        return await self._writer.do(lambda tx: runs.seize(tx, run_id, epoch, claim))
+
     def renew(self, leases: Mapping[str, int], lease_until: float) -> set[str]:
         return self._writer.do_blocking(lambda tx: runs.renew(tx, leases, lease_until))
 

@@ -66,6 +66,11 @@ RETURNING id
 -- name: run.hold
 UPDATE run SET epoch = epoch + 1, owner = :owner, lease_until = :lease_until WHERE id = :id RETURNING epoch
 
+-- name: run.seize
+UPDATE run SET epoch = epoch + 1, owner = :owner, lease_until = :lease_until
+ WHERE id = :id AND epoch = :epoch AND owner IS NOT NULL AND status = 'ready'
+RETURNING 1
+
 -- name: run.renew
 UPDATE run SET lease_until = ? WHERE id = ? AND epoch = ? AND owner IS NOT NULL RETURNING 1
 

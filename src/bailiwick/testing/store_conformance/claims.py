@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
+import pytest
+
+from bailiwick.errors import LeaseLost
 from bailiwick.journal.port import Store
-from bailiwick.journal.rows import Batch, ClaimFilter, Status
+from bailiwick.journal.rows import Batch, ClaimFilter, RunClaim, Status
 from bailiwick.testing.store_conformance.stage import (
     ANY,
     LAPTOP,
@@ -210,6 +214,39 @@ class ClaimPromises(StoreFixture):
         assert [row.id for row in taken if row] == ["run"]
         assert await first.next_wake() is None
         assert [row.id for row in await first.held(NOW, ANY)] == ["run"]
+
+    @on_two_handles
+    async def test_what_a_dead_owner_held_is_seized_by_one(self, first: Store, second: Store) -> None:
+        """A call whose process died is ended by whoever finds it, once; its money is settled once."""
+        for kind in ("call", "run"):
+            dead = await first.create(new_run(kind, kind=kind), RunClaim(LAPTOP, NOW + 60))
+            finders = [(first, replace(LAPTOP, pid=101)), (second, TOWER)] * 3
+            taken = await asyncio.gather(
+                *(store.seize(kind, dead.epoch, RunClaim(owner, NOW + 90)) for store, owner in finders)
+            )
+            (row,) = [one for one in taken if one]
+            assert (row.id, row.kind, row.epoch, row.lease_until) == (kind, kind, dead.epoch + 1, NOW + 90)
+            assert row == await sure(second, kind)
+            with pytest.raises(LeaseLost):
+                await first.append(kind, dead.epoch, Batch(after=0))
+            await second.append(kind, row.epoch, Batch(after=0, status="failed", release=True))
+
+    @on_store
+    async def test_only_what_the_dead_owner_still_held_is_seized(self, store: Store) -> None:
+        """Proof of death is about one epoch: what was let go of, taken over or ended since is another's matter."""
+        mine = RunClaim(TOWER, NOW + 90)
+        assert await store.seize("nobody", 1, mine) is None
+        held = await held_run(store, "held")
+        assert await store.seize("held", held.epoch - 1, mine) is None
+        assert await store.seize("held", held.epoch + 1, mine) is None
+        free = await held_run(store, "free")
+        await store.release("free", free.epoch, NOW)
+        assert await store.seize("free", free.epoch, mine) is None
+        over = await ended_run(store, "over")
+        assert await store.seize("over", over.epoch, mine) is None
+        later = await store.create(new_run("not due", created_at=NOW + 999), RunClaim(LAPTOP, NOW + 60))
+        assert await store.seize("not due", later.epoch, mine) is not None
+        assert (await sure(store, "held")).owner == LAPTOP
 
     @on_two_handles
     async def test_a_run_goes_to_one_of_many_claimers(self, first: Store, second: Store) -> None:
