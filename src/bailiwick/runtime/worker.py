@@ -15,8 +15,8 @@ from bailiwick.runtime.layout import read_bookmark
 from bailiwick.runtime.supervise import Supervisor, wait_set
 from bailiwick.runtime.walker import Walker
 
-UPGRADE_CHECK = 5.0
-"""Seconds between two looks at whether the installed package is another one now."""
+UPGRADE_CHECK, WHILE_BUSY = 0.5, 0.05
+"""Seconds between two looks at whether the installed package is another one now: when idle, and with runs going on."""
 DEAD_CHECK = 1.0
 
 
@@ -149,7 +149,7 @@ class Worker:
     async def _look_forever(self) -> None:
         seen = await self.runtime.store.wait_for_news()
         while True:
-            news = await self.runtime.store.wait_for_news(seen, UPGRADE_CHECK)
+            news = await self.runtime.store.wait_for_news(seen, WHILE_BUSY if self.held else UPGRADE_CHECK)
             if news != seen:
                 seen = news
                 self.nudge()
