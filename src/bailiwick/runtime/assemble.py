@@ -114,6 +114,7 @@ class Runtime:
         """Keep a definition with its files: here, where scripts run from, and in the store for every other machine."""
         self.pins.materialise(pinned)
         await self.store.define(pinned.digest, pinned.body, pinned.files)
+        self._laid_out.add(pinned.digest)
 
     async def _lay_out(self, digest: str) -> None:
         """Make sure that the files of a definition are here and in the store: each can be made from the other."""

@@ -39,6 +39,10 @@ class RunReader:
     async def history(self, run_id: str, upto: int | None = None) -> list[Entry]:
         """Every event in order. A forked run's inherited events have seqs up to 0, its own begin at 1."""
         own = (await self._read(run_id)).own if upto is None else await self._entries(run_id, 0, upto)
+        return await self._whole(run_id, own)
+
+    async def _whole(self, run_id: str, own: list[Entry]) -> list[Entry]:
+        """A run's own events behind those that it inherited; their definitions are read."""
         if not own:
             raise JournalCorrupt(f"run {run_id} has no events")
         first = own[0][2]
@@ -69,9 +73,9 @@ class RunReader:
 
     async def state(self, run_id: str) -> State:
         """The state of a run, from its journal alone; to look at, not to go on with."""
-        last, history = await self._read(run_id), await self.history(run_id)
+        last = await self._read(run_id)
         if last.state is None:
-            last.state = self.replay(history)
+            last.state = self.replay(await self._whole(run_id, last.own))
         return last.state
 
     def replay(self, entries: list[Entry]) -> State:
